@@ -1,0 +1,63 @@
+// Scales as the browser sees them: their options in order, and what a key means on each. Pure.
+
+const SLIDER_FROM = 12;
+
+/** The name of a value in explanations: "2", "2.5" or the option's key. */
+export const valueKey = (value) => String(value);
+
+/** Values of a number scale, rounded so that 0.1 + 0.2 is 0.3. */
+function steps(scale) {
+  const count = Math.round((scale.high - scale.low) / scale.step);
+  return Array.from({ length: count + 1 }, (_, i) => Number((scale.low + i * scale.step).toFixed(9)));
+}
+
+const edge = (scale, i, count) => (i === 0 ? scale.low_title : i === count - 1 ? scale.high_title : "") || "";
+
+/**
+ * What can be answered on a scale: [{value, title, definition, sparing, ask}], in order.
+ * Empty for a slider (a number scale of twelve or more values) and for `best`.
+ */
+export function optionsOf(scale) {
+  if (scale.kind === "likert") return scale.points;
+  if (scale.kind === "choice") return scale.options.map((option) => ({ ...option, value: option.key }));
+  if (scale.kind !== "number" || isSlider(scale)) return [];
+  const values = steps(scale);
+  return values.map((value, i) => ({ value, title: edge(scale, i, values.length), definition: "", ask: null }));
+}
+
+export function isSlider(scale) {
+  return scale.kind === "number" && Math.round((scale.high - scale.low) / scale.step) + 1 >= SLIDER_FROM;
+}
+
+export const isNumeric = (scale) => scale.kind === "likert" || scale.kind === "number";
+
+/** What the value asks for besides itself, or null. */
+export function askFor(scale, value) {
+  return optionsOf(scale).find((option) => option.value === value)?.ask ?? null;
+}
+
+/** The value that a digit means: the point of that number, else the option of that place; undefined if none. */
+export function valueOfDigit(scale, digit) {
+  const options = optionsOf(scale);
+  if (isNumeric(scale)) return options.find((option) => option.value === digit)?.value;
+  return digit >= 1 ? options[digit - 1]?.value : undefined;
+}
+
+/** The point half a step above a whole number (2 → 2.5), undefined where the scale has none. */
+export function halfAbove(scale, value) {
+  if (!isNumeric(scale) || !Number.isInteger(value)) return undefined;
+  return optionsOf(scale).find((option) => option.value === value + 0.5)?.value;
+}
+
+export const hasHalves = (scale) => isNumeric(scale) && optionsOf(scale).some((o) => !Number.isInteger(o.value));
+
+/** The hint printed at the outlined question. */
+export function hintOf(scale, letters) {
+  if (scale.kind === "best") return `press 1–${letters.length}`;
+  if (isSlider(scale)) return "press ← →";
+  const values = optionsOf(scale).map((option) => option.value);
+  if (scale.kind === "choice") return `press 1–${Math.min(values.length, 9)}`;
+  const digits = values.filter((value) => Number.isInteger(value) && value >= 0 && value <= 9);
+  if (digits.length === 0) return "";
+  return `press ${digits[0]}–${digits.at(-1)}${hasHalves(scale) ? ", then . for a half" : ""}`;
+}

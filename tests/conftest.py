@@ -1,0 +1,189 @@
+"""Fixtures shared by all tests: where things lie, throw-away databases, a small study with people in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, text
+from triptych.people import Who
+
+from triptych import clock, database, studies
+from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.models import Membership, Person, Role, Study, StudyState
+
+ROOT = Path(__file__).resolve().parent.parent
+IN_CI = os.environ.get("CI") == "true"
+SYSTEMS = ("plumbum", "stannum", "ferrum")
+
+
+def absent(what: str) -> None:
+    """Skip where a test's needs are not there; with CI=true that is a failure."""
+    if IN_CI:
+        pytest.fail(f"{what} is missing, and CI must have it.")
+    pytest.skip(f"{what} is missing on this machine.")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real and hostile files that lies beside the repository."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        absent("the folder ../shared")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test touches the database of the person who runs it."""
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
+    monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def postgres_binaries() -> Path | None:
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a throw-away PostgreSQL cluster on a free port; initdb refuses root, so root lends it to nobody."""
+    binaries = postgres_binaries()
+    if binaries is None:
+        absent("the PostgreSQL server (initdb)")
+    folder = tmp_path_factory.mktemp("postgres")
+    demote = {}
+    if os.geteuid() == 0:
+        user = "postgres"
+        for parent in (folder, *folder.parents[:3]):
+            parent.chmod(parent.stat().st_mode | 0o055)
+        shutil.chown(folder, user)
+        demote = {"user": user}
+    port, data = free_port(), folder / "data"
+    quiet = {"check": True, "capture_output": True, "cwd": "/", **demote}
+    subprocess.run([binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"], **quiet)
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+    subprocess.run([binaries / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"], **quiet)
+    yield f"postgresql+psycopg://triptych@127.0.0.1:{port}"
+    subprocess.run([binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"], **quiet)
+
+
+@pytest.fixture
+def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    database.migrate(engine)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def postgres_engine(postgres: str) -> Iterator[Engine]:
+    name = f"t{uuid.uuid4().hex}"
+    admin = create_engine(f"{postgres}/postgres", isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine = database.open_engine(f"{postgres}/{name}")
+    database.migrate(engine)
+    yield engine
+    engine.dispose()
+    admin.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Both databases, for tests of SQL behaviour: constraints, races, types, migrations."""
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+SMALL_RUBRIC = """
+key: small
+title: Small rubric
+summary: Two questions about short answers.
+instructions: Read the question, then rate each response.
+criteria:
+  - key: fluency
+    title: Fluency
+    definition: How well the response reads.
+    scale:
+      kind: likert
+      points: [{value: 1, title: Poor}, {value: 2}, {value: 3, title: Good}]
+  - key: verdict
+    title: Verdict
+    definition: Would you send it?
+    scale:
+      kind: choice
+      options:
+        - {key: accept, title: Accept, positive: true}
+        - key: reject
+          title: Reject
+          ask:
+            reasons: [{key: wrong, text: It is wrong, tag: error}, {key: rude, text: It is rude, tag: tone}]
+            free_text: optional
+        - {key: unsure, title: Cannot say, missing: true}
+explanation: {min_words: 2, max_words: 10}
+highlights: [{key: good, title: Good passage}, {key: bad, title: Bad passage}]
+ignore_item: {title: Ignore this question, reasons: [{key: empty, title: It asks nothing}]}
+set_aside_response: {title: Cannot rate this response, reasons: [{key: blank, title: It is blank}]}
+"""
+
+
+def draft_items(count: int) -> list[ItemDraft]:
+    return [
+        ItemDraft(
+            external_id=f"item-{n}",
+            context_text=f"Question number {n}?",
+            context_turns=(),
+            candidates=tuple(CandidateDraft(s, f"Answer {n} in words of its own 😀 {s[0]}", None) for s in SYSTEMS),
+            meta={},
+            extra_texts={},
+            row=n,
+        )
+        for n in range(1, count + 1)
+    ]
+
+
+def add_person(session, name: str, role: Role = Role.annotator) -> Who:
+    person = Person(pseudonym=f"P-{name}", name=name, role=role, created_at=clock.now())
+    session.add(person)
+    session.flush()
+    return Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=name, login_id=0)
+
+
+def join(session, study: Study, who: Who) -> Who:
+    session.add(Membership(study_id=study.id, person_id=who.person_id, joined_at=clock.now()))
+    session.flush()
+    return who
+
+
+@pytest.fixture
+def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
+    """Makes an open study with a lead and annotators in a session: (study, lead, annotators)."""
+
+    def make(session, items: int = 4, annotators: int = 2, rubric: str = SMALL_RUBRIC, **plan):
+        lead = add_person(session, f"lead{uuid.uuid4().hex[:6]}", Role.lead)
+        plan = studies.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
+        study = studies.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
+        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        people = [join(session, study, add_person(session, f"ann{n}-{uuid.uuid4().hex[:6]}")) for n in range(annotators)]
+        return study, lead, people
+
+    return make
+
+
+def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:
+    """A complete annotation for SMALL_RUBRIC."""
+    return {"ratings": {letter: {"fluency": fluency, "verdict": verdict} for letter in letters}}

@@ -1,0 +1,241 @@
+"""Agreement: worked examples, the reference package, invariances, and every way to be undefined."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triptych.analysis.agreement import UnitCounts, alpha_interval, krippendorff_alpha, percent_agreement
+from triptych.errors import UndefinedStatistic
+
+LEVELS = ("nominal", "ordinal", "interval")
+EXAMPLES = json.loads((Path(__file__).parent / "oracles" / "krippendorff_examples.json").read_text())
+NAN = math.nan
+
+rows = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from([0, 0.5, 1, 2, 3, NAN])),
+    max_size=40,
+)
+
+
+def flat(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Units and values of a table with a row per annotator and a column per unit."""
+    return np.tile(np.arange(table.shape[1]), table.shape[0]), table.ravel()
+
+
+def as_table(ratings: list[list[float | None]]) -> np.ndarray:
+    return np.array([[NAN if value is None else value for value in row] for row in ratings])
+
+
+def columns(ratings: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([row[0] for row in ratings], dtype=int), np.array(
+        [row[1] for row in ratings], dtype=float
+    )
+
+
+def attempt(statistic, *arguments):
+    """The statistic, or the words that say why there is none."""
+    try:
+        return statistic(*arguments)
+    except UndefinedStatistic as undefined:
+        return str(undefined)
+
+
+def random_table(random: np.random.Generator) -> np.ndarray:
+    shape = (random.integers(2, 7), random.integers(1, 25))
+    table = random.integers(0, random.integers(2, 9), size=shape) * random.choice([0.5, 1, 3.7]) - 2
+    table[random.random(shape) < random.choice([0, 0.3, 0.6, 0.8])] = NAN
+    return table
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["name"])
+def test_alpha_of_the_worked_examples_is_the_published_one(example):
+    units, values = flat(as_table(example["ratings"]))
+    for level, expected in example["published"].items():
+        assert round(krippendorff_alpha(units, values, level), 3) == expected
+    for level, expected in example["package"].items():
+        assert krippendorff_alpha(units, values, level) == pytest.approx(expected, abs=1e-11)
+
+
+def test_ordinal_alpha_agrees_with_pencil_and_paper():
+    # Two units (1, 2) and (2, 3): marginals 1, 2, 1, mid-ranks 0.5, 2, 3.5.
+    # Observed: each unit 2 * 1.5^2 / (2 - 1) = 4.5, together 9.
+    # Expected: (2 * (1*2*1.5^2 + 1*1*3^2 + 2*1*1.5^2)) / (4 - 1) = 2 * 18 / 3 = 12. Alpha = 1 - 9/12.
+    assert krippendorff_alpha([0, 0, 1, 1], [1, 2, 2, 3], "ordinal") == pytest.approx(0.25, abs=1e-12)
+
+
+def test_percent_agreement_is_the_mean_share_of_equal_pairs_per_unit():
+    # Unit 0: of 3 pairs 1 is equal; unit 1: its only pair is equal; unit 2 has one rating. (1/3 + 1) / 2.
+    assert percent_agreement([0, 0, 0, 1, 1, 2], [1, 1, 2, 5, 5, 3]) == pytest.approx(2 / 3)
+
+
+def test_percent_agreement_counts_every_unit_of_a_pattern():
+    assert percent_agreement([0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 1, 1, 1, 1, 1, 2]) == 0.75
+
+
+def test_alpha_equals_the_reference_package_on_500_random_incomplete_tables():
+    random, compared = np.random.default_rng(16), 0
+    for _ in range(500):
+        table = random_table(random)
+        for level in LEVELS:
+            ours = attempt(krippendorff_alpha, *flat(table), level)
+            if isinstance(ours, float):
+                theirs = krippendorff.alpha(table, level_of_measurement=level)
+                assert ours == pytest.approx(theirs, abs=1e-9)
+                compared += 1
+            else:
+                assert reference_is_undefined(table, level)
+    assert compared > 1200
+
+
+def reference_is_undefined(table: np.ndarray, level: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return math.isnan(krippendorff.alpha(table, level_of_measurement=level))
+        except ValueError:
+            return True
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_of_many_distinct_values_equals_the_reference_package(level):
+    random = np.random.default_rng(3)
+    table = random.normal(size=(1, 60)) + random.normal(size=(4, 60))
+    table[random.random(table.shape) < 0.2] = NAN
+    expected = krippendorff.alpha(table, level_of_measurement=level)
+    assert krippendorff_alpha(*flat(table), level) == pytest.approx(expected, abs=1e-9)
+
+
+def test_three_thousand_slider_values_need_no_square_table():
+    units = np.repeat(np.arange(1500), 2)
+    table = UnitCounts.build(units, np.random.default_rng(0).normal(size=3000))
+    assert table.counts.shape == (1500, 3000)
+    assert table.counts.nnz == 3000
+
+
+def test_equal_units_are_one_pattern():
+    table = UnitCounts.build([0, 0, 1, 1, 2, 2, 3], [1, 2, 2, 1, 2, 2, 9])
+    assert table.weights.tolist() == [2, 1] or table.weights.tolist() == [1, 2]
+    assert table.values.tolist() == [1, 2]
+
+
+def test_units_that_differ_in_one_of_forty_values_stay_two_patterns():
+    # Keys of forty counts up to 3 need 4^40 numbers, more than 64 bits hold.
+    common = list(range(1, 40)) * 3
+    units = [0] * (len(common) + 1) + [1] * (len(common) + 2)
+    table = UnitCounts.build(units, [0, *common, 0, 0, *common])
+    assert table.weights.tolist() == [1, 1]
+
+
+def test_the_scale_gives_ordinal_values_their_order():
+    units, values = [0, 0, 1, 1, 2, 2], np.array([10, 30, 20, 20, 30, 30])
+    swapped = np.array([{10: 1, 30: 2, 20: 3}[value] for value in values])
+    assert krippendorff_alpha(units, values, "ordinal", [10, 30, 20, 40]) == pytest.approx(
+        krippendorff_alpha(units, swapped, "ordinal")
+    )
+    assert krippendorff_alpha(units, values, "ordinal", [10, 30, 20]) != pytest.approx(
+        krippendorff_alpha(units, values, "ordinal")
+    )
+
+
+def test_a_value_off_the_scale_is_named():
+    with pytest.raises(UndefinedStatistic, match="the value 9 is not a point of the scale"):
+        krippendorff_alpha([0, 0], [1, 9], "ordinal", [1, 2, 3])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("units", "values", "words"),
+    [
+        ([], [], "No item was rated by two annotators."),
+        ([0, 1, 2], [1, 2, 3], "No item was rated by two annotators."),
+        ([0, 0], [NAN, NAN], "No item was rated by two annotators."),
+        ([0, 0, 1], [1, NAN, 3], "No item was rated by two annotators."),
+        ([0, 0, 1, 1], [4, 4, 4, 4], "Not defined: no variation (every rating is the same)."),
+        ([0, 0, 1], [4, 4, 5], "Not defined: no variation (every rating is the same)."),
+        ([0, 0], [1, math.inf], "Not defined: a value lies beyond 1e+100."),
+    ],
+)
+def test_undefined_alpha_is_said_in_words(units, values, words, level):
+    assert attempt(krippendorff_alpha, units, values, level) == words
+    assert attempt(alpha_interval, units, values, level) == words
+
+
+@given(rows, st.sampled_from(LEVELS), st.randoms(use_true_random=False))
+def test_neither_row_order_nor_names_of_units_change_agreement(ratings, level, random):
+    units, values = columns(ratings)
+    shuffled = random.sample(ratings, len(ratings))
+    names = {unit: f"item {name}" for unit, name in enumerate(random.sample(range(6), 6))}
+    renamed = [names[unit] for unit, _ in shuffled]
+    moved = [value for _, value in shuffled]
+    for statistic, *options in [
+        (krippendorff_alpha, level),
+        (percent_agreement,),
+        (alpha_interval, level, 50),
+    ]:
+        before = attempt(statistic, units, values, *options)
+        assert before == attempt(statistic, renamed, moved, *options)
+
+
+@given(rows, st.sampled_from(LEVELS))
+def test_agreement_is_finite_or_words(ratings, level):
+    units, values = columns(ratings)
+    alpha = attempt(krippendorff_alpha, units, values, level)
+    share = attempt(percent_agreement, units, values)
+    limits = attempt(alpha_interval, units, values, level, 50)
+    assert isinstance(alpha, str) or (math.isfinite(alpha) and alpha <= 1)
+    assert isinstance(share, str) or 0 <= share <= 1
+    assert isinstance(limits, str) or (all(map(math.isfinite, limits)) and limits[0] <= limits[1] <= 1)
+
+
+@given(rows, st.floats(0.1, 50), st.floats(-100, 100))
+def test_interval_alpha_survives_another_unit_of_measurement(ratings, stretch, shift):
+    units, values = columns(ratings)
+    before = attempt(krippendorff_alpha, units, values, "interval")
+    after = attempt(krippendorff_alpha, units, values * stretch + shift, "interval")
+    assert before == after or before == pytest.approx(after, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-1e100, 1e100)), max_size=12), st.sampled_from(LEVELS))
+def test_values_of_any_size_give_finite_agreement_or_words(ratings, level):
+    alpha = attempt(krippendorff_alpha, *columns(ratings), level)
+    assert isinstance(alpha, str) or math.isfinite(alpha)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_interval_is_that_of_resampling_units_one_by_one(level):
+    random = np.random.default_rng(5)
+    table = np.clip(np.round(3 + random.normal(size=(1, 40)) + random.normal(size=(3, 40))), 1, 5)
+    low, high = alpha_interval(*flat(table), level, resamples=4000, seed=1)
+    picks = random.integers(0, 40, size=(1500, 40))
+    naive = [krippendorff_alpha(*flat(table[:, pick]), level) for pick in picks]
+    assert (low, high) == pytest.approx(tuple(np.quantile(naive, [0.025, 0.975])), abs=0.03)
+
+
+def test_the_same_seed_gives_the_same_interval_and_more_confidence_a_wider_one():
+    units, values = flat(as_table(EXAMPLES[2]["ratings"]))
+    wide = alpha_interval(units, values, "ordinal", seed=7, confidence=0.99)
+    narrow = alpha_interval(units, values, "ordinal", seed=7, confidence=0.8)
+    assert alpha_interval(units, values, "ordinal", seed=7, confidence=0.8) == narrow
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_one_unit_alone_has_alpha_but_no_interval():
+    assert krippendorff_alpha([0, 0], [1, 2], "nominal") == 0
+    with pytest.raises(UndefinedStatistic, match="at least two items"):
+        alpha_interval([0, 0], [1, 2], "nominal")
+
+
+def test_a_single_dissent_among_many_equal_ratings_has_no_interval():
+    units, values = np.repeat(np.arange(30), 2), np.ones(60)
+    values[0] = 2
+    with pytest.raises(UndefinedStatistic, match="almost every rating is the same"):
+        alpha_interval(units, values, "nominal")

@@ -1,0 +1,186 @@
+"""Means, shares, distributions, positions and majorities on tables small enough to count by hand."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triptych.analysis.descriptive import (
+    MajorityShare,
+    OptionShare,
+    Summary,
+    distribution,
+    majority,
+    position_means,
+    shares,
+    summary,
+)
+from triptych.errors import UndefinedStatistic
+
+NAN = math.nan
+LIKERT = (1, 2, 3, 4, 5)
+
+votes = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["yes", "no", "unsure", None])), max_size=40)
+
+
+def attempt(statistic, *arguments):
+    """The statistic, or the words that say why there is none."""
+    try:
+        return statistic(*arguments)
+    except UndefinedStatistic as undefined:
+        return str(undefined)
+
+
+def test_summary_leaves_missing_values_out():
+    assert summary([1, NAN, 2, 6, NAN]) == Summary(3, 3, 2, pytest.approx(math.sqrt(7)))
+
+
+def test_a_single_rating_has_a_mean_and_no_spread():
+    assert summary([0]) == Summary(1, 0, 0, None)
+
+
+@pytest.mark.parametrize("values", [[], [NAN, NAN]])
+def test_a_summary_of_nothing_is_said_in_words(values):
+    assert attempt(summary, values) == "Not defined: there is no rating yet."
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=30))
+def test_summary_is_finite_for_numbers_of_any_size(values):
+    found = summary(values)
+    assert all(map(math.isfinite, (found.mean, found.median, found.sd)))
+    assert found.median == pytest.approx(statistics.median(values))
+
+
+def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
+    found = shares(["a", "b", "a", "idk", None, "a"], ["a", "b", "c", "idk"], missing=["idk"])
+    assert found.options == (
+        OptionShare("a", 3, 4, 0.75, False),
+        OptionShare("b", 1, 4, 0.25, False),
+        OptionShare("c", 0, 4, 0, False),
+        OptionShare("idk", 1, 5, 0.2, True),
+    )
+    assert (found.answered, found.missing, found.total) == (4, 1, 5)
+
+
+def test_an_i_dont_know_that_the_rubric_counts_as_a_category_has_all_answers_as_denominator():
+    found = shares(["a", "idk"], ["a", "idk"])
+    assert [row.share for row in found.options] == [0.5, 0.5]
+
+
+def test_where_every_answer_is_missing_the_other_shares_are_none():
+    found = shares(["idk", "idk"], ["a", "idk"], missing={"idk"})
+    assert [row.share for row in found.options] == [None, 1]
+
+
+def test_an_unknown_option_is_named_and_not_dropped():
+    assert (
+        attempt(shares, ["a", "z"], ["a"]) == "Not defined: the value z is not an option of this criterion."
+    )
+
+
+def test_shares_of_nothing_are_said_in_words():
+    assert attempt(shares, [None], ["a"]) == "Not defined: there is no rating yet."
+
+
+def test_texts_with_a_nan_among_them_keep_it_missing():
+    assert shares(["a", NAN], ["a"]).total == 1
+    assert shares(pd.Series(["a", None], dtype="category"), ["a"]).total == 1
+
+
+def test_distribution_counts_every_point_of_the_scale_half_points_too():
+    found = distribution([0.5, 0.5, 3, NAN, 0.1 + 0.2 + 0.2], [0, 0.5, 1, 2, 3])
+    assert found.tolist() == [0, 3, 0, 0, 1]
+
+
+def test_distribution_of_nothing_is_all_zeros():
+    assert distribution([], LIKERT).tolist() == [0, 0, 0, 0, 0]
+
+
+def test_a_number_between_the_points_is_named_and_not_rounded():
+    assert (
+        attempt(distribution, [1, 2.5], LIKERT) == "Not defined: the value 2.5 is not a point of the scale."
+    )
+
+
+@given(st.lists(st.sampled_from([*LIKERT, NAN])))
+def test_the_distribution_holds_every_rating_once(values):
+    assert distribution(values, LIKERT).sum() == sum(not math.isnan(value) for value in values)
+
+
+def test_position_means_are_relative_to_the_mean_of_each_system():
+    # System a: 4 at position 0, 2 at 1 (mean 3); system b: 7 at 0, 6 at 1 (mean 6.5).
+    found = position_means([4, 2, 7, 6], [0, 1, 0, 1], ["a", "a", "b", "b"])
+    assert [(row.position, row.mean, row.n) for row in found] == [(0, 0.75, 2), (1, -0.75, 2)]
+
+
+def test_unknown_positions_are_left_out_of_the_system_means_too():
+    found = position_means([4, 2, 100, 50, NAN], [0, 2, NAN, -1, 0], ["a"] * 5)
+    assert [(row.position, row.mean, row.n) for row in found] == [(0, 1, 1), (2, -1, 1)]
+
+
+def test_ratings_without_any_known_position_are_said_in_words():
+    assert (
+        attempt(position_means, [1, 2], [NAN, -1], ["a", "b"])
+        == "Not defined: no rating has a known position."
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 7)), min_size=1, max_size=30))
+def test_position_means_weighted_by_their_numbers_cancel(ratings):
+    systems, positions, values = (list(column) for column in zip(*ratings, strict=True))
+    found = position_means(values, positions, systems)
+    assert sum(row.n for row in found) == len(ratings)
+    assert sum(row.mean * row.n for row in found) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_majority_needs_more_than_half_of_the_items_raters():
+    items = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
+    options = ["yes", "yes", "no", "no", "no", "yes", "yes", "no", "yes", "no", "unsure"]
+    assert majority(items, options, "yes") == MajorityShare(4, positive=1, other=1, undecided=2, share=0.25)
+
+
+def test_an_item_nobody_answered_is_no_item_of_the_majority():
+    assert majority([0, 1], ["yes", None], "yes") == MajorityShare(1, 1, 0, 0, 1)
+
+
+def test_a_positive_option_that_nobody_chose_has_share_zero():
+    assert majority([0, 0], ["no", "no"], "yes") == MajorityShare(1, 0, 1, 0, 0)
+
+
+def test_a_majority_of_nothing_is_said_in_words():
+    assert attempt(majority, [], [], "yes") == "Not defined: there is no rating yet."
+
+
+@given(votes, st.randoms(use_true_random=False))
+def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots, random):
+    names = random.sample("PQRST", 5)
+    moved = [(names[item], option) for item, option in random.sample(ballots, len(ballots))]
+    before = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
+    after = attempt(majority, [row[0] for row in moved], [row[1] for row in moved], "yes")
+    assert before == after
+    order = ["yes", "no", "unsure"]
+    assert attempt(shares, [row[1] for row in ballots], order) == attempt(
+        shares, [row[1] for row in moved], order
+    )
+
+
+@given(votes)
+def test_every_item_with_an_answer_falls_into_one_of_three_groups(ballots):
+    found = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
+    answered = {item for item, option in ballots if option is not None}
+    if not answered:
+        assert found == "Not defined: there is no rating yet."
+    else:
+        assert found.items == len(answered) == found.positive + found.other + found.undecided
+        assert 0 <= found.share <= 1
+
+
+def test_columns_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="of one length"):
+        position_means(np.ones(3), np.ones(2), np.ones(3))

@@ -1,0 +1,242 @@
+"""Delimited text: shapes, quotes, encodings, limits."""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import pytest
+
+from triptych.errors import ImportRefused
+from triptych.formats import ItemFile, Problem, ReadOptions, Turn, read_items
+from triptych.formats.model import MAX_PROBLEMS
+
+HEADER = "item_id,context,cand:a,cand:b\n"
+
+
+def read(text: str, name: str = "items.csv", options: ReadOptions | None = None) -> ItemFile:
+    return read_items(text.encode(), name, options or ReadOptions())
+
+
+def errors(found: ItemFile) -> list[Problem]:
+    return [problem for problem in found.problems if problem.severity == "error"]
+
+
+def test_a_wide_table_gives_candidates_meta_fields_and_extra_texts() -> None:
+    found = read("item_id,context,cand:gpt,cand:T5 small,meta:domain,extra:Treatment,note\n1,c,x,y,esc,rest,n\n")
+    item = found.items[0]
+    assert found.ok
+    assert found.kind == "wide CSV"
+    assert [(candidate.system, candidate.text) for candidate in item.candidates] == [("gpt", "x"), ("T5 small", "y")]
+    assert (item.meta, item.extra_texts) == ({"domain": "esc"}, {"Treatment": "rest"})
+    assert (found.ignored, found.fields) == (("note",), ("note",))
+    assert found.recognised["cand:gpt"] == "candidate of system 'gpt'"
+
+
+@pytest.mark.parametrize(("system", "text"), [("system", "text"), ("model", "response"), ("Model", "Output")])
+def test_a_long_table_joins_the_rows_of_an_item(system: str, text: str) -> None:
+    found = read(f"item_id,context,{system},{text}\n1,c,a,x\n2,d,a,z\n1,,b,y\n2,d,b,w\n")
+    assert found.ok
+    assert found.kind == "long CSV"
+    assert [[candidate.text for candidate in item.candidates] for item in found.items] == [["x", "y"], ["z", "w"]]
+    assert [item.context_text for item in found.items] == ["c", "d"]
+
+
+def test_a_long_table_names_contradictions_by_row() -> None:
+    found = read("item_id,context,system,text\n1,c,a,x\n1,other,b,y\n1,c,a,again\n2,d,a,z\n")
+    assert [(problem.row, problem.message.split(" ")[0]) for problem in errors(found)] == [
+        (3, "has"),
+        (4, "system"),
+        (5, "has"),
+    ]
+    assert "row 2" in errors(found)[0].message
+    assert "row 2" in errors(found)[1].message
+    assert "'b'" in errors(found)[2].message
+
+
+def test_a_long_table_without_ids_is_refused() -> None:
+    with pytest.raises(ImportRefused, match="item_id"):
+        read("context,system,text\nc,a,x\n")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found_by_the_header_and_not_by_what_is_frequent(delimiter: str) -> None:
+    row = delimiter.join(["1", '"a, b; c, d; e"', "x", "y"])
+    found = read(delimiter.join(["item_id", "context", "cand:a", "cand:b"]) + f"\n{row}\n")
+    assert found.ok
+    assert found.items[0].context_text == "a, b; c, d; e"
+
+
+def test_a_separator_line_of_excel_is_followed() -> None:
+    assert read("sep=;\r\nitem_id;context;cand:a\r\n1;c;x\r\n").items[0].context_text == "c"
+
+
+def test_turns_written_as_json_in_a_cell_become_turns() -> None:
+    cell = '"[{""speaker"": ""A"", ""text"": ""Hi""}, {""role"": ""B"", ""content"": ""Yo""}]"'
+    pairs = '"[[""usr"", ""Hi""], [""sys"", ""Yo""]]"'
+    found = read(f"item_id,context,cand:a\n1,{cell},x\n2,{pairs},{cell}\n")
+    assert found.ok
+    assert found.items[0].context_turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.items[0].context_text is None
+    assert found.items[1].context_turns == (Turn("usr", "Hi"), Turn("sys", "Yo"))
+    assert found.items[1].candidates[0].turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.speakers == ("A", "B", "usr", "sys")
+
+
+def test_a_cell_with_deeply_nested_brackets_is_a_text() -> None:
+    cell = "[" * 100_000
+    assert read(f"item_id,context,cand:a\n1,{cell},x\n").items[0].context_text == cell
+
+
+def test_seven_or_more_candidate_columns_mean_that_each_item_has_its_own_few() -> None:
+    names = [f"cand:s{number}" for number in range(8)]
+    rows = ["1,c,x,y,z,,,,,", "2,c,,,,,,x,y,z"]
+    found = read("\n".join([",".join(["item_id", "context", *names]), *rows]))
+    assert found.ok
+    assert [[candidate.system for candidate in item.candidates] for item in found.items] == [
+        ["s0", "s1", "s2"],
+        ["s5", "s6", "s7"],
+    ]
+
+
+def test_more_than_six_candidates_for_an_item_are_an_error() -> None:
+    names = ",".join(f"cand:s{number}" for number in range(7))
+    found = read(f"item_id,context,{names}\n1,c,1,2,3,4,5,6,7\n")
+    assert "7 candidates" in errors(found)[0].message
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    for header in ("item_id,context,context,cand:a", "item_id,context,cand:a,cand:a"):
+        with pytest.raises(ImportRefused, match="Two columns"):
+            read(f"{header}\n1,c,d,x\n")
+
+
+def test_one_text_column_is_one_candidate() -> None:
+    found = read("id,prompt,completion\n1,c,x\n")
+    assert found.ok
+    assert found.systems == ("candidate_1",)
+
+
+def test_missing_ids_are_numbers_of_rows_with_a_warning_and_blank_ids_an_error() -> None:
+    numbered = read("context,cand:a\nc,x\n")
+    assert numbered.ok
+    assert numbered.items[0].external_id == "2"
+    assert numbered.problems[0].severity == "warning"
+    assert errors(read(HEADER + " ,c,x,y\n"))[0].row == 2
+
+
+def test_a_table_without_candidates_says_what_to_add() -> None:
+    found = read("item_id,context,reference\n1,c,r\n2,d,r\n")
+    assert [problem.message[:22] for problem in errors(found)] == ["No item has candidates"]
+    assert found.fields == ("reference",)
+
+
+def test_a_quote_that_swallows_whole_rows_evenly_is_warned_of() -> None:
+    found = read('item_id,context,cand:a,cand:b\n1,"open,x,y\n2,closed",x,y\n')
+    assert [(problem.severity, problem.row) for problem in found.problems] == [("warning", 2)]
+    assert "quotes" in found.problems[0].message
+
+
+def test_a_quote_that_is_never_closed_costs_its_own_line_only() -> None:
+    found = read(HEADER + '1,"c,x,y\n2,d,x,y\n3,e,x,y\n')
+    assert [problem.row for problem in errors(found)] == [2]
+    assert [item.external_id for item in found.items] == ["2", "3"]
+
+
+def test_old_mac_line_ends_end_rows() -> None:
+    assert len(read("item_id,context,cand:a\r1,c,x\r2,d,y\r").items) == 2
+
+
+def test_a_last_empty_cell_without_line_end_is_a_cell() -> None:
+    found = read("item_id,context,cand:a\n1,c,")
+    assert not errors(found)
+    assert found.items[0].candidates[0].text == ""
+
+
+def test_problems_beyond_the_limit_are_counted_and_stay_errors() -> None:
+    found = read(HEADER + "".join(f"{number},c,x\n" for number in range(500)))
+    assert len(found.problems) == MAX_PROBLEMS + 1
+    assert found.problems[-1] == Problem("error", None, None, "… and 300 more.")
+
+
+def test_an_error_behind_many_warnings_still_counts() -> None:
+    rows = "".join(f"{number},c,,y\n" for number in range(300)) + "0,c,x,y\n"
+    found = read(HEADER + rows)
+    assert not found.ok
+    assert found.problems[0].severity == "error"
+    assert "and 101 more" in found.problems[-1].message
+
+
+def test_a_problem_reads_as_a_sentence_with_its_place() -> None:
+    assert str(Problem("error", 3, "context", "is null.")) == "Row 3, column 'context': is null."
+    assert str(Problem("note", None, None, "Fine.")) == "Fine."
+
+
+def test_mixed_utf8_and_latin1_is_refused_with_the_line() -> None:
+    data = HEADER.encode() + "1,Café,x,y\n".encode() + "2,Café,x,y\n".encode("latin-1")
+    with pytest.raises(ImportRefused, match="Line 3.*mixes two encodings"):
+        read_items(data, "items.csv")
+
+
+def test_cyrillic_in_windows_1251_is_not_taken_for_western_letters() -> None:
+    data = HEADER.encode() + "1,«Привет» – сказал он,хорошо,плохо\n".encode("cp1251")
+    with pytest.raises(ImportRefused, match="nothing in the file tells which encoding"):
+        read_items(data, "items.csv")
+
+
+def test_utf16_in_both_byte_orders_is_read_and_without_a_mark_refused() -> None:
+    text = HEADER + "1,naïve ☂,x,y\n"
+    for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
+        assert read_items(mark + text.encode(encoding), "items.csv").items[0].context_text == "naïve ☂"
+    with pytest.raises(ImportRefused, match="UTF-16 without a byte order mark"):
+        read_items(text.encode("utf-16-le"), "items.csv")
+    with pytest.raises(ImportRefused, match="begins as UTF-16"):
+        read_items(b"\xff\xfe" + text.encode("utf-16-le") + b"\x00", "items.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (pickle.dumps({"item_id": 1}), "pickle"),
+        (b"PK\x03\x04 anything", "zip"),
+        (b"%PDF-1.7", "PDF"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Office"),
+        (b"PAR1....", "Parquet"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "json", "txt"])
+def test_other_content_under_a_wrong_name_is_refused(content: bytes, what: str, ending: str) -> None:
+    with pytest.raises(ImportRefused, match=what):
+        read_items(content, f"items.{ending}")
+
+
+@pytest.mark.parametrize("name", ["items.xls", "items.pdf", "items", "items.csv.exe"])
+def test_an_unknown_ending_is_refused(name: str) -> None:
+    with pytest.raises(ImportRefused, match=r"\.csv, \.tsv"):
+        read_items(b"item_id", name)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a," * (11 * 2**20), "at most 20 MB"),
+        (b"item_id,context,cand:a," + b"x," * 10_000 + b"\n1,c,x\n", "columns can be read"),
+        (b"item_id,context,cand:a\n" + b"," * (19 * 2**20), "columns can be read"),
+        (b"item_id,context,cand:a\n" + b"\n" * (19 * 2**20), "400,000 rows"),
+        (b"item_id,context,cand:a\n" + b'"x' * (9 * 2**20), "No row|quote|header"),
+        (b"\xe9\x80" * (9 * 2**20), "UTF-8"),
+        (b"," * (19 * 2**20), "looks like data|No row|columns"),
+    ],
+)
+def test_a_bomb_of_text_is_refused_within_a_second(content: bytes, words: str) -> None:
+    started = time.perf_counter()
+    try:
+        found = read_items(content, "items.csv")
+    except ImportRefused as refused:
+        told = str(refused)
+    else:
+        told = " ".join(problem.message for problem in errors(found))
+        assert not found.ok
+    assert any(word in told for word in words.split("|")), told[:300]
+    assert time.perf_counter() - started < 1

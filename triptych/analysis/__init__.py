@@ -1,0 +1,1 @@
+"""Statistics: arrays in, numbers out. No database, no screen; numpy, scipy and pandas only."""

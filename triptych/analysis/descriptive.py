@@ -1,0 +1,161 @@
+"""What the ratings look like: means, shares, distributions, positions, majorities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from triptych.analysis.columns import Column, codes, numbers, present
+from triptych.errors import UndefinedStatistic
+
+NO_RATING = "Not defined: there is no rating yet."
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class Summary:
+    """n ratings: mean, median, standard deviation (divisor n - 1; None for a single rating)."""
+
+    n: int
+    mean: float
+    median: float
+    sd: float | None
+
+
+@dataclass(frozen=True)
+class OptionShare:
+    """How often one option was chosen, and out of how many (`of`). share = count / of, None when of is 0."""
+
+    option: Hashable
+    count: int
+    of: int
+    share: float | None
+    missing: bool
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Options in rubric order; answered + missing = total."""
+
+    options: tuple[OptionShare, ...]
+    answered: int
+    missing: int
+    total: int
+
+
+@dataclass(frozen=True)
+class PositionMean:
+    """Mean of (rating - mean of its system) at one position, in scale points, over n ratings."""
+
+    position: int
+    mean: float
+    n: int
+
+
+@dataclass(frozen=True)
+class MajorityShare:
+    """Items by what more than half of their raters chose: the positive option, another one, or none.
+
+    items = positive + other + undecided; share = positive / items.
+    """
+
+    items: int
+    positive: int
+    other: int
+    undecided: int
+    share: float
+
+
+def summary(values: Column) -> Summary:
+    """Mean, median, spread of (n,) numbers, NaN = missing, dropped. Raises UndefinedStatistic when empty."""
+    (kept,) = numbers(values)
+    if not len(kept):
+        raise UndefinedStatistic(NO_RATING)
+    spread = float(kept.std(ddof=1)) if len(kept) > 1 else None
+    return Summary(len(kept), float(kept.mean()), float(np.median(kept)), spread)
+
+
+def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> Shares:
+    """Share of each option among n answers; options: (n,) labels, None or NaN = nothing chosen and dropped.
+
+    order: all options as the rubric lists them. missing: those of them that the rubric marks `missing`; they
+    count apart, out of all answers, while every other option counts out of the answers that are not missing.
+    Raises UndefinedStatistic when there is no answer or an answer is not in `order`.
+    """
+    (kept,) = present(options)
+    counts = Counter(kept.tolist())
+    _refuse_strangers(counts.keys() - set(order), "an option of this criterion")
+    total = len(kept)
+    if not total:
+        raise UndefinedStatistic(NO_RATING)
+    unanswered = sum(counts[option] for option in set(missing))
+    answered = total - unanswered
+    rows = []
+    for option in order:
+        of = total if option in missing else answered
+        share = counts[option] / of if of else None
+        rows.append(OptionShare(option, counts[option], of, share, option in missing))
+    return Shares(tuple(rows), answered, unanswered, total)
+
+
+def distribution(values: Column, points: Sequence[float]) -> np.ndarray:
+    """(V,) how many of the n numbers lie on each of the V scale points; NaN = missing and dropped.
+
+    Raises UndefinedStatistic when a number is not a point (a thousand-millionth off is taken for rounding).
+    """
+    (kept,) = numbers(values)
+    scale = np.asarray(points, dtype=float)
+    distinct, place = np.unique(kept, return_inverse=True)
+    gaps = np.abs(distinct[:, None] - scale[None, :])
+    _refuse_strangers(distinct[gaps.min(axis=1, initial=np.inf) > _NEAR].tolist(), "a point of the scale")
+    return np.bincount(gaps.argmin(axis=1)[place], minlength=len(scale))
+
+
+def position_means(values: Column, positions: Column, systems: Column) -> tuple[PositionMean, ...]:
+    """Mean of (y - mean of its system) per position, positions ascending: does the place matter?
+
+    values: (n,) numbers, NaN = missing; positions: (n,) 0, 1, 2 ..., NaN or negative = order not known, left
+    out of the system means too; systems: (n,) labels. Raises UndefinedStatistic when nothing is left.
+    """
+    kept, place, labels = numbers(values, positions, systems)
+    place, kept, labels = numbers(place, kept, labels)
+    known = place >= 0
+    place, kept = place[known].astype(np.int64), kept[known].astype(float)
+    if not len(kept):
+        raise UndefinedStatistic("Not defined: no rating has a known position.")
+    system, _ = codes(labels[known])
+    deviation = kept - (np.bincount(system, kept) / np.bincount(system))[system]
+    sums, sizes = np.bincount(place, deviation), np.bincount(place)
+    seen = np.flatnonzero(sizes)
+    return tuple(PositionMean(int(at), float(sums[at] / sizes[at]), int(sizes[at])) for at in seen)
+
+
+def majority(items: Column, options: Column, positive: Hashable) -> MajorityShare:
+    """Items where more than half of the raters chose `positive`, another option, or no option has that many.
+
+    items, options: (n,) labels; None or NaN among the options = nothing chosen, not a rater of that item.
+    Raises UndefinedStatistic when no item has an answer.
+    """
+    chosen, rated = present(options, items)
+    if not len(chosen):
+        raise UndefinedStatistic(NO_RATING)
+    item, names = codes(rated)
+    option, distinct = codes(chosen)
+    votes = np.bincount(item * len(distinct) + option, minlength=len(names) * len(distinct))
+    votes = votes.reshape(len(names), len(distinct))
+    won = votes * 2 > votes.sum(axis=1, keepdims=True)
+    decided = int(won.sum())
+    for_positive = int(won[:, [name == positive for name in distinct.tolist()]].sum())
+    return MajorityShare(
+        len(names), for_positive, decided - for_positive, len(names) - decided, for_positive / len(names)
+    )
+
+
+def _refuse_strangers(strange: Collection, what: str) -> None:
+    """Raise when a value has no place on the scale: dropping it in silence would change every share."""
+    if strange:
+        first = sorted(map(str, strange))[0]
+        raise UndefinedStatistic(f"Not defined: the value {first} is not {what}.")

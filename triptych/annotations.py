@@ -1,0 +1,358 @@
+"""Storing what annotators give: drafts, submissions, skips. The browser is never trusted.
+
+Nothing here knows a system or a candidate's id beyond the slot; texts are read only to check highlights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import delete, func, insert, literal, or_, select, update
+from sqlmodel import Session
+
+from triptych import assignments, clock, events, studies
+from triptych.answers import Checked, CheckedRating, check_answers, check_draft, count_words, parse_answers
+from triptych.assignments import TTL, Nothing
+from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Criterion,
+    Explanation,
+    Highlight,
+    Option,
+    Purpose,
+    Rating,
+    Slot,
+    Study,
+    StudyState,
+    Submission,
+)
+from triptych.people import Who
+from triptych.studies import Design
+
+MAX_NOTE = 4000
+OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
+GIVEN = "This item was submitted before."
+
+
+class Message(BaseModel):
+    """What every message of the workbench carries."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    assignment: str = Field(max_length=64)
+    version: int = Field(ge=1, le=2**31)
+    pen: str = Field(min_length=8, max_length=64)
+    active_seconds: float = Field(default=0, ge=0, le=10**7, allow_inf_nan=False)
+
+
+class DraftMessage(Message):
+    seq: int = Field(ge=1, le=2**31)
+    base: int = Field(ge=0, le=2**31)
+    take: bool = False
+    draft: dict[str, Any]
+
+
+class SubmitMessage(Message):
+    kind: str
+    submission: str = Field(min_length=8, max_length=64)
+    base: int = Field(default=0, ge=0, le=2**31)
+    answers: dict[str, Any]
+
+
+class SetAsideMessage(Message):
+    """Skip or ignore the item, with a reason."""
+
+    kind: str
+    submission: str = Field(min_length=8, max_length=64)
+    reason: str = Field(max_length=40)
+    text: str = Field(default="", max_length=MAX_NOTE)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The same submission always gets the same receipt; `next` is what the annotator does now."""
+
+    submission: str
+    assignment: Assignment
+    next: Assignment | Nothing
+
+
+M = TypeVar("M", bound=Message)
+
+
+def read_message(kind: type[M], data: Any) -> M:
+    """The message, typed. Raises InvalidAnnotation and changes nothing."""
+    try:
+        return kind.model_validate(data, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise InvalidAnnotation(f"The message does not fit: {path}: {first['msg']}.") from error
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a draft was not stored, with what is stored instead."""
+
+    reason: str
+    message: str
+    draft: dict[str, Any] | None = None
+    draft_seq: int = 0
+    receipt: str | None = None
+
+
+def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refusal:
+    """Stores the draft if it is newer than the stored one and comes from the tab that holds the pen.
+
+    Another tab may take the pen if nothing was stored since it looked (`base`), or on request (`take`).
+    Returns the sequence number stored, or why not. Raises NotFound, InvalidAnnotation.
+    """
+    assignment = assignments.by_token(session, who, message.assignment)
+    study = session.get_one(Study, assignment.study_id)
+    if assignment.version != message.version:
+        return Refusal("submitted", GIVEN, receipt=_last_receipt(session, assignment))
+    if study.state == StudyState.closed:
+        return Refusal("closed", "This study is closed; nothing more can be stored.")
+    rubric = studies.design_of(session, study).rubric
+    check_draft(rubric, study.round, _candidate_count(session, assignment), message.draft)
+    if session.execute(_storing(assignment, message)).rowcount == 1:
+        return message.seq
+    if assignment.pen == message.pen:
+        return assignment.draft_seq
+    return Refusal("open_elsewhere", OPEN_ELSEWHERE, assignment.draft, assignment.draft_seq)
+
+
+def _storing(assignment: Assignment, message: DraftMessage) -> Any:
+    """The one statement that decides every race between tabs."""
+    return (
+        update(Assignment)
+        .where(Assignment.id == assignment.id, Assignment.version == message.version)
+        .where(Assignment.draft_seq < message.seq)
+        .where(or_(Assignment.pen == message.pen, Assignment.draft_seq == message.base, literal(message.take)))
+        .values(
+            draft=message.draft,
+            draft_seq=message.seq,
+            pen=message.pen,
+            active_seconds=_capped(assignment, message.active_seconds),
+            expires_at=clock.now() + TTL,
+        )
+        .execution_options(synchronize_session=False)
+    )
+
+
+def _last_receipt(session: Session, assignment: Assignment) -> str | None:
+    wanted = select(Submission.id).where(Submission.assignment_id == assignment.id)
+    return session.scalars(wanted.order_by(Submission.version.desc()).limit(1)).first()
+
+
+def _capped(assignment: Assignment, seconds: float) -> float:
+    """Active seconds as the browser measured them, never more than the time since the item was given out."""
+    return min(seconds, max((clock.now() - assignment.reserved_at).total_seconds(), 0))
+
+
+def _candidate_count(session: Session, assignment: Assignment) -> int:
+    return session.execute(select(func.count()).where(Slot.assignment_id == assignment.id)).scalar_one()
+
+
+def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
+    """Stores the whole annotation and reserves the next item, in the caller's transaction.
+
+    The same submission id again gives the same receipt. Raises InvalidAnnotation, NotFound, AlreadySubmitted,
+    OpenElsewhere, StudyNotOpen; then nothing has changed.
+    """
+    study, assignment = _locked(session, who, message.assignment)
+    if not _is_repeat(session, assignment, message.submission):
+        _refuse_unless_current(study, assignment, message)
+        _refuse_other_pen(assignment, message)
+        _store(session, study, assignment, who, message)
+    return Receipt(message.submission, assignment, assignments.current(session, study, who))
+
+
+def _store(session: Session, study: Study, assignment: Assignment, who: Who, message: SubmitMessage) -> None:
+    design = studies.design_of(session, study)
+    answers = parse_answers(message.answers)
+    checked = check_answers(design.rubric, study.round, _candidate_count(session, assignment), answers)
+    edited = assignment.submitted_at is not None
+    old = stored_answers(session, assignment) if edited else None
+    if edited:
+        _clear(session, assignment)
+    _write_ratings(session, design, assignment, checked)
+    _write_highlights(session, assignment, checked)
+    assignment.note = checked.note or None
+    assignment.draft, assignment.draft_seq = message.answers, assignment.draft_seq + 1
+    _finish(session, assignment, message, AssignmentState.submitted)
+    kind = "annotation edited" if edited else assignment.state
+    new = stored_answers(session, assignment)
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=assignment.id, old=old, new=new)
+
+
+def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Receipt:
+    """Skips the item (its place becomes free) or ignores it (counts as done), with a reason of the rubric.
+
+    Raises InvalidAnnotation, NotFound, AlreadySubmitted, StudyNotOpen.
+    """
+    study, assignment = _locked(session, who, message.assignment)
+    if not _is_repeat(session, assignment, message.submission):
+        _refuse_unless_current(study, assignment, message)
+        rubric = studies.design_of(session, study).rubric
+        offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
+        if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
+            raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
+        old = stored_answers(session, assignment) if assignment.submitted_at else None
+        _clear(session, assignment)
+        assignment.reason, assignment.note = message.reason, message.text.strip() or None
+        state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
+        _finish(session, assignment, message, state)
+        new = {"reason": message.reason, "note": assignment.note}
+        events.record(
+            session, study.id, state, who.pseudonym, assignment_id=assignment.id, subject=message.reason, old=old, new=new
+        )
+    return Receipt(message.submission, assignment, assignments.current(session, study, who))
+
+
+def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
+    """Study first, then assignment: one order of locks for every command, so that none waits in a circle."""
+    study = studies.lock(session, assignments.by_token(session, who, token).study_id)
+    found = session.scalars(select(Assignment).where(Assignment.token == token).execution_options(populate_existing=True))
+    return study, found.one()
+
+
+def _is_repeat(session: Session, assignment: Assignment, submission: str) -> bool:
+    stored = session.get(Submission, submission)
+    if stored is not None and stored.assignment_id != assignment.id:
+        raise NotFound("This submission belongs to another item.")
+    return stored is not None
+
+
+def _refuse_unless_current(study: Study, assignment: Assignment, message: Message) -> None:
+    if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
+        raise AlreadySubmitted(GIVEN)
+    studies.refuse_unless_writable(study)
+
+
+def _refuse_other_pen(assignment: Assignment, message: SubmitMessage) -> None:
+    if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
+        raise OpenElsewhere(OPEN_ELSEWHERE)
+
+
+def _finish(
+    session: Session, assignment: Assignment, message: SubmitMessage | SetAsideMessage, state: AssignmentState
+) -> None:
+    """Gives the assignment its final state, settles its place and keeps the submission's id."""
+    held = assignment.state in (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)
+    if assignment.purpose == Purpose.main:
+        if state == AssignmentState.skipped and held:
+            assignments.free_place(session, assignment.item_id)
+        elif state != AssignmentState.skipped and not held and not assignments.take_place(session, assignment.item_id):
+            state = AssignmentState.surplus
+    assignment.state = state
+    assignment.active_seconds = _capped(assignment, message.active_seconds)
+    assignment.submitted_at = now = clock.now()
+    assignment.pen = None
+    session.add(
+        Submission(
+            id=message.submission,
+            assignment_id=assignment.id,
+            version=message.version,
+            pen=message.pen,
+            received_at=now,
+            active_seconds=assignment.active_seconds,
+        )
+    )
+    assignment.version += 1
+    session.flush()
+
+
+def _clear(session: Session, assignment: Assignment) -> None:
+    """Takes the rows of the former version away; their values are in the event about to be written."""
+    for table in (Rating, Highlight):
+        session.execute(delete(table).where(table.assignment_id == assignment.id))
+    session.execute(update(Slot).where(Slot.assignment_id == assignment.id).values(set_aside=None))
+
+
+def _write_ratings(session: Session, design: Design, assignment: Assignment, checked: Checked) -> None:
+    rows = [_rating_row(design, assignment, rating) for rating in checked.ratings]
+    ids = session.scalars(insert(Rating).returning(Rating.id, sort_by_parameter_order=True), rows).all() if rows else []
+    explained = [
+        {"rating_id": i, "reasons": list(r.reasons), "text": r.text, "words": count_words(r.text)}
+        for i, r in zip(ids, checked.ratings, strict=True)
+        if r.reasons or r.text
+    ]
+    if explained:
+        session.execute(insert(Explanation), explained)
+    for position, reason in checked.set_aside.items():
+        slot = update(Slot).where(Slot.assignment_id == assignment.id, Slot.position == position)
+        session.execute(slot.values(set_aside=reason))
+
+
+def _rating_row(design: Design, assignment: Assignment, rating: CheckedRating) -> dict[str, Any]:
+    criterion = design.criteria[rating.criterion]
+    return {
+        "assignment_id": assignment.id,
+        "position": rating.position,
+        "criterion_id": criterion.id,
+        "number": rating.number,
+        "option_id": None if rating.option is None else criterion.options[rating.option],
+        "missing": rating.missing,
+    }
+
+
+def _write_highlights(session: Session, assignment: Assignment, checked: Checked) -> None:
+    """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
+    if not checked.highlights:
+        return
+    wanted = select(Slot.position, Candidate.text, Candidate.turns).join(Candidate, Candidate.id == Slot.candidate_id)
+    texts = {row.position: row for row in session.execute(wanted.where(Slot.assignment_id == assignment.id))}
+    rows = []
+    for position, span in checked.highlights:
+        text = _text_of(texts[position], span.turn)
+        if span.end > len(text):
+            raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")
+        place = {"assignment_id": assignment.id, "position": position, "turn": span.turn}
+        rows.append(
+            {
+                **place,
+                "start": span.start,
+                "end": span.end,
+                "label": span.label,
+                "quote": text[span.start : span.end],
+                "comment": span.comment.strip(),
+            }
+        )
+    session.execute(insert(Highlight), rows)
+
+
+def _text_of(candidate: Any, turn: int | None) -> str:
+    if turn is None and candidate.text is not None:
+        return candidate.text
+    if turn is not None and candidate.turns is not None and turn < len(candidate.turns):
+        return candidate.turns[turn][1]
+    raise InvalidAnnotation("A highlight names a turn that is not there.")
+
+
+def stored_answers(session: Session, assignment: Assignment) -> dict[str, Any]:
+    """Ratings, explanations and highlights as they stand in the tables, for the event log."""
+    ratings = (
+        select(Rating.position, Criterion.key, Rating.number, Option.key, Rating.missing, Explanation)
+        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .where(Rating.assignment_id == assignment.id)
+        .order_by(Criterion.position, Rating.position)
+    )
+    spans = select(Highlight).where(Highlight.assignment_id == assignment.id).order_by(Highlight.id)
+    return {
+        "state": assignment.state,
+        "version": assignment.version - 1,
+        "ratings": [
+            [position, criterion, number, option, missing, *([e.reasons, e.text] if e else [[], ""])]
+            for position, criterion, number, option, missing, e in session.execute(ratings)
+        ],
+        "highlights": [
+            [span.position, span.turn, span.start, span.end, span.label, span.comment] for span in session.scalars(spans)
+        ],
+    }

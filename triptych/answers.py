@@ -1,0 +1,211 @@
+"""What one annotator gives for one item, checked against the rubric. Pure: no database, no screen.
+
+The browser's draft names slots by letter and keeps an explanation per option, so that changing an answer back brings
+its text back; only the explanation of the chosen option counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from triptych.errors import InvalidAnnotation
+from triptych.rubric import Ask, Choice, Criterion, Rubric, shown
+
+LETTERS = "ABCDEF"
+ABOUT_ITEM = "item"
+MAX_TEXT = 10_000
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
+Name = Annotated[str, Field(max_length=60)]
+
+
+class Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GivenExplanation(Given):
+    reasons: list[Name] = Field(default=[], max_length=40)
+    text: Text = ""
+
+
+class GivenHighlight(Given):
+    slot: Name
+    turn: int | None = Field(default=None, ge=0, strict=True)
+    start: int = Field(ge=0, strict=True)
+    end: int = Field(ge=1, strict=True)
+    label: Name
+    comment: Text = ""
+
+
+class Answers(Given):
+    """A draft as the browser holds it."""
+
+    ratings: dict[Name, dict[Name, Any]] = {}
+    explanations: dict[Name, dict[Name, dict[Name, GivenExplanation]]] = {}
+    highlights: list[GivenHighlight] = Field(default=[], max_length=1000)
+    set_aside: dict[Name, Name] = {}
+    note: Text = ""
+
+
+@dataclass(frozen=True)
+class CheckedRating:
+    """One row to be: position None is about the item; exactly one of number and option unless missing."""
+
+    position: int | None
+    criterion: str
+    number: float | None = None
+    option: str | None = None
+    missing: bool = False
+    reasons: tuple[str, ...] = ()
+    text: str = ""
+    explained: bool = False
+
+
+@dataclass(frozen=True)
+class Checked:
+    ratings: tuple[CheckedRating, ...]
+    highlights: tuple[tuple[int, GivenHighlight], ...]
+    set_aside: dict[int, str]
+    note: str
+
+
+def parse_answers(data: Any) -> Answers:
+    """The draft, typed. Raises InvalidAnnotation with the place that does not fit."""
+    try:
+        return Answers.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = ".".join(str(part) for part in first["loc"])
+        raise InvalidAnnotation(f"The answers do not fit at {path}: {first['msg']}.") from error
+
+
+def check_draft(rubric: Rubric, study_round: str, candidates: int, data: Any) -> None:
+    """Refuses what no honest browser sends, but lets an unfinished annotation pass. Raises InvalidAnnotation."""
+    answers = parse_answers(data)
+    known = {criterion.key: criterion for criterion in rubric.asked(study_round)}
+    for place, given in answers.ratings.items():
+        _position(place, candidates)
+        for key, value in given.items():
+            if key not in known:
+                raise InvalidAnnotation(f"{key!r} is not asked in this study.")
+            # an unticked `best` is an empty list until something is ticked
+            if value != []:
+                known[key].scale.check(value)
+    _check_labels(rubric, candidates, answers)
+
+
+def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> Checked:
+    """The whole annotation, complete and on its scales. Raises InvalidAnnotation naming what is missing or wrong."""
+    check_draft(rubric, study_round, candidates, answers.model_dump())
+    set_aside = {_position(place, candidates): reason for place, reason in answers.set_aside.items()}
+    criteria = rubric.asked(study_round)
+    rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
+    return Checked(
+        ratings=tuple(rows),
+        highlights=tuple((_position(span.slot, candidates), span) for span in answers.highlights),
+        set_aside=set_aside,
+        note=answers.note.strip(),
+    )
+
+
+def _position(place: str, candidates: int) -> int | None:
+    if place == ABOUT_ITEM:
+        return None
+    if place not in LETTERS[:candidates] or len(place) != 1:
+        raise InvalidAnnotation(f"There is no response {place!r}; there are {shown(LETTERS[:candidates])}.")
+    return LETTERS.index(place)
+
+
+def _check_labels(rubric: Rubric, candidates: int, answers: Answers) -> None:
+    labels = [label.key for label in rubric.highlights]
+    for span in answers.highlights:
+        if _position(span.slot, candidates) is None or span.label not in labels or span.end <= span.start:
+            raise InvalidAnnotation(f"A highlight {span.start}–{span.end} labelled {span.label!r} is not possible here.")
+    reasons = [reason.key for reason in rubric.set_aside_response.reasons] if rubric.set_aside_response else []
+    for place, reason in answers.set_aside.items():
+        if _position(place, candidates) is None or reason not in reasons:
+            raise InvalidAnnotation(f"{reason!r} is no reason for setting a response aside.")
+
+
+def _rows(
+    rubric: Rubric, criterion: Criterion, candidates: int, answers: Answers, set_aside: dict[int, str]
+) -> Iterator[CheckedRating]:
+    if criterion.scale.kind == "best":
+        yield from _best_rows(criterion, candidates, answers)
+        return
+    places: Sequence[int | None] = range(candidates) if criterion.about == "candidate" else [None]
+    for position in places:
+        if position in set_aside:
+            yield CheckedRating(position, criterion.key, missing=True)
+            continue
+        place = ABOUT_ITEM if position is None else LETTERS[position]
+        if criterion.key in answers.ratings.get(place, {}):
+            yield _row(rubric, criterion, position, place, answers)
+        elif criterion.required:
+            raise InvalidAnnotation(f"{criterion.title} is not answered for {_named(place)}.")
+
+
+def _named(place: str) -> str:
+    return "the item" if place == ABOUT_ITEM else f"Response {place}"
+
+
+def _best_rows(criterion: Criterion, candidates: int, answers: Answers) -> Iterator[CheckedRating]:
+    """One row per slot: 1 chosen, 0 not."""
+    given = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
+    if given is None:
+        if criterion.required:
+            raise InvalidAnnotation(f"{criterion.title} is not answered.")
+        return
+    chosen = {_position(letter, candidates) for letter in criterion.scale.check(given)}
+    for position in range(candidates):
+        yield CheckedRating(position, criterion.key, number=float(position in chosen))
+
+
+def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str, answers: Answers) -> CheckedRating:
+    value = criterion.scale.check(answers.ratings[place][criterion.key])
+    ask = criterion.scale.ask_for(value)
+    given = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), GivenExplanation())
+    reasons, text = ([], "") if ask is None else _explanation(rubric, criterion, place, ask, given)
+    is_option = isinstance(criterion.scale, Choice)
+    missing = is_option and next(o.missing for o in criterion.scale.options if o.key == value)
+    return CheckedRating(
+        position=position,
+        criterion=criterion.key,
+        number=None if is_option else value,
+        option=value if is_option else None,
+        missing=missing,
+        reasons=tuple(reasons),
+        text=text,
+        explained=ask is not None,
+    )
+
+
+def option_name(value: str | float) -> str:
+    """The name under which the browser keeps the explanation of a value: `2.5`, `2`, `accept`."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _explanation(
+    rubric: Rubric, criterion: Criterion, place: str, ask: Ask, given: GivenExplanation
+) -> tuple[list[str], str]:
+    where = f"{criterion.title}, {_named(place)}"
+    offered = [reason.key for reason in ask.reasons]
+    unknown = [reason for reason in given.reasons if reason not in offered]
+    if unknown:
+        raise InvalidAnnotation(f"{where}: {shown(unknown)} is not among the reasons.")
+    text = given.text.strip() if ask.free_text != "none" else ""
+    if ask.free_text == "required" and not text:
+        raise InvalidAnnotation(f"{where}: write an explanation.")
+    if offered and not given.reasons and not text:
+        raise InvalidAnnotation(f"{where}: tick a reason or write one.")
+    low, high = rubric.explanation.min_words, rubric.explanation.max_words
+    if text and not low <= count_words(text) <= high:
+        raise InvalidAnnotation(f"{where}: the explanation has {count_words(text)} words; {low} to {high} are asked for.")
+    return [reason for reason in offered if reason in given.reasons], text
+
+
+def count_words(text: str) -> int:
+    return len(text.split())

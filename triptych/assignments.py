@@ -1,0 +1,385 @@
+"""Who rates what, in which order: reservations, balanced slots, progress.
+
+Only this module (to balance the order) and `results` join slot → candidate → system.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from itertools import permutations
+
+from sqlalchemy import ColumnElement, Select, func, insert, select, update
+from sqlmodel import Session
+
+from triptych import clock, events, studies
+from triptych.errors import NotFound
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Item,
+    Membership,
+    Purpose,
+    Role,
+    Slot,
+    Study,
+    StudyState,
+)
+from triptych.people import Who
+
+TTL = timedelta(minutes=30)
+ITEM_WEIGHT = 4
+FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
+SEEN = (*FINISHED, AssignmentState.skipped)
+
+
+class Nothing(StrEnum):
+    """Why there is no item to annotate; each has a screen of its own."""
+
+    not_open = "not open yet"
+    paused = "paused"
+    closed = "closed"
+    excluded = "excluded"
+    finished = "finished"
+    nothing_free = "nothing free"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one annotator is: items done and to do, and a guess of the minutes left (None: no base yet)."""
+
+    done: int
+    total: int
+    minutes_left: int | None
+
+
+def current(session: Session, study: Study, who: Who) -> Assignment | Nothing:
+    """The annotator's reserved item, or the next one, reserved in the caller's transaction."""
+    study = studies.lock(session, study.id)
+    barred = _barred(session, study, who)
+    held = _held(session, study, who)
+    if held is not None and (barred is None or barred == Nothing.paused):
+        return _kept_alive(session, held)
+    if barred is not None:
+        return barred
+    return reserve_next(session, study, who)
+
+
+def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
+    """Why this person may get no new item now."""
+    mine = select(Membership).where(
+        Membership.study_id == study.id, Membership.person_id == who.person_id, Membership.role == Role.annotator
+    )
+    membership = session.scalars(mine).first()
+    if membership is None:
+        raise NotFound("You are not an annotator of this study.")
+    if membership.excluded_at is not None:
+        return Nothing.excluded
+    return {
+        StudyState.draft: Nothing.not_open,
+        StudyState.paused: Nothing.paused,
+        StudyState.closed: Nothing.closed,
+    }.get(StudyState(study.state))
+
+
+def _held(session: Session, study: Study, who: Who) -> Assignment | None:
+    mine = select(Assignment).where(
+        Assignment.study_id == study.id,
+        Assignment.person_id == who.person_id,
+        Assignment.state == AssignmentState.reserved,
+    )
+    return session.scalars(mine).first()
+
+
+def _kept_alive(session: Session, held: Assignment) -> Assignment:
+    held.expires_at = clock.now() + TTL
+    return held
+
+
+def reserve_next(session: Session, study: Study, who: Who) -> Assignment | Nothing:
+    """Gives back what ran out, then takes the next item for this person, or says why there is none."""
+    give_back_expired(session, study)
+    training = _next_training(session, study, who)
+    if training is not None:
+        return _reserve(session, study, who, training, Purpose.training)
+    own = _resumable(session, study, who)
+    if own is not None and take_place(session, own.item_id):
+        own.state, own.expires_at = AssignmentState.reserved, clock.now() + TTL
+        return own
+    if _has_reached_limit(session, study, who):
+        return Nothing.finished
+    while (item_id := _next_item(session, study, who)) is not None:
+        if take_place(session, item_id):
+            return _reserve(session, study, who, item_id, Purpose.main)
+    return _why_nothing(session, study, who)
+
+
+def give_back_expired(session: Session, study: Study) -> None:
+    """Places whose reservation ran out become free; drafts stay with their assignment."""
+    due = (
+        update(Assignment)
+        .where(
+            Assignment.study_id == study.id,
+            Assignment.state == AssignmentState.reserved,
+            Assignment.expires_at < clock.now(),
+        )
+        .values(state=AssignmentState.expired)
+        .returning(Assignment.item_id, Assignment.purpose)
+        .execution_options(synchronize_session=False)
+    )
+    for item_id, purpose in session.execute(due).all():
+        if purpose == Purpose.main:
+            free_place(session, item_id)
+
+
+def take_place(session: Session, item_id: int) -> bool:
+    """Counts one more place of the item, if one is free; the database refuses one too many whoever races."""
+    taking = update(Item).where(Item.id == item_id, Item.taken < Item.raters, ~Item.retired)
+    taken = session.execute(taking.values(taken=Item.taken + 1).execution_options(synchronize_session=False))
+    return taken.rowcount == 1
+
+
+def free_place(session: Session, item_id: int) -> None:
+    giving = update(Item).where(Item.id == item_id).values(taken=Item.taken - 1)
+    session.execute(giving.execution_options(synchronize_session=False))
+
+
+def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]]:
+    wanted = select(Assignment.item_id).where(Assignment.study_id == study.id, Assignment.person_id == who.person_id)
+    return wanted.where(Assignment.state.in_(states)) if states else wanted
+
+
+def _next_training(session: Session, study: Study, who: Who) -> int | None:
+    wanted = select(Item.id).where(
+        Item.study_id == study.id, Item.purpose == Purpose.training, Item.id.not_in(_mine(study, who))
+    )
+    return session.scalars(wanted.order_by(Item.id).limit(1)).first()
+
+
+def _resumable(session: Session, study: Study, who: Who) -> Assignment | None:
+    """Her own reservation that ran out with work in it comes first: nothing she wrote is lost."""
+    wanted = select(Assignment).where(
+        Assignment.study_id == study.id,
+        Assignment.person_id == who.person_id,
+        Assignment.purpose == Purpose.main,
+        Assignment.state == AssignmentState.expired,
+        Assignment.draft_seq > 0,
+    )
+    return session.scalars(wanted.order_by(Assignment.id.desc()).limit(1)).first()
+
+
+def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
+    limit = study.settings.get("items_per_annotator")
+    if limit is None:
+        return False
+    done = select(func.count()).select_from(_mine(study, who, *FINISHED).where(_is_main()).subquery())
+    return session.execute(done).scalar_one() >= limit
+
+
+def _is_main() -> ColumnElement[bool]:
+    return Assignment.purpose == Purpose.main
+
+
+def _next_item(session: Session, study: Study, who: Who) -> int | None:
+    """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen."""
+    seen = select(Assignment.id).where(
+        Assignment.item_id == Item.id,
+        Assignment.person_id == who.person_id,
+        Assignment.state != AssignmentState.expired,
+    )
+    wanted = (
+        select(Item.id)
+        .where(
+            Item.study_id == study.id,
+            Item.purpose == Purpose.main,
+            ~Item.retired,
+            Item.taken < Item.raters,
+            ~seen.exists(),
+        )
+        .order_by(Item.priority, Item.taken, Item.rank)
+        .limit(1)
+    )
+    if session.get_bind().dialect.name == "postgresql":
+        wanted = wanted.with_for_update(skip_locked=True)
+    return session.scalars(wanted).first()
+
+
+def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
+    """Items that others hold right now may come free again; otherwise she is through."""
+    held = select(Assignment.item_id).where(
+        Assignment.study_id == study.id,
+        Assignment.state == AssignmentState.reserved,
+        _is_main(),
+        Assignment.person_id != who.person_id,
+        Assignment.item_id.not_in(_mine(study, who)),
+    )
+    return Nothing.finished if session.scalars(held.limit(1)).first() is None else Nothing.nothing_free
+
+
+def _reserve(session: Session, study: Study, who: Who, item_id: int, purpose: Purpose) -> Assignment:
+    """A new assignment with its slots; one of hers that ran out on this item is taken up again as it was."""
+    now = clock.now()
+    before = _own_expired(session, who, item_id)
+    if before is not None:
+        before.state, before.expires_at = AssignmentState.reserved, now + TTL
+        return before
+    order = _order(session, study, who, item_id, _candidates(session, item_id))
+    assignment = Assignment(
+        token=secrets.token_urlsafe(12),
+        study_id=study.id,
+        item_id=item_id,
+        person_id=who.person_id,
+        purpose=purpose,
+        reserved_at=now,
+        expires_at=now + TTL,
+        design_hash=study.design_hash,
+    )
+    session.add(assignment)
+    session.flush()
+    slots = [{"assignment_id": assignment.id, "position": n, "candidate_id": c} for n, c in enumerate(order)]
+    session.execute(insert(Slot), slots)
+    events.record(
+        session,
+        study.id,
+        "reserved",
+        who.pseudonym,
+        assignment_id=assignment.id,
+        new={"item": item_id, "order": list(order), "purpose": purpose},
+    )
+    return assignment
+
+
+def _own_expired(session: Session, who: Who, item_id: int) -> Assignment | None:
+    expired = select(Assignment).where(
+        Assignment.item_id == item_id,
+        Assignment.person_id == who.person_id,
+        Assignment.state == AssignmentState.expired,
+    )
+    return session.scalars(expired).first()
+
+
+def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
+    """(candidate, system) of an item, by system."""
+    wanted = select(Candidate.id, Candidate.system_id).where(Candidate.item_id == item_id)
+    return [(row.id, row.system_id) for row in session.execute(wanted.order_by(Candidate.system_id))]
+
+
+def _order(
+    session: Session, study: Study, who: Who, item_id: int, candidates: Sequence[tuple[int, int]]
+) -> tuple[int, ...]:
+    """Candidate ids in the order of their slots."""
+    counted = (
+        select(Candidate.system_id, Slot.position, func.count())
+        .join(Slot, Slot.candidate_id == Candidate.id)
+        .join(Assignment, Assignment.id == Slot.assignment_id)
+        .where(Assignment.state != AssignmentState.expired)
+        .group_by(Candidate.system_id, Slot.position)
+    )
+    by_person = counted.where(Assignment.study_id == study.id, Assignment.person_id == who.person_id)
+    by_item = counted.where(Assignment.item_id == item_id)
+    order = balanced_order(
+        [system for _, system in candidates],
+        Counter({(s, p): n for s, p, n in session.execute(by_person)}),
+        Counter({(s, p): n for s, p, n in session.execute(by_item)}),
+        f"{study.seed}|{who.pseudonym}|{item_id}",
+    )
+    return tuple(candidates[place][0] for place in order)
+
+
+def balanced_order(
+    systems: Sequence[int], person_counts: Counter[tuple[int, int]], item_counts: Counter[tuple[int, int]], seed: str
+) -> tuple[int, ...]:
+    """The order that keeps system × position counts most even, for the annotator and (weight 4) for the item.
+
+    `systems`: one per candidate; the counts: (system, position) → times shown there. Returns, per position, the
+    place of the candidate in `systems`. Minimisation after Pocock & Simon (1975); ties by blake2b of the seed.
+    """
+    return min(_orders(len(systems), seed), key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)))
+
+
+def _orders(m: int, seed: str) -> Iterable[tuple[int, ...]]:
+    """All orders of up to four candidates; above, 24 drawn by the seed."""
+    if m <= 4:
+        return permutations(range(m))
+    drawn = random.Random(seed)  # noqa: S311 (an order, no secret)
+    return [tuple(drawn.sample(range(m), m)) for _ in range(24)]
+
+
+def _cost(
+    order: Sequence[int],
+    systems: Sequence[int],
+    person_counts: Counter[tuple[int, int]],
+    item_counts: Counter[tuple[int, int]],
+) -> int:
+    """Growth of the sums of squared counts: (n + 1)² − n² = 2n + 1, without the constant."""
+    cells = [(systems[place], position) for position, place in enumerate(order)]
+    return sum(person_counts[cell] + ITEM_WEIGHT * item_counts[cell] for cell in cells)
+
+
+def tie(seed: str, order: Sequence[int]) -> bytes:
+    return hashlib.blake2b(f"{seed}|{list(order)}".encode(), digest_size=8).digest()
+
+
+def renew(session: Session, who: Who, token: str) -> bool:
+    """Extends a live reservation of this person; False if it ran out."""
+    extending = (
+        update(Assignment)
+        .where(
+            Assignment.token == token,
+            Assignment.person_id == who.person_id,
+            Assignment.state == AssignmentState.reserved,
+        )
+        .values(expires_at=clock.now() + TTL)
+        .execution_options(synchronize_session=False)
+    )
+    return session.execute(extending).rowcount == 1
+
+
+def by_token(session: Session, who: Who, token: str) -> Assignment:
+    """This person's assignment. Raises NotFound for any other."""
+    mine = select(Assignment).where(Assignment.token == token, Assignment.person_id == who.person_id)
+    found = session.scalars(mine).first()
+    if found is None:
+        raise NotFound("This item is not yours, or no longer there.")
+    return found
+
+
+def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:
+    """Everything this person has finished or skipped in the study, oldest first."""
+    mine = select(Assignment).where(
+        Assignment.study_id == study.id, Assignment.person_id == who.person_id, Assignment.state.in_(SEEN)
+    )
+    return list(session.scalars(mine.order_by(Assignment.submitted_at, Assignment.id)))
+
+
+def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> Assignment | None:
+    """The annotation before (-1) or after (+1) this one in her own order; None past the newest, itself at the oldest."""
+    done = [work for work in own_work(session, study, who) if work.state in SEEN and _is_editable(work)]
+    tokens = [work.token for work in done]
+    place = (tokens.index(token) if token in tokens else len(done)) + step
+    if not done or place >= len(done):
+        return None
+    return done[max(place, 0)]
+
+
+def _is_editable(work: Assignment) -> bool:
+    return work.purpose == Purpose.main and work.state != AssignmentState.skipped
+
+
+def progress(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the main items; time from the mean of her own active seconds, from three items on."""
+    mine = select(func.count(), func.avg(Assignment.active_seconds)).where(
+        Assignment.study_id == study.id, Assignment.person_id == who.person_id, _is_main(), Assignment.state.in_(SEEN)
+    )
+    done, mean_seconds = session.execute(mine).one()
+    limit = study.settings.get("items_per_annotator")
+    total = max(min(study.item_count, limit or study.item_count), done)
+    known = done >= 3 and mean_seconds
+    return Progress(done, total, round((total - done) * mean_seconds / 60) if known else None)

@@ -1,0 +1,274 @@
+"""What an annotator's browser may know: the blinded view, field by field.
+
+Letters stand for slots, a token for the assignment. No system, no file name, no database id, no tag of a reason and
+no reference score has a field here, and unknown fields are refused, so nothing else can travel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import Session, col, select
+
+from triptych import assignments
+from triptych.models import Assignment, Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.people import Who
+from triptych.rubric import Choice, Criterion, Likert, Rubric
+
+LETTERS = "ABCDEF"
+
+
+class Seen(BaseModel):
+    """Base of everything that travels to an annotator's browser."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SeenStudy(Seen):
+    title: str
+
+
+class Work(Seen):
+    token: str
+    version: int
+    draft_seq: int
+    store_key: str
+    state: str
+    purpose: str
+    can_go_back: bool
+    receipt: str | None
+
+
+class SeenProgress(Seen):
+    done: int
+    total: int
+    minutes_left: int | None
+
+
+class SeenTurn(Seen):
+    speaker: str
+    side: str
+    text: str
+
+
+class Fact(Seen):
+    title: str
+    value: str
+
+
+class Titled(Seen):
+    title: str
+    text: str
+
+
+class SeenContext(Seen):
+    title: str
+    text: str | None
+    turns: tuple[SeenTurn, ...]
+    stars: float | None
+    facts: tuple[Fact, ...]
+    extra_texts: tuple[Titled, ...]
+
+
+class SeenCandidate(Seen):
+    letter: str
+    text: str | None
+    turns: tuple[SeenTurn, ...]
+
+
+class SeenItem(Seen):
+    context: SeenContext | None
+    candidates: tuple[SeenCandidate, ...]
+
+
+class Notice(Seen):
+    kind: str
+    text: str
+
+
+class FeedbackRow(Seen):
+    criterion: str
+    slot: str | None
+    given: str
+    reference: str
+    verdict: str
+    reason: str
+
+
+class Feedback(Seen):
+    rows: tuple[FeedbackRow, ...]
+
+
+class Routes(Seen):
+    draft: str = "work/draft"
+    renew: str = "work/renew"
+
+
+class View(Seen):
+    """The blinded view of one assignment."""
+
+    study: SeenStudy
+    work: Work
+    progress: SeenProgress
+    rubric: dict[str, Any]
+    item: SeenItem
+    draft: dict[str, Any] | None
+    notice: Notice | None = None
+    feedback: Feedback | None = None
+    routes: Routes = Routes()
+
+
+def view(
+    session: Session,
+    study: Study,
+    rubric: Rubric,
+    assignment: Assignment,
+    who: Who,
+    *,
+    receipt: str | None = None,
+    feedback: Feedback | None = None,
+    notice: Notice | None = None,
+) -> View:
+    """The blinded view of this person's assignment."""
+    done = assignments.progress(session, study, who)
+    return View(
+        study=SeenStudy(title=study.title),
+        work=Work(
+            token=assignment.token,
+            version=assignment.version,
+            draft_seq=assignment.draft_seq,
+            store_key=store_key(assignment, who),
+            state="reserved" if assignment.submitted_at is None else "submitted",
+            purpose="training" if assignment.purpose == Purpose.training else "main",
+            can_go_back=done.done > 0,
+            receipt=receipt,
+        ),
+        progress=SeenProgress(done=done.done, total=done.total, minutes_left=done.minutes_left),
+        rubric=_kept_rubric(rubric, study),
+        item=_item(session, rubric, assignment),
+        draft=assignment.draft,
+        notice=notice,
+        feedback=feedback,
+    )
+
+
+def store_key(assignment: Assignment, who: Who) -> str:
+    """Opaque name of the draft kept in the browser, of this person and assignment only."""
+    return hashlib.blake2b(f"{who.pseudonym}|{assignment.token}".encode(), digest_size=12).hexdigest()
+
+
+_rubrics: dict[tuple[str, str, str], dict[str, Any]] = {}
+
+
+def _kept_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
+    """The rubric as seen, kept per process: it is the same for every item of a study."""
+    name = (study.created_at.isoformat(), study.seed, study.presentation)
+    if name not in _rubrics:
+        _rubrics[name] = seen_rubric(rubric, study.round, study.presentation)
+    return _rubrics[name]
+
+
+def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str, Any]:
+    """The parts of a rubric that annotators see; reasons lose their tags, training and test stay behind."""
+    return {
+        "title": rubric.title,
+        "summary": rubric.summary,
+        "instructions": rubric.instructions,
+        "language": rubric.language,
+        "judged": rubric.judged,
+        "presentation": presentation,
+        "content_note": rubric.content_note,
+        "guidelines": [section.model_dump() for section in rubric.guidelines],
+        "criteria": [_criterion(criterion) for criterion in rubric.asked(study_round)],
+        "explanation": rubric.explanation.model_dump(),
+        "highlights": [label.model_dump() for label in rubric.highlights],
+        "skip": rubric.skip and rubric.skip.model_dump(),
+        "ignore_item": rubric.ignore_item and rubric.ignore_item.model_dump(),
+        "set_aside_response": rubric.set_aside_response and rubric.set_aside_response.model_dump(),
+    }
+
+
+def _criterion(criterion: Criterion) -> dict[str, Any]:
+    seen = criterion.model_dump(exclude={"rounds", "scale"})
+    scale = criterion.scale.model_dump(exclude={"level"})
+    if isinstance(criterion.scale, Likert):
+        scale["points"] = [_without_tags(point) for point in scale["points"]]
+    if isinstance(criterion.scale, Choice):
+        hidden = {"missing", "positive"}
+        scale["options"] = [
+            {name: value for name, value in _without_tags(option).items() if name not in hidden}
+            for option in scale["options"]
+        ]
+    return {**seen, "scale": scale}
+
+
+def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
+    if answer["ask"] is None:
+        return answer
+    reasons = [{"key": reason["key"], "text": reason["text"]} for reason in answer["ask"]["reasons"]]
+    return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
+
+
+def _item(session: Session, rubric: Rubric, assignment: Assignment) -> SeenItem:
+    item = session.get_one(Item, assignment.item_id)
+    turns = session.exec(select(Turn).where(Turn.item_id == item.id).order_by(col(Turn.position))).all()
+    slots = session.exec(
+        select(Slot.position, Candidate.text, Candidate.turns)
+        .join(Candidate, col(Candidate.id) == Slot.candidate_id)
+        .where(Slot.assignment_id == assignment.id)
+        .order_by(col(Slot.position))
+    ).all()
+    context_turns = [(turn.speaker, turn.text) for turn in turns]
+    return SeenItem(
+        context=_context(rubric, item, context_turns),
+        candidates=tuple(
+            SeenCandidate(letter=LETTERS[position], text=text, turns=_turns(rubric, spoken or []))
+            for position, text, spoken in slots
+        ),
+    )
+
+
+def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
+    """Speakers under their names on screen; an unknown speaker is shown as it stands."""
+    known = {name: speaker for speaker in rubric.speakers for name in speaker.names}
+    return tuple(
+        SeenTurn(
+            speaker=known[name].title if name in known else name,
+            side=known[name].side if name in known else "left",
+            text=text,
+        )
+        for name, text in turns
+    )
+
+
+def _context(rubric: Rubric, item: Item, turns: list[tuple[str, str]]) -> SeenContext | None:
+    shown = rubric.context
+    if not item.context and not turns and not item.extra_texts:
+        return None
+    return SeenContext(
+        title=shown.title,
+        text=item.context or None,
+        turns=_turns(rubric, turns),
+        stars=_stars(item.meta.get(shown.stars) if shown.stars else None),
+        facts=tuple(
+            Fact(title=name.replace("_", " ").capitalize(), value=str(item.meta[name]))
+            for name in shown.show
+            if item.meta.get(name)
+        ),
+        extra_texts=tuple(
+            Titled(title=title, text=str(item.extra_texts[title]))
+            for title in shown.extra_texts
+            if item.extra_texts.get(title)
+        ),
+    )
+
+
+def _stars(value: Any) -> float | None:
+    """One to five stars, or none where the file says something else."""
+    try:
+        stars = float(str(value).replace(",", "."))
+    except ValueError:
+        return None
+    return stars if 0 <= stars <= 5 else None

@@ -1,0 +1,154 @@
+"""Opening the database, its settings, its transactions and its migrations.
+
+SQLite: WAL, full synchronous, foreign keys on, BEGIN IMMEDIATE for writes, and one lock around write transactions
+of this process: without it threads starve each other (22 s at worst were measured), and the WAL-reset race of
+SQLite below 3.51.3 cannot happen inside one process.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
+from sqlmodel import Session
+
+from triptych import clock, host
+from triptych.errors import UnsafeDatabase
+
+HEAD = "0001"
+PRAGMAS = {
+    "journal_mode": "wal",
+    "synchronous": 2,
+    "foreign_keys": 1,
+    "busy_timeout": 10000,
+    "trusted_schema": 0,
+    "mmap_size": 0,
+}
+SAFE_SQLITE = (3, 51, 3)
+log = logging.getLogger("triptych.database")
+_write_lock = threading.Lock()
+
+
+def open_engine(url: str) -> Engine:
+    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder."""
+    if make_url(url).get_backend_name() == "postgresql":
+        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    path = sqlite_path(url)
+    host.refuse_unsafe_folder(path.parent)
+    if sqlite3.sqlite_version_info < SAFE_SQLITE:
+        log.info("SQLite %s is below 3.51.3; write transactions are serialised.", sqlite3.sqlite_version)
+    engine = create_engine(url, connect_args={"timeout": 10, "check_same_thread": False}, pool_size=20, max_overflow=40)
+    event.listen(engine, "connect", _settle)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def sqlite_path(url: str) -> Path:
+    return Path(make_url(url).database or "")
+
+
+def _settle(connection: sqlite3.Connection, _: Any) -> None:
+    """Applies our settings and makes sure that SQLite took each of them."""
+    connection.isolation_level = None
+    for name, value in PRAGMAS.items():
+        connection.execute(f"PRAGMA {name}={value}")
+        found = connection.execute(f"PRAGMA {name}").fetchone()
+        # a build without memory mapping answers nothing for mmap_size
+        if found and found[0] != value:
+            raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it says {found[0]}.")
+
+
+def _begin(connection: Any) -> None:
+    wants_write = connection.get_execution_options().get("triptych_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if wants_write else "BEGIN")
+
+
+def is_sqlite(session: Session) -> bool:
+    return session.get_bind().dialect.name == "sqlite"
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Session]:
+    """A session that reads one consistent state."""
+    with Session(engine, expire_on_commit=False, autoflush=False) as session:
+        yield session
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Session]:
+    """A session whose changes are committed together at the end, or not at all."""
+    if engine.dialect.name == "sqlite":
+        with _write_lock, Session(engine.execution_options(triptych_write=True), expire_on_commit=False) as session:
+            yield session
+            session.commit()
+    else:
+        with Session(engine, expire_on_commit=False) as session:
+            yield session
+            session.commit()
+
+
+def lock_server(engine: Engine) -> IO[str] | None:
+    """Refuses a second server, or a writing command beside a server, on one SQLite file."""
+    if engine.dialect.name != "sqlite":
+        return None
+    path = sqlite_path(str(engine.url))
+    return host.lock_file(
+        path.with_suffix(".lock"),
+        f"Another Triptych is using {path.name}. Stop it first; several processes need PostgreSQL.",
+    )
+
+
+def stored_version(engine: Engine) -> str | None:
+    """The migration the database stands at; None for an empty one."""
+    if not inspect(engine).has_table("alembic_version"):
+        return None
+    with engine.connect() as connection:
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def migrate(engine: Engine) -> None:
+    """Brings the database to this program's schema, after a backup; a failed migration leaves the old file as it was."""
+    found = stored_version(engine)
+    if found == HEAD:
+        return
+    if engine.dialect.name != "sqlite" or found is None:
+        _upgrade(engine)
+        return
+    path = sqlite_path(str(engine.url))
+    saved = path.with_name(f"{path.stem}-before-{HEAD}-{clock.now():%Y%m%d-%H%M%S}.db")
+    copy_sqlite(path, saved)
+    try:
+        _upgrade(engine)
+    except Exception:
+        engine.dispose()
+        copy_sqlite(saved, path)
+        raise
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """A consistent copy through SQLite's backup interface, checked before it counts."""
+    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
+        old.backup(new)
+        answer = new.execute("PRAGMA integrity_check").fetchone()[0]
+    new.close()
+    old.close()
+    if answer != "ok":
+        raise UnsafeDatabase(f"The copy of {source.name} is damaged: {answer}.")
+
+
+def _upgrade(engine: Engine) -> None:
+    # alembic takes a third of a second to import and is needed at most once per release
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, HEAD)

@@ -1,0 +1,105 @@
+"""The annotator's desk: what lies on it now, and what each action of the workbench does to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session
+
+from triptych import annotations, assignments, studies
+from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
+from triptych.assignments import Nothing
+from triptych.blinding import Notice, View, view
+from triptych.errors import InvalidAnnotation
+from triptych.models import Assignment, Purpose, Study
+from triptych.people import Who
+from triptych.training import feedback
+
+STEPS = {"back": -1, "forward": 1}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Either the blinded view of an item, or why there is none.
+
+    `showing` is the token of an earlier item she went back to, or of a training item with its feedback; None means
+    the current item. `stopped` is set when she stops for today.
+    """
+
+    view: View | None = None
+    nothing: Nothing | None = None
+    showing: str | None = None
+    stopped: bool = False
+
+
+def lay(
+    session: Session,
+    study: Study,
+    who: Who,
+    *,
+    showing: str | None = None,
+    receipt: str | None = None,
+    notice: str | None = None,
+) -> Desk:
+    """The desk as it is now; reserves an item if she holds none."""
+    if showing is None:
+        found = assignments.current(session, study, who)
+    else:
+        found = assignments.by_token(session, who, showing)
+    return _desk(session, study, who, found, showing=showing, receipt=receipt, notice=notice)
+
+
+def _desk(
+    session: Session,
+    study: Study,
+    who: Who,
+    found: Assignment | Nothing,
+    *,
+    showing: str | None = None,
+    receipt: str | None = None,
+    notice: str | None = None,
+) -> Desk:
+    if isinstance(found, Nothing):
+        return Desk(nothing=found)
+    rubric = studies.design_of(session, study).rubric
+    trained = found.purpose == Purpose.training and found.submitted_at is not None
+    seen = view(
+        session,
+        study,
+        rubric,
+        found,
+        who,
+        receipt=receipt,
+        feedback=feedback(session, rubric, found) if trained else None,
+        notice=Notice(kind="warning", text=notice) if notice else None,
+    )
+    return Desk(view=seen, showing=showing)
+
+
+def act(session: Session, study: Study, who: Who, action: Any, showing: str | None) -> Desk:
+    """Does what the workbench asks for and lays the desk anew.
+
+    Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen; then nothing has changed.
+    """
+    kind = action.get("kind") if isinstance(action, dict) else None
+    if kind == "submit":
+        return _after(session, study, who, annotations.submit(session, who, read_message(SubmitMessage, action)))
+    if kind in ("skip", "ignore"):
+        return _after(session, study, who, annotations.set_aside_item(session, who, read_message(SetAsideMessage, action)))
+    if kind in STEPS:
+        found = assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind])
+        return lay(session, study, who, showing=found.token if found else None)
+    if kind == "continue":
+        return lay(session, study, who)
+    if kind == "stop":
+        return Desk(showing=showing, stopped=True)
+    raise InvalidAnnotation("The workbench asked for something that does not exist.")
+
+
+def _after(session: Session, study: Study, who: Who, receipt: Receipt) -> Desk:
+    """A training item stays on the desk with its feedback; otherwise the next one comes."""
+    done = receipt.assignment
+    if done.purpose == Purpose.training:
+        return _desk(session, study, who, done, showing=done.token, receipt=receipt.submission)
+    return _desk(session, study, who, receipt.next, receipt=receipt.submission)

@@ -1,0 +1,68 @@
+"""What only shows when all items of a file are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triptych.formats.model import MAX_CANDIDATES, Findings, ItemDraft
+
+
+def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expected: bool) -> None:
+    """Report ids that are used twice, and candidates that are missing or too many."""
+    _check_ids(items, findings)
+    _check_system_names(items, findings)
+    if candidates_expected:
+        _check_missing(items, findings)
+    for item in items:
+        if len(item.candidates) > MAX_CANDIDATES:
+            findings.error(
+                f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row
+            )
+    if items and all(item.context_text == "" for item in items) and candidates_expected:
+        findings.warning("No item has a context: the candidates are judged by themselves.")
+
+
+def _check_ids(items: Sequence[ItemDraft], findings: Findings) -> None:
+    exact: dict[str, ItemDraft] = {}
+    folded: dict[str, ItemDraft] = {}
+    for item in items:
+        before = exact.setdefault(item.external_id, item)
+        alike = folded.setdefault(item.external_id.casefold(), item)
+        if before is not item:
+            findings.error(
+                f"the id '{item.external_id}' is used in row {before.row} already (outer blanks ignored).",
+                item.row,
+            )
+        elif alike is not item:
+            findings.warning(
+                f"the ids '{item.external_id}' and '{alike.external_id}' (row {alike.row}) differ in case "
+                "only; they are kept as two items.",
+                item.row,
+            )
+
+
+def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
+    names = dict.fromkeys(candidate.system for item in items for candidate in item.candidates)
+    folded: dict[str, str] = {}
+    for name in names:
+        alike = folded.setdefault(name.casefold(), name)
+        if alike != name:
+            findings.warning(
+                f"The systems '{alike}' and '{name}' differ in case only; they are kept as two systems."
+            )
+
+
+def _check_missing(items: Sequence[ItemDraft], findings: Findings) -> None:
+    """A missing candidate: an error where all items share their systems, a warning where each has its own."""
+    sets = [frozenset(candidate.system for candidate in item.candidates) for item in items]
+    every = frozenset().union(*sets)
+    largest = max((len(systems) for systems in sets), default=0)
+    shared = largest == len(every)
+    for item, systems in zip(items, sets, strict=True):
+        if not systems:
+            findings.error("has no candidates.", item.row)
+        elif shared and systems != every:
+            missing = ", ".join(f"'{name}'" for name in sorted(every - systems))
+            findings.error(f"has no candidate of system {missing}, which other items have.", item.row)
+        elif len(systems) < largest:
+            findings.warning(f"has {len(systems)} candidates, others have {largest}.", item.row)

@@ -1,0 +1,338 @@
+"""Records -> items: the id, the context, the candidates and the rest of each, with every problem by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triptych.formats.checks import check_items
+from triptych.formats.layout import Layout, find_layout
+from triptych.formats.model import (
+    MAX_CANDIDATES,
+    CandidateDraft,
+    Findings,
+    ItemDraft,
+    ItemFile,
+    ReadOptions,
+    Record,
+    Source,
+    Turn,
+)
+from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
+
+UNKNOWN_SYSTEM = "unknown"
+SYSTEM_KEYS = ("system", "model", "name", "id")
+NO_CANDIDATES = (
+    "No item has candidates. Add columns such as cand:model-a, or a field 'candidates'; "
+    "if the conversation itself is judged, choose that."
+)
+
+Content = str | tuple[Turn, ...]
+
+
+@dataclass(frozen=True)
+class RawCandidate:
+    """A candidate as found: its system, what the file gives for it, and where."""
+
+    system: str
+    value: Any
+    row: int
+    column: str | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the functions of this module share while they read one file."""
+
+    source: Source
+    layout: Layout
+    options: ReadOptions
+    findings: Findings
+
+
+def make_items(source: Source, options: ReadOptions, findings: Findings) -> ItemFile:
+    """All items of a file with their problems; nothing is left out silently.
+
+    Raises ImportRefused where the columns make no sense together.
+    """
+    reading = Reading(source, find_layout(source.columns), options, findings)
+    layout = reading.layout
+    if layout.item_id is None and source.records:
+        findings.warning("There is no column 'item_id'; the items are numbered by their rows.")
+    judged = options.judge_conversation
+    if not (layout.has_candidates or judged) and source.records:
+        findings.error(NO_CANDIDATES)
+    if options.append_field:
+        _check_append(reading)
+    found = (_item(reading, rows) for rows in _grouped(reading))
+    items = tuple(item for item in found if item is not None)
+    check_items(items, findings, candidates_expected=layout.has_candidates and not judged)
+    return _item_file(reading, items)
+
+
+def _grouped(reading: Reading) -> Iterable[list[Record]]:
+    """Records of one item: one each, or in a long file all rows with the same id."""
+    if not reading.layout.is_long:
+        return ([record] for record in reading.source.records)
+    groups: dict[str, list[Record]] = {}
+    for record in reading.source.records:
+        groups.setdefault(plain(record.values.get(reading.layout.item_id)).strip(), []).append(record)
+    return groups.values()
+
+
+def _item(reading: Reading, rows: Sequence[Record]) -> ItemDraft | None:
+    first = rows[0]
+    external_id = _external_id(reading, first)
+    if external_id is None:
+        return None
+    context = _context(reading, rows)
+    candidates = _candidates(reading, _raw_candidates(reading, rows))
+    if not candidates and reading.options.judge_conversation:
+        judged = _judged(reading, context, first)
+        context, candidates = "", (judged,) if judged else ()
+    named = {part: _named(reading, rows, part) for part in ("meta", "extra")}
+    return ItemDraft(
+        external_id=external_id,
+        context_text=context if isinstance(context, str) else None,
+        context_turns=() if isinstance(context, str) else context,
+        candidates=candidates,
+        meta=named["meta"],
+        extra_texts=named["extra"],
+        row=first.row,
+    )
+
+
+def _external_id(reading: Reading, record: Record) -> str | None:
+    """The id as text, without blanks around it; leading zeros and long numbers stay."""
+    column = reading.layout.item_id
+    if column is None:
+        return str(record.row)
+    value = record.values.get(column)
+    if not isinstance(value, str):
+        told = "has no id" if value is None else f"has {kind_of(value)} as its id"
+        reading.findings.error(f"{told}; every item needs a text or number as its id.", record.row, column)
+        return None
+    text = clean(str(value), reading.findings, record.row, column).strip()
+    if not text:
+        reading.findings.error("has no id; every item needs one.", record.row, column)
+        return None
+    return text
+
+
+def _context(reading: Reading, rows: Sequence[Record]) -> Content:
+    """The context; rows of a long file must agree on it or leave it blank."""
+    column = reading.layout.context
+    contents = (
+        [(row, _content(reading, row.values.get(column, ""), row.row, column)) for row in rows]
+        if column
+        else []
+    )
+    given = [(row, content) for row, content in contents if content]
+    if not given:
+        return _appended(reading, "", rows[0])
+    first, context = given[0]
+    for row, other in given[1:]:
+        if other != context:
+            reading.findings.error(
+                f"has another context than row {first.row} of the same item.", row.row, column
+            )
+    return _appended(reading, context, first)
+
+
+def _content(reading: Reading, value: Any, row: int, column: str | None, null_is: str = "") -> Content | None:
+    """A context or candidate, cleaned; None after a problem was reported."""
+    if value is None and not null_is:
+        return ""
+    try:
+        content = as_content(value, reading.findings, from_cell=reading.source.tabular)
+    except UnfitValueError as problem:
+        reading.findings.error(f"{null_is}{problem}", row, column)
+        return None
+    if isinstance(content, str):
+        return clean(content, reading.findings, row, column)
+    return tuple(_clean_turn(reading, turn, row, column) for turn in content)
+
+
+def _clean_turn(reading: Reading, turn: Turn, row: int, column: str | None) -> Turn:
+    if not turn.text.strip():
+        reading.findings.warning(f"has an empty turn of speaker '{turn.speaker}'.", row, column)
+    return Turn(
+        clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column)
+    )
+
+
+def _check_append(reading: Reading) -> None:
+    options = reading.options
+    if options.append_field not in reading.source.columns:
+        reading.findings.error(f"There is no field '{options.append_field}' to append as the last turn.")
+    if not (options.append_speaker or "").strip():
+        reading.findings.error(f"Choose who says the text of '{options.append_field}', the last turn.")
+
+
+def _appended(reading: Reading, context: Content, record: Record) -> Content:
+    """The conversation with the chosen field as its last turn."""
+    column, speaker = reading.options.append_field, (reading.options.append_speaker or "").strip()
+    if not column or not speaker or column not in reading.source.columns:
+        return context
+    text = record.values.get(column)
+    if not isinstance(text, str) or not text.strip():
+        reading.findings.error("has no text to append as the last turn.", record.row, column)
+        return context
+    if context and isinstance(context, str):
+        reading.findings.error(
+            "has a text as its context; a turn can be appended to turns only.", record.row, column
+        )
+        return context
+    return (*(context or ()), Turn(speaker, clean(str(text), reading.findings, record.row, column)))
+
+
+def _judged(reading: Reading, context: Content, record: Record) -> CandidateDraft | None:
+    if not context:
+        reading.findings.error("has neither candidates nor a conversation to be judged.", record.row)
+        return None
+    if isinstance(context, str):
+        return CandidateDraft(UNKNOWN_SYSTEM, context)
+    return CandidateDraft(UNKNOWN_SYSTEM, None, context)
+
+
+def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandidate]:
+    layout = reading.layout
+    if layout.is_long:
+        return [
+            RawCandidate(
+                plain(row.values.get(layout.system) or ""), row.values.get(layout.text), row.row, layout.text
+            )
+            for row in rows
+        ]
+    record = rows[0]
+    if layout.container is not None:
+        return _contained(reading, record)
+    # With more columns than an item may have candidates, each item has its own few; blank cells are none.
+    blank_is_none = reading.source.tabular and len(layout.candidates) > MAX_CANDIDATES
+    return [
+        RawCandidate(system, record.values[column], record.row, column)
+        for column, system in layout.candidates.items()
+        if column in record.values and not (blank_is_none and not record.values[column].strip())
+    ]
+
+
+def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
+    """Candidates from a dict system -> text, a list of {system, text or turns}, or a list of texts."""
+    column, row = reading.layout.container, record.row
+    value = record.values.get(column)
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return [RawCandidate(system, inside, row, f"{column}.{system}") for system, inside in value.items()]
+    if not isinstance(value, list):
+        reading.findings.error(
+            f'is {kind_of(value)}; expected {{"system": "text"}} or [{{"system": "…", "text": "…"}}].',
+            row,
+            column,
+        )
+        return []
+    return [_entry(entry, number, row, f"{column}[{number}]") for number, entry in enumerate(value, 1)]
+
+
+def _entry(entry: Any, number: int, row: int, column: str) -> RawCandidate:
+    if not isinstance(entry, dict):
+        return RawCandidate(f"candidate_{number}", entry, row, column)
+    system = next((entry[key] for key in SYSTEM_KEYS if key in entry), f"candidate_{number}")
+    inside = [key for key in ("turns", "text", "response", "output", "content") if entry.get(key) is not None]
+    name = plain(system) if system is not None else ""
+    return RawCandidate(name, entry[inside[0]] if inside else None, row, column)
+
+
+def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[CandidateDraft, ...]:
+    drafts: dict[str, CandidateDraft] = {}
+    rows: dict[str, int] = {}
+    for raw in raws:
+        system = clean(raw.system, reading.findings, raw.row, raw.column).strip()
+        if not system:
+            reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
+        elif system in drafts:
+            where = f"row {rows[system]}" if rows[system] != raw.row else "the same item"
+            reading.findings.error(
+                f"system '{system}' has a candidate in {where} already.", raw.row, raw.column
+            )
+        else:
+            drafts[system], rows[system] = _draft(reading, raw, system), raw.row
+    return tuple(drafts.values())
+
+
+def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
+    content = _content(
+        reading, raw.value, raw.row, raw.column, null_is=f"the candidate of system '{system}' "
+    )
+    if content is None:
+        return CandidateDraft(system, None)
+    if not isinstance(content, str):
+        return CandidateDraft(system, None, content)
+    if not content.strip():
+        how = "holds white space only" if content else "is empty"
+        reading.findings.warning(f"the candidate of system '{system}' {how}.", raw.row, raw.column)
+    return CandidateDraft(system, content)
+
+
+def _named(reading: Reading, rows: Sequence[Record], part: str) -> dict[str, str]:
+    """Meta fields or extra texts, from columns and from a dict; of a long file the first row counts."""
+    layout, record = reading.layout, rows[0]
+    columns, container = (
+        (layout.meta, layout.meta_container) if part == "meta" else (layout.extra, layout.extra_container)
+    )
+    inside = record.values.get(container) if container else None
+    if inside is not None and not isinstance(inside, dict):
+        reading.findings.warning(
+            f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
+        )
+    values: list[tuple[str, str, Any]] = [
+        (str(container), str(name), value)
+        for name, value in (inside.items() if isinstance(inside, dict) else ())
+    ]
+    values += [(column, name, record.values.get(column)) for column, name in columns.items()]
+    for row in rows[1:]:
+        for column in columns:
+            if row.values.get(column) not in (record.values.get(column), "", None):
+                reading.findings.warning(
+                    f"differs from row {record.row} of the same item; left out.", row.row, column
+                )
+    return {
+        name: clean(plain(value), reading.findings, record.row, column)
+        for column, name, value in values
+        if value not in (None, "")
+    }
+
+
+def _item_file(reading: Reading, items: tuple[ItemDraft, ...]) -> ItemFile:
+    source, options = reading.source, reading.options
+    recognised = reading.layout.recognised()
+    unknown = [column for column in source.columns if column not in recognised]
+    if options.append_field in unknown:
+        recognised[options.append_field] = f"last turn, speaker {options.append_speaker}"
+    candidates = [candidate for item in items for candidate in item.candidates]
+    turns = [turn for item in items for turn in item.context_turns]
+    turns += [turn for candidate in candidates for turn in candidate.turns or ()]
+    return ItemFile(
+        kind=_kind(reading),
+        items=items,
+        problems=reading.findings.finish(),
+        recognised={column: recognised[column] for column in source.columns if column in recognised},
+        ignored=tuple(column for column in unknown if column not in recognised),
+        systems=tuple(dict.fromkeys(candidate.system for candidate in candidates)),
+        speakers=tuple(dict.fromkeys(turn.speaker for turn in turns)),
+        sheets=source.sheets,
+        fields=tuple(column for column in unknown if _is_text_field(source, column)),
+    )
+
+
+def _kind(reading: Reading) -> str:
+    shape = "long" if reading.layout.is_long else "wide"
+    return f"{shape} {reading.source.kind}" if reading.source.tabular else reading.source.kind
+
+
+def _is_text_field(source: Source, column: str) -> bool:
+    return any(
+        isinstance(value := record.values.get(column), str) and value.strip()
+        for record in source.records[:100]
+    )

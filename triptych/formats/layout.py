@@ -1,0 +1,149 @@
+"""Which column or field is what: id, context, candidates, meta, extra texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triptych.errors import ImportRefused
+
+ID_NAMES = ("item_id", "id", "itemid", "item", "example_id", "example_idx", "doc_id", "question_id")
+CONTEXT_NAMES = (
+    "context", "conversation", "dialogue", "dialog", "history", "prompt", "input", "source", "src",
+    "review", "question", "post", "document", "article", "instruction",
+)  # fmt: skip
+CONTAINER_NAMES = ("candidates", "outputs", "responses", "tgt", "completions")
+SYSTEM_NAMES = ("system", "model", "model_name", "setup_id")
+TEXT_NAMES = ("text", "response", "output", "candidate", "answer", "summary", "completion", "generation")
+META_NAMES = ("meta", "metadata")
+EXTRA_NAMES = ("extra_texts", "extra")
+PLAIN_META = ("split",)
+
+EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
+_PREFIXED = re.compile(r"(cand|candidate|meta|extra)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+_NUMBERED = re.compile(r"(cand|candidate|response|output|answer|summary|resp|completion)_?([1-9]\d?|[a-f])")
+_KNOWN = {
+    *ID_NAMES, *CONTEXT_NAMES, *CONTAINER_NAMES, *SYSTEM_NAMES, *TEXT_NAMES, *META_NAMES, *EXTRA_NAMES,
+    *PLAIN_META,
+}  # fmt: skip
+
+
+@dataclass
+class Layout:
+    """Columns by what they are taken for. `candidates`, `meta` and `extra` map a column to its short name."""
+
+    item_id: str | None = None
+    context: str | None = None
+    container: str | None = None
+    system: str | None = None
+    text: str | None = None
+    meta_container: str | None = None
+    extra_container: str | None = None
+    candidates: dict[str, str] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_long(self) -> bool:
+        """One row per item and system."""
+        return self.system is not None
+
+    @property
+    def has_candidates(self) -> bool:
+        return bool(self.candidates) or self.container is not None or self.is_long
+
+    def recognised(self) -> dict[str, str]:
+        """Column -> what it was taken for, in words."""
+        single = {
+            self.item_id: "id of the item", self.context: "context", self.container: "candidates",
+            self.system: "system", self.text: "candidate", self.meta_container: "meta fields",
+            self.extra_container: "extra texts",
+        }  # fmt: skip
+        found = {column: words for column, words in single.items() if column is not None}
+        found |= {column: f"candidate of system '{name}'" for column, name in self.candidates.items()}
+        found |= {column: f"meta field '{name}'" for column, name in self.meta.items()}
+        return found | {column: f"extra text '{name}'" for column, name in self.extra.items()}
+
+
+def simple(name: str) -> str:
+    """A column name without case, blanks and hyphens."""
+    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
+
+
+def is_known(name: str) -> bool:
+    """Whether a reader knows what to do with a column of this name."""
+    return (
+        simple(name) in _KNOWN
+        or bool(_PREFIXED.fullmatch(name.strip()))
+        or bool(_NUMBERED.fullmatch(simple(name)))
+    )
+
+
+def known_columns(names: Iterable[str]) -> int:
+    return sum(1 for name in names if is_known(name))
+
+
+def is_header(names: Sequence[str]) -> bool:
+    """Two known names make a header; prose that happens to be one of the words does not."""
+    return known_columns(names) >= 2
+
+
+def find_layout(columns: Sequence[str]) -> Layout:
+    """Assign every column its part.
+
+    Raises ImportRefused where nothing can be made of them.
+    """
+    layout = Layout()
+    for column in columns:
+        _place_named(layout, column)
+    layout.item_id = _first(columns, ID_NAMES)
+    layout.context = _first(columns, CONTEXT_NAMES)
+    layout.container = None if layout.candidates else _first(columns, CONTAINER_NAMES)
+    layout.meta_container = _first(columns, META_NAMES)
+    layout.extra_container = _first(columns, EXTRA_NAMES)
+    _place_texts(layout, columns)
+    if not layout.has_candidates and {"annotator", "value"} <= {simple(column) for column in columns}:
+        raise ImportRefused("This file holds ratings, not items: it has columns 'annotator' and 'value'.")
+    if layout.is_long and layout.item_id is None:
+        raise ImportRefused(
+            "There is one row per system, but no column says which item a row belongs to. "
+            "Add a column 'item_id', for example: item_id, context, system, text."
+        )
+    return layout
+
+
+def _place_named(layout: Layout, column: str) -> None:
+    """Columns that say by themselves what they are: cand:x, meta:x, extra:x, candidate_1, response_a."""
+    prefixed = _PREFIXED.fullmatch(column.strip())
+    if prefixed:
+        part, name = prefixed[1].casefold(), prefixed[2].strip()
+        target = {"meta": layout.meta, "extra": layout.extra}.get(part, layout.candidates)
+        if name in target.values():
+            raise ImportRefused(f"Two columns are called '{column}'. Give each column a name of its own.")
+        target[column] = name
+    elif _NUMBERED.fullmatch(simple(column)):
+        layout.candidates[column] = simple(column)
+    elif simple(column) in PLAIN_META:
+        layout.meta[column] = simple(column)
+
+
+def _place_texts(layout: Layout, columns: Sequence[str]) -> None:
+    """A text column is a candidate, or the context where candidates have columns of their own."""
+    text = _first(columns, TEXT_NAMES)
+    if layout.candidates or layout.container:
+        if layout.context is None:
+            layout.context = _first(columns, ("text",))
+        return
+    system = _first(columns, SYSTEM_NAMES)
+    if text and system:
+        layout.system, layout.text = system, text
+    elif text:
+        layout.candidates[text] = "candidate_1"
+
+
+def _first(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    by_name: dict[str, str] = {}
+    for column in columns:
+        by_name.setdefault(simple(column), column)
+    return next((by_name[name] for name in names if name in by_name), None)

@@ -1,0 +1,168 @@
+"""What a reader of item files gives back, and the limits that every reader keeps.
+
+A file is read completely, then looked at, then imported or refused as a whole; so all of this is frozen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+MAX_UPLOAD = 20 * 2**20
+MAX_COLUMNS = 200
+MAX_ROWS = 400_000
+MAX_CANDIDATES = 6
+MAX_PROBLEMS = 200
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a conversation: who speaks, and what."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CandidateDraft:
+    """One system's output for one item: a text or turns. Both are None where the file has null (an error)."""
+
+    system: str
+    text: str | None
+    turns: tuple[Turn, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ItemDraft:
+    """One item as the file gives it. `context_text` is None exactly when the context is a list of turns.
+
+    `row` is the row that a spreadsheet shows (the header is row 1), the line of a JSON Lines file, or the
+    number of the object in a JSON list.
+    """
+
+    external_id: str
+    context_text: str | None
+    context_turns: tuple[Turn, ...]
+    candidates: tuple[CandidateDraft, ...]
+    meta: dict[str, str]
+    extra_texts: dict[str, str]
+    row: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that the lead should know about a file. An error keeps the whole file from being imported."""
+
+    severity: Severity
+    row: int | None
+    column: str | None
+    message: str
+
+    def __str__(self) -> str:
+        row = f"row {self.row}" if self.row is not None else ""
+        column = f"column '{self.column}'" if self.column is not None else ""
+        where = ", ".join(part for part in (row, column) if part)
+        return f"{where[0].upper()}{where[1:]}: {self.message}" if where else self.message
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the lead chose about a file.
+
+    sheet                the sheet of a workbook
+    append_field         a field whose text becomes the last turn; `append_speaker` says it
+    judge_conversation   items without candidates are judged by their own conversation
+    restore_formulas     take off the ' that a CSV export puts before = + - @ (see `long_csv.restore_cell`)
+    """
+
+    sheet: str | None = None
+    append_field: str | None = None
+    append_speaker: str | None = None
+    judge_conversation: bool = False
+    restore_formulas: bool = False
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """A file that was read: its items, what was recognised, what was not, and every problem found."""
+
+    kind: str
+    items: tuple[ItemDraft, ...]
+    problems: tuple[Problem, ...]
+    recognised: dict[str, str]
+    ignored: tuple[str, ...]
+    systems: tuple[str, ...]
+    speakers: tuple[str, ...]
+    sheets: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when the file may be imported: at least one item and no error."""
+        return bool(self.items) and not any(problem.severity == "error" for problem in self.problems)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of a table or one object of a JSON file. A value is a str, or what JSON has."""
+
+    row: int
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The records of a file before anything is made of them. `tabular`: every record has every column."""
+
+    kind: str
+    columns: tuple[str, ...]
+    records: tuple[Record, ...]
+    tabular: bool
+    sheets: tuple[str, ...] = ()
+
+
+@dataclass
+class Findings:
+    """Collects the problems of one file: the first ones of each severity, and how many more."""
+
+    problems: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    tallies: Counter[str] = field(default_factory=Counter)
+
+    def error(self, message: str, row: int | None = None, column: str | None = None) -> None:
+        self._add(Problem("error", row, column, message))
+
+    def warning(self, message: str, row: int | None = None, column: str | None = None) -> None:
+        self._add(Problem("warning", row, column, message))
+
+    def note(self, message: str, row: int | None = None, column: str | None = None) -> None:
+        self._add(Problem("note", row, column, message))
+
+    def tally(self, message: str) -> None:
+        """Count something that is worth one note for the whole file, `{n}` standing for the number."""
+        self.tallies[message] += 1
+
+    @property
+    def has_errors(self) -> bool:
+        return self.counts["error"] > 0
+
+    def finish(self) -> tuple[Problem, ...]:
+        """All problems, errors first. Past `MAX_PROBLEMS` their number is told, as grave as the gravest."""
+        for message, number in self.tallies.items():
+            self.note(message.replace("{n}", f"{number:,}"))
+        self.tallies.clear()
+        shown = sorted(self.problems, key=lambda problem: SEVERITIES.index(problem.severity))[:MAX_PROBLEMS]
+        hidden = self.counts - Counter(problem.severity for problem in shown)
+        gravest = next((severity for severity in SEVERITIES if hidden[severity]), None)
+        if gravest is None:
+            return tuple(shown)
+        return (*shown, Problem(gravest, None, None, f"… and {hidden.total():,} more."))
+
+    def _add(self, problem: Problem) -> None:
+        self.counts[problem.severity] += 1
+        if self.counts[problem.severity] <= MAX_PROBLEMS:
+            self.problems.append(problem)

@@ -1,0 +1,266 @@
+"""Tables: delimited text (CSV, TSV, semicolons) and what all tables share.
+
+The parser is our own because the standard one accepts an unclosed quote and swallows the rows behind it,
+or stops at the first one without a row. It is strict about quotes, goes on after an error with the next line,
+and has no limit on the length of a field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from triptych.errors import ImportRefused
+from triptych.formats.decode import decode
+from triptych.formats.layout import (
+    CONTAINER_NAMES,
+    EXAMPLE,
+    TEXT_NAMES,
+    is_header,
+    is_known,
+    known_columns,
+    simple,
+)
+from triptych.formats.long_csv import is_escaped, restore_cell
+from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, ReadOptions, Record, Source
+
+DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
+MAX_QUOTE_PROBLEMS = 50
+MAX_CELLS = 5 * MAX_COLUMNS
+HEADER_WITHIN = 50_000
+ESCAPED_FORMULAS = (
+    "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets so, "
+    "choose to take the ' off; otherwise leave it."
+)
+_SEPARATOR_LINE = re.compile(r"sep=(.)(?:\r\n|\n|\r)", re.IGNORECASE)
+
+Cells = tuple[int, list[str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A header and the rows below it, each with the number that a spreadsheet shows."""
+
+    header: list[str]
+    rows: list[Cells]
+
+
+def read_delimited(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+    """Records of a CSV, TSV or 'Unicode text' file; the delimiter is the one that gives the best header.
+
+    Raises ImportRefused.
+    """
+    text = decode(data, findings)
+    if not text.strip():
+        raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {EXAMPLE}")
+    start, delimiter = _delimiter(text)
+    rows = list(_limited(parse(text, delimiter, findings, start)))
+    table = as_table(rows, header_within=1, findings=findings)
+    while not table.header[-1].strip():
+        table.header.pop()
+    _report_ragged(table, delimiter, findings)
+    width = len(table.header)
+    table = Table(table.header, [row for row in table.rows if len(row[1]) == width])
+    return as_source(_formulas(table, options, findings), DELIMITERS.get(delimiter, "CSV"), findings)
+
+
+def parse(text: str, delimiter: str, findings: Findings, start: int = 0) -> Iterator[Cells]:
+    """Rows of delimited text, from 1. A broken quote is reported; the next line is the next row."""
+    cell = _cell_pattern(delimiter)
+    position, row, broken = start, 1, 0
+    cells: list[str] = []
+    while position < len(text) or cells:
+        found = cell.match(text, position)
+        if found is None:
+            broken += 1
+            _report_quote(text, position, row, findings)
+            if broken == MAX_QUOTE_PROBLEMS:
+                return
+            position, cells, row = _next_line(text, position), [], row + 1
+            continue
+        quoted = found[1]
+        cells.append(found[2] if quoted is None else quoted.replace('""', '"'))
+        if len(cells) > MAX_CELLS:
+            raise ImportRefused(
+                f"Row {row} has over {MAX_CELLS:,} cells; at most {MAX_COLUMNS} columns can be read."
+            )
+        position = found.end()
+        if found[3] != delimiter:
+            yield row, cells
+            cells, row = [], row + 1
+
+
+def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> Table:
+    """Find the header among the first `header_within` rows that are not blank; blank rows are left out.
+
+    Raises ImportRefused where there is none, or nothing below it.
+    """
+    filled = [row for row in rows if any(cell.strip() for cell in row[1])]
+    at = find_header(filled, header_within)
+    if at is None:
+        raise ImportRefused(_no_header(filled))
+    number, names = filled[at]
+    if at:
+        findings.note(f"The header was found in row {number}; the {at} row(s) above it were left out.")
+    if len(names) > MAX_COLUMNS:
+        raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
+    if at + 1 == len(filled) and not findings.has_errors:
+        raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
+    return Table(names, filled[at + 1 :])
+
+
+def find_header(filled: Sequence[Cells], within: int) -> int | None:
+    return next((at for at, (_, cells) in enumerate(filled[:within]) if is_header(cells)), None)
+
+
+def as_source(table: Table, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
+    """A table as records. Columns without a name are left out, columns of one name are told apart.
+
+    Raises ImportRefused where two columns have the same meaning.
+    """
+    names = _distinct(table.header, findings)
+    columns = tuple(name for name in names if name)
+    for at, name in enumerate(names):
+        if not name and any(len(cells) > at and cells[at].strip() for _, cells in table.rows):
+            findings.warning(f"Column {at + 1} has text but no name; it was left out.")
+    records = tuple(
+        Record(row, {name: cell for name, cell in zip(names, cells, strict=False) if name})
+        for row, cells in table.rows
+    )
+    return Source(kind, columns, records, tabular=True, sheets=sheets)
+
+
+def _cell_pattern(delimiter: str) -> re.Pattern[str]:
+    """One cell and what ends it. A cell that starts with a quote must be closed by one."""
+    mark = re.escape(delimiter)
+    quoted = r'"([^"]*+(?:""[^"]*+)*+)"'
+    bare = rf'(?!")([^{mark}\r\n]*+)'
+    return re.compile(rf"(?:{quoted}|{bare})({mark}|\r\n|\n|\r|\Z)")
+
+
+def _delimiter(text: str) -> tuple[int, str]:
+    """Where the table starts and what separates its cells."""
+    told = _SEPARATOR_LINE.match(text)
+    if told:
+        return told.end(), told[1]
+    head = text[:HEADER_WITHIN].lstrip("\r\n")
+
+    def first_row(delimiter: str) -> list[str]:
+        return next(parse(head, delimiter, Findings()), (0, []))[1]
+
+    rows = {delimiter: first_row(delimiter) for delimiter in DELIMITERS}
+    return 0, max(rows, key=lambda delimiter: (known_columns(rows[delimiter]), len(rows[delimiter])))
+
+
+def _limited(rows: Iterator[Cells]) -> Iterator[Cells]:
+    for row, cells in rows:
+        if row > MAX_ROWS:
+            raise ImportRefused(f"The file has more than {MAX_ROWS:,} rows.")
+        yield row, cells
+
+
+def _next_line(text: str, position: int) -> int:
+    found = re.compile(r"\r\n|\n|\r").search(text, position)
+    return found.end() if found else len(text)
+
+
+def _report_quote(text: str, position: int, row: int, findings: Findings) -> None:
+    line = text.count("\n", 0, position) + 1
+    extract = text[position : position + 40].splitlines()[0]
+    findings.error(
+        f"The quote that opens {extract!r} (line {line}) is not closed before the next cell. "
+        'A cell with quotes in it is written "He said ""hello"" twice".',
+        row,
+    )
+
+
+def _report_ragged(table: Table, delimiter: str, findings: Findings) -> None:
+    """Rows with too few or too many cells, and cells that may have swallowed rows."""
+    width = len(table.header)
+    for row, cells in table.rows:
+        while len(cells) > width and not cells[-1].strip():
+            cells.pop()
+        if len(cells) != width:
+            findings.error(
+                f"has {len(cells)} cells, the header has {width} columns. A cell that contains "
+                f"{delimiter!r} must stand in double quotes.",
+                row,
+            )
+        elif any(_swallowed(cell, at, width, delimiter) for at, cell in enumerate(cells)):
+            findings.warning(
+                "has a cell that looks like the rest of this row and the next one: check its quotes.", row
+            )
+
+
+def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
+    """Whether a multi-line cell has just the delimiters to fill this row and to begin another."""
+    if "\n" not in cell or width < 3:
+        return False
+    first, *_, last = cell.split("\n")
+    return first.count(delimiter) == width - 1 - at and last.count(delimiter) == at and width - 1 - at > 0
+
+
+def _formulas(table: Table, options: ReadOptions, findings: Findings) -> Table:
+    """Take off the ' before formula characters when asked to; otherwise say that there are such cells."""
+    if options.restore_formulas:
+        rows = [(row, [restore_cell(cell) for cell in cells]) for row, cells in table.rows]
+        return Table([restore_cell(name) for name in table.header], rows)
+    for _, cells in table.rows:
+        for cell in cells:
+            if is_escaped(cell):
+                findings.tally(ESCAPED_FORMULAS)
+    return table
+
+
+def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
+    """Names of columns, each once: `response, response, response` become candidate_1 to candidate_3."""
+    names = [name.strip() for name in header]
+    repeated = {name for name, count in Counter(simple(name) for name in names if name).items() if count > 1}
+    candidates = {name for name in repeated if name in TEXT_NAMES}
+    for name in sorted(repeated - candidates):
+        if is_known(name):
+            raise ImportRefused(f"Two columns are called '{name}'. Give each column a name of its own.")
+    if len(candidates) > 1 or (candidates and any(simple(name) in CONTAINER_NAMES for name in names)):
+        raise ImportRefused(
+            f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>."
+        )
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        key = simple(name)
+        seen[key] += 1
+        if key in candidates:
+            result.append(f"candidate_{seen[key]}")
+        else:
+            result.append(f"{name} ({seen[key]})" if seen[key] > 1 and name else name)
+    for name in candidates:
+        findings.note(
+            f"{seen[name]} columns are called '{name}'; they are candidate_1 to candidate_{seen[name]}."
+        )
+    return result
+
+
+def _no_header(filled: Sequence[Cells]) -> str:
+    if not filled:
+        return (
+            f"No row of the file could be read. The first row must name the columns, for example: {EXAMPLE}"
+        )
+    row, cells = filled[0]
+    shown = ", ".join(f"'{cell[:30]}…'" if len(cell) > 30 else f"'{cell}'" for cell in cells[:4])
+    return (
+        f"Row {row} looks like data, not like a header: {shown}. "
+        f"The first row must name the columns, for example: {EXAMPLE}"
+    )
+
+
+def row_ranges(numbers: Sequence[int]) -> str:
+    """Row numbers as a reader likes them: 3, 5–9, 12."""
+    if not numbers:
+        return ""
+    ordered = sorted(set(numbers))
+    starts = [ordered[0], *(b for a, b in pairwise(ordered) if b != a + 1)]
+    ends = [*(a for a, b in pairwise(ordered) if b != a + 1), ordered[-1]]
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))

@@ -1,0 +1,165 @@
+"""One value of a file -> text or turns, cleaned the same way whatever the format.
+
+What is changed: Windows and old Mac line ends become LF (one note per file), control characters other than
+line feed and tab are taken out (a warning each). Everything else stays as it is: no trimming, no Unicode
+normalisation, so that offsets of highlights hold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from triptych.formats.model import Findings, Turn
+
+SPEAKER_KEYS = ("speaker", "role", "from", "name")
+TEXT_KEYS = ("text", "content", "value", "utterance")
+TURN_HELP = 'A turn is {"speaker": "…", "text": "…"}.'
+LINE_ENDS = "Windows or old Mac line ends in {n} text(s) are stored as plain line feeds."
+NUMBERS = "{n} number(s) stand where a text is expected; they are shown as written."
+PYTHON_LISTS = (
+    "{n} cell(s) hold a list as Python prints it; they are shown as text. "
+    'Turns in a cell are read when written as JSON, with double quotes: [{"speaker": "A", "text": "Hi"}].'
+)
+JSON_TURNS = "{n} cell(s) hold a JSON list of turns; they were read as conversations."
+
+_SUSPECT = re.compile("[\x00-\x08\x0b-\x1f\ufffd\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PYTHON_LIST = re.compile(r"\s*\[\s*[\[({]?\s*'")
+
+
+class Number(str):
+    """A JSON number, kept as it is written: 64-bit ids stay exact, 1.50 stays 1.50."""
+
+
+class NotFinite(str):
+    """NaN or Infinity, which JSON does not have."""
+
+
+class UnfitValueError(Exception):
+    """A value that is neither text nor turns; the message says what it is and what would be right."""
+
+
+def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
+    """The text as it will be stored."""
+    if not _SUSPECT.search(text):
+        return text
+    if "\r" in text:
+        findings.tally(LINE_ENDS)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, removed = _CONTROL.subn("", text)
+    if removed:
+        findings.warning(f"{removed:,} control character(s), such as NUL, were taken out.", row, column)
+    if "\ufffd" in text:
+        findings.warning("holds the replacement character '\ufffd': letters were lost before.", row, column)
+    text, halves = _SURROGATE.subn("", text)
+    if halves:
+        findings.error("holds half of a character (a lone surrogate such as \\ud83d).", row, column)
+    return text
+
+
+def as_text(value: Any, findings: Findings) -> str:
+    """A scalar as text.
+
+    Raises UnfitValueError for null, a list or an object.
+    """
+    if isinstance(value, Number):
+        findings.tally(NUMBERS)
+        return str(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    raise UnfitValueError(f"is {kind_of(value)}, a text was expected.")
+
+
+def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[Turn, ...]:
+    """A context or candidate: a text, or turns. `from_cell`: the value is a cell, turns in it are JSON.
+
+    Raises UnfitValueError.
+    """
+    if from_cell:
+        return _cell_content(value, findings)
+    if isinstance(value, list):
+        return as_turns(value)
+    if isinstance(value, dict):
+        return as_content(_unwrap(value), findings, from_cell=False)
+    return as_text(value, findings)
+
+
+def as_turns(values: list[Any]) -> tuple[Turn, ...] | str:
+    """Turns from objects {speaker, text}, {role, content} or pairs [speaker, text]; an empty list is no text.
+
+    Raises UnfitValueError that names the turn.
+    """
+    if not values:
+        return ""
+    if all(_is_part(value) for value in values):
+        return _join_parts(values)
+    return tuple(_turn(value, number) for number, value in enumerate(values, 1))
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", Number: "a number"}
+    return names.get(type(value), "a text")
+
+
+def plain(value: Any) -> str:
+    """Any JSON value as text, for meta fields."""
+    if isinstance(value, str):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cell_content(cell: str, findings: Findings) -> str | tuple[Turn, ...]:
+    if not cell.lstrip().startswith("["):
+        return cell
+    if _PYTHON_LIST.match(cell):
+        findings.tally(PYTHON_LISTS)
+        return cell
+    try:
+        turns = as_turns(json.loads(cell))
+    except (ValueError, RecursionError, TypeError, UnfitValueError):
+        return cell
+    if isinstance(turns, str):
+        return cell
+    findings.tally(JSON_TURNS)
+    return turns
+
+
+def _unwrap(value: dict[str, Any]) -> Any:
+    """{"dialogue": […]}, {"turns": […]} or {"text": "…"}: the one thing that is inside."""
+    known = ("turns", "dialogue", "dialog", "conversation", "messages", "context", "text", "content")
+    inside = [name for name in known if name in value]
+    if not inside:
+        raise UnfitValueError(f"is an object without 'text' or 'turns'. {TURN_HELP}")
+    return value[inside[0]]
+
+
+def _turn(value: Any, number: int) -> Turn:
+    if isinstance(value, dict):
+        speaker = next((value[key] for key in SPEAKER_KEYS if key in value), None)
+        text = next((value[key] for key in TEXT_KEYS if key in value), None)
+    elif isinstance(value, list) and len(value) == 2:
+        speaker, text = value
+    else:
+        raise UnfitValueError(f"turn {number} is {kind_of(value)}. {TURN_HELP}")
+    if isinstance(text, list) and text and all(_is_part(part) for part in text):
+        text = _join_parts(text)
+    if not isinstance(speaker, str) or not speaker.strip():
+        raise UnfitValueError(f"turn {number} has no speaker. {TURN_HELP}")
+    if not isinstance(text, str):
+        raise UnfitValueError(f"turn {number} has no text. {TURN_HELP}")
+    return Turn(speaker.strip(), str(text))
+
+
+def _is_part(value: Any) -> bool:
+    """A message part as chat programs write it: {"type": "text", "text": "…"}."""
+    return isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str)
+
+
+def _join_parts(parts: list[dict[str, Any]]) -> str:
+    return "\n".join(part["text"] for part in parts)

@@ -1,0 +1,125 @@
+"""Excel workbooks (.xlsx): guarded and surveyed first, then read with calamine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import python_calamine
+
+from triptych.errors import ImportRefused
+from triptych.formats.layout import EXAMPLE
+from triptych.formats.model import Findings, ReadOptions, Source
+from triptych.formats.tables import Cells, Table, as_source, as_table, find_header, row_ranges
+from triptych.formats.xlsx_guard import Sheet, guarded, survey
+
+HEADER_WITHIN = 20
+EXACT_DIGITS = 10**15
+
+
+class Rounded(str):
+    """A number with more digits than Excel keeps."""
+
+
+def read_workbook(data: bytes, options: ReadOptions, findings: Findings) -> Source:
+    """Records of one sheet. Where the sheet is not clear, no records and the error 'choose a sheet'.
+
+    Raises ImportRefused.
+    """
+    members = guarded(data)
+    sheets = {sheet.name: sheet for sheet in survey(members)}
+    visible = tuple(name for name, sheet in sheets.items() if not sheet.hidden)
+    hidden = [name for name, sheet in sheets.items() if sheet.hidden]
+    if hidden:
+        findings.warning(f"Hidden sheets were left out: {', '.join(hidden)}.")
+    if options.sheet is not None and options.sheet not in visible:
+        raise ImportRefused(f"There is no visible sheet '{options.sheet}'. There are: {', '.join(visible)}.")
+    rows = _read_sheets(members.as_zip(), [options.sheet] if options.sheet else visible)
+    name = _choose(rows, visible, findings)
+    if name is None:
+        return Source("XLSX", (), (), tabular=True, sheets=visible)
+    table = as_table(rows[name], HEADER_WITHIN, findings)
+    _report_layout(sheets[name], table, findings)
+    _report_rounded(table, findings)
+    return as_source(table, "XLSX", findings, visible)
+
+
+def _choose(rows: dict[str, list[Cells]], visible: Sequence[str], findings: Findings) -> str | None:
+    """The only sheet, or the only one that looks like items."""
+    if len(rows) == 1:
+        return next(iter(rows))
+    fitting = [name for name, cells in rows.items() if find_header(_filled(cells), HEADER_WITHIN) is not None]
+    if len(fitting) == 1:
+        findings.note(f"Sheet '{fitting[0]}' was read, the only one with a header such as: {EXAMPLE}")
+        return fitting[0]
+    found = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a header that is known"
+    findings.error(f"{found}: choose a sheet ({', '.join(visible)}).")
+    return None
+
+
+def _filled(rows: Sequence[Cells]) -> list[Cells]:
+    return [row for row in rows if any(row[1])]
+
+
+def _read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
+    try:
+        book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(zipped))
+        grids = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names}
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the Rust reader is no Exception
+        raise ImportRefused(
+            "The workbook is damaged: open it in Excel or LibreOffice and save it again."
+        ) from error
+    return {
+        name: [(number, [_cell_text(cell) for cell in row]) for number, row in enumerate(grid, 1)]
+        for name, grid in grids.items()
+    }
+
+
+def _cell_text(cell: Any) -> str:
+    """A cell as a person sees it: 7 for 7.0, ISO dates."""
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    if isinstance(cell, int | float) and abs(cell) < 10**20 and cell == int(cell):
+        return str(int(cell)) if abs(cell) < EXACT_DIGITS else Rounded(int(cell))
+    if isinstance(cell, dt.date | dt.time):
+        return cell.isoformat()
+    return str(cell)
+
+
+def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
+    """Merged cells leave rows without values of their own; hidden rows are easily imported by mistake."""
+    rows = sorted(row for row, _ in table.rows)
+    for first, last, ref in sheet.merged:
+        if bisect_left(rows, first) == bisect_right(rows, last):
+            continue
+        below = f"row {last} has" if last == first + 1 else f"rows {first + 1} to {last} have"
+        lacking = below if last > first else "all but the first of them have"
+        findings.error(
+            f"the cells {ref} are merged: {lacking} no value there. Unmerge them and fill each.", first
+        )
+    present = set(rows)
+    for row, place in sheet.without_value:
+        if row in present:
+            findings.error(
+                f"cell {place} holds an Excel error or a formula that was never computed; write a text.", row
+            )
+    hidden = [row for row in rows if row in sheet.hidden_rows]
+    if hidden:
+        findings.warning(f"Hidden rows are read like the others: {row_ranges(hidden)}.")
+
+
+def _report_rounded(table: Table, findings: Findings) -> None:
+    for row, cells in table.rows:
+        for name, cell in zip(table.header, cells, strict=False):
+            if isinstance(cell, Rounded):
+                findings.error(
+                    f"holds the number {cell}; Excel keeps 15 digits, so its end may be wrong. "
+                    "Format the column as text and enter it again.",
+                    row,
+                    name,
+                )

@@ -1,0 +1,65 @@
+"""What depends on the operating system: file locks and which folders are safe for a database."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+from triptych.errors import UnsafeDatabase
+
+NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
+SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
+
+
+def lock_file(path: Path, message: str) -> IO[str]:
+    """Holds an exclusive lock on the file while the returned handle is open. Raises UnsafeDatabase if it is taken."""
+    handle = path.open("a+")
+    try:
+        _lock(handle)
+    except OSError as error:
+        handle.close()
+        raise UnsafeDatabase(message) from error
+    return handle
+
+
+def _lock(handle: IO[str]) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        handle.seek(0)
+        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def refuse_unsafe_folder(folder: Path) -> None:
+    """Raises UnsafeDatabase for network file systems and synchronised folders, where SQLite loses data."""
+    place = folder.resolve()
+    for part in place.parts:
+        if part.lower().startswith(SYNCHRONISED):
+            raise UnsafeDatabase(
+                f"The database folder {place} is synchronised ({part}), which can destroy a database in use. "
+                "Set TRIPTYCH_HOME to a folder on this computer's own disk."
+            )
+    kind = file_system(place)
+    if kind in NETWORK:
+        raise UnsafeDatabase(
+            f"The database folder {place} is on a network file system ({kind}), where SQLite can lose data. "
+            "Set TRIPTYCH_HOME to a local folder, or use PostgreSQL through TRIPTYCH_DATABASE_URL."
+        )
+
+
+def file_system(place: Path, mounts: Path = Path("/proc/mounts")) -> str:
+    """The kind of file system that holds a folder; empty where the system does not say."""
+    if not mounts.exists():
+        return ""
+    best, kind = "", ""
+    for line in mounts.read_text(errors="replace").splitlines():
+        _, point, found, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        if len(point) >= len(best) and place.is_relative_to(point):
+            best, kind = point, found
+    return kind

@@ -1,0 +1,508 @@
+"""The tables. What the database can hold it holds: keys, uniqueness, states, ranges.
+
+SQLModel table classes validate nothing, so every rule here is a constraint; what SQL cannot say (values on a step,
+quotes that equal their slice, limits per item over several tables) is checked in one place in the core.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, DateTime, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.orm import registry
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import Field, SQLModel
+
+
+class Base(SQLModel, registry=registry()):
+    """Our own registry: a reload of this module then makes new tables instead of failing."""
+
+
+class Utc(TypeDecorator[datetime]):
+    """Times in UTC that keep their zone on SQLite too, which stores none."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Any) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Kind(StrEnum):
+    human = "human"
+    judge = "judge"
+    simulated = "simulated"
+
+
+class Role(StrEnum):
+    annotator = "annotator"
+    lead = "lead"
+
+
+class StudyState(StrEnum):
+    draft = "draft"
+    open = "open"
+    paused = "paused"
+    closed = "closed"
+
+
+class Access(StrEnum):
+    open = "open"
+    invited = "invited"
+    panel = "panel"
+
+
+class Round(StrEnum):
+    pilot = "pilot"
+    main = "main"
+    expert = "expert"
+    crowd = "crowd"
+
+
+class Purpose(StrEnum):
+    main = "main"
+    training = "training"
+    entry_test = "entry_test"
+    attention = "attention"
+    gold = "gold"
+    repeat = "repeat"
+    adjudication = "adjudication"
+
+
+class AssignmentState(StrEnum):
+    reserved = "reserved"
+    submitted = "submitted"
+    surplus = "surplus"
+    skipped = "skipped"
+    ignored = "ignored"
+    expired = "expired"
+    withdrawn = "withdrawn"
+
+
+class Origin(StrEnum):
+    web = "web"
+    workbook = "workbook"
+    imported = "import"
+    judge = "judge"
+    simulated = "simulated"
+
+
+def one_of(column: str, kinds: type[StrEnum]) -> CheckConstraint:
+    """The column holds one of the enum's values."""
+    values = ", ".join(f"'{kind.value}'" for kind in kinds)
+    return CheckConstraint(f"{column} IN ({values})", name=f"ck_{column}_known")
+
+
+def key(target: str, *, nullable: bool = False, index: bool = True) -> Any:
+    """A foreign key whose row goes with its parent."""
+    return Field(foreign_key=target, nullable=nullable, index=index, ondelete="CASCADE")
+
+
+def when(*, nullable: bool = False, index: bool = False) -> Any:
+    return Field(default=None, sa_type=Utc, nullable=nullable, index=index)
+
+
+class Person(Base, table=True):
+    """The only table, with panel_identity, that holds identifiers; everything else knows the pseudonym."""
+
+    __table_args__ = (one_of("kind", Kind), one_of("role", Role))
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Kind.human
+    role: str = Role.annotator
+    pseudonym: str = Field(unique=True)
+    name: str | None = None
+    email: str | None = None
+    passcode_hash: str | None = None
+    created_at: datetime = when()
+    disabled_at: datetime | None = when(nullable=True)
+
+
+class PanelIdentity(Base, table=True):
+    """A person's id on a panel."""
+
+    __tablename__ = "panel_identity"
+    __table_args__ = (UniqueConstraint("panel", "external_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    person_id: int = key("person.id")
+    panel: str
+    external_id: str
+    session_id: str = ""
+
+
+class Login(Base, table=True):
+    """One signed-in browser. The cookie holds the secret, this row its hash."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    person_id: int = key("person.id")
+    secret_hash: str = Field(unique=True)
+    created_at: datetime = when()
+    expires_at: datetime = when()
+    revoked_at: datetime | None = when(nullable=True)
+
+
+class TicketKind(StrEnum):
+    sign_in = "sign_in"
+    setup = "setup"
+
+
+class Ticket(Base, table=True):
+    """A one-time secret: to turn a checked passcode into a cookie, or to make the first lead account."""
+
+    __table_args__ = (one_of("kind", TicketKind),)
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str
+    person_id: int | None = key("person.id", nullable=True)
+    secret_hash: str = Field(unique=True)
+    expires_at: datetime = when()
+    used_at: datetime | None = when(nullable=True)
+
+
+class FailedSignIn(Base, table=True):
+    """Failed attempts per account, for the rate limit; the account stands as a hash."""
+
+    __tablename__ = "failed_sign_in"
+    id: int | None = Field(default=None, primary_key=True)
+    account_hash: str = Field(index=True)
+    at: datetime = when()
+
+
+class RubricText(Base, table=True):
+    """The YAML as loaded; a new text is a new row."""
+
+    __tablename__ = "rubric"
+    id: int | None = Field(default=None, primary_key=True)
+    key: str
+    sha256: str = Field(unique=True)
+    yaml: str
+    loaded_at: datetime = when()
+
+
+class Study(Base, table=True):
+    """One evaluation. Event number and hash are the head of its event chain; writing an event locks this row."""
+
+    __table_args__ = (
+        UniqueConstraint("series", "round"),
+        one_of("state", StudyState),
+        one_of("access", Access),
+        one_of("round", Round),
+        CheckConstraint("raters_per_item >= 1", name="ck_raters_per_item"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    slug: str = Field(unique=True)
+    series: str
+    round: str = Round.main
+    title: str
+    state: str = StudyState.draft
+    access: str = Access.open
+    demo: bool = False
+    rubric_id: int = Field(foreign_key="rubric.id")
+    presentation: str = "side_by_side"
+    raters_per_item: int = 3
+    settings: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    seed: str
+    item_count: int = 0
+    design_hash: str | None = None
+    created_at: datetime = when()
+    opened_at: datetime | None = when(nullable=True)
+    paused_at: datetime | None = when(nullable=True)
+    unblinded_at: datetime | None = when(nullable=True)
+    event_number: int = 0
+    event_hash: str = ""
+
+
+class Criterion(Base, table=True):
+    """A criterion of an opened study, written from its rubric so that ratings can point at it."""
+
+    __table_args__ = (UniqueConstraint("study_id", "key"), CheckConstraint("about IN ('candidate', 'item')"))
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id")
+    position: int
+    key: str
+    title: str
+    kind: str
+    level: str
+    about: str
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+
+
+class Option(Base, table=True):
+    __table_args__ = (UniqueConstraint("criterion_id", "key"),)
+    id: int | None = Field(default=None, primary_key=True)
+    criterion_id: int = key("criterion.id")
+    position: int
+    key: str
+    title: str
+    missing: bool = False
+
+
+class Membership(Base, table=True):
+    """A person's part in a study; one person may hold both roles."""
+
+    __table_args__ = (UniqueConstraint("study_id", "person_id", "role"), one_of("role", Role))
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id")
+    person_id: int = key("person.id")
+    role: str = Role.annotator
+    joined_at: datetime = when()
+    consent_version: str | None = None
+    consented_at: datetime | None = when(nullable=True)
+    excluded_at: datetime | None = when(nullable=True)
+    excluded_reason: str | None = None
+
+
+class Invitation(Base, table=True):
+    """A personal link; reusable until it expires or is issued anew."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id")
+    person_id: int = key("person.id")
+    secret_hash: str = Field(unique=True)
+    expires_at: datetime = when()
+    revoked_at: datetime | None = when(nullable=True)
+
+
+class Item(Base, table=True):
+    """A context and its candidates. `taken` counts places: live reservations and finished annotations."""
+
+    __table_args__ = (
+        UniqueConstraint("study_id", "external_id"),
+        CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
+        CheckConstraint("purpose IN ('main', 'training')", name="ck_item_purpose"),
+        Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id", index=False)
+    external_id: str
+    purpose: str = Purpose.main
+    context: str = ""
+    meta: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    extra_texts: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    sha256: str
+    raters: int
+    taken: int = 0
+    priority: int = 0
+    rank: int
+    retired: bool = False
+    retired_reason: str | None = None
+
+
+class Turn(Base, table=True):
+    """One turn of an item's context."""
+
+    __table_args__ = (UniqueConstraint("item_id", "position"),)
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = key("item.id", index=False)
+    position: int
+    speaker: str
+    text: str
+
+
+class System(Base, table=True):
+    """What produces candidates; leads see `blind_code` as System 1, 2, … until unblinding."""
+
+    __table_args__ = (UniqueConstraint("study_id", "name"), UniqueConstraint("study_id", "blind_code"))
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id", index=False)
+    name: str
+    blind_code: int
+
+
+class Candidate(Base, table=True):
+    """One system's output for one item: a text, or turns where a whole dialogue is judged."""
+
+    __table_args__ = (UniqueConstraint("item_id", "system_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = key("item.id", index=False)
+    system_id: int = key("system.id")
+    text: str | None = None
+    turns: list[Any] | None = Field(default=None, sa_type=JSON)
+    sha256: str
+
+
+class Reference(Base, table=True):
+    """What a training item is held against, per criterion."""
+
+    __table_args__ = (UniqueConstraint("item_id", "position", "criterion_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = key("item.id", index=False)
+    position: int | None = None
+    criterion_id: int = key("criterion.id")
+    accepted: str
+    close: float = 0
+    reason: str
+
+
+class Assignment(Base, table=True):
+    """One item given to one annotator. The browser knows it by its token only."""
+
+    __table_args__ = (
+        one_of("state", AssignmentState),
+        one_of("purpose", Purpose),
+        one_of("origin", Origin),
+        CheckConstraint(
+            "(state IN ('submitted', 'surplus', 'skipped', 'ignored')) = (submitted_at IS NOT NULL)"
+            " OR state = 'withdrawn'",
+            name="ck_submitted_has_time",
+        ),
+        CheckConstraint("(purpose = 'repeat') = (repeat_of IS NOT NULL)", name="ck_repeat_of"),
+        Index(
+            "ux_one_main_per_person",
+            "item_id",
+            "person_id",
+            unique=True,
+            sqlite_where=text("purpose IN ('main', 'training') AND state <> 'expired'"),
+            postgresql_where=text("purpose IN ('main', 'training') AND state <> 'expired'"),
+        ),
+        Index(
+            "ux_one_live_reservation",
+            "study_id",
+            "person_id",
+            unique=True,
+            sqlite_where=text("state = 'reserved'"),
+            postgresql_where=text("state = 'reserved'"),
+        ),
+        Index("ix_assignment_expiry", "study_id", "state", "expires_at"),
+        Index("ix_assignment_person", "person_id", "study_id", "submitted_at"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    token: str = Field(unique=True)
+    study_id: int = key("study.id", index=False)
+    item_id: int = key("item.id")
+    person_id: int = key("person.id", index=False)
+    purpose: str = Purpose.main
+    repeat_of: int | None = Field(default=None, foreign_key="assignment.id")
+    origin: str = Origin.web
+    state: str = AssignmentState.reserved
+    reserved_at: datetime = when()
+    expires_at: datetime = when()
+    submitted_at: datetime | None = when(nullable=True)
+    active_seconds: float = 0
+    reason: str | None = None
+    note: str | None = None
+    draft: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    draft_seq: int = 0
+    pen: str | None = None
+    version: int = 1
+    design_hash: str | None = None
+
+
+class Slot(Base, table=True):
+    """The place (0, 1, 2; A, B, C on screen) that a candidate has in one assignment."""
+
+    __table_args__ = (UniqueConstraint("assignment_id", "candidate_id"),)
+    assignment_id: int = Field(foreign_key="assignment.id", primary_key=True, ondelete="CASCADE")
+    position: int = Field(primary_key=True)
+    candidate_id: int = key("candidate.id")
+    order_known: bool = True
+    set_aside: str | None = None
+
+
+class Submission(Base, table=True):
+    """What the browser sent once, under an id of its own: the same id again gets the same receipt."""
+
+    id: str = Field(primary_key=True)
+    assignment_id: int = key("assignment.id")
+    version: int
+    pen: str
+    received_at: datetime = when()
+    active_seconds: float = 0
+    __table_args__ = (UniqueConstraint("assignment_id", "version"),)
+
+
+def at_slot(name: str) -> ForeignKeyConstraint:
+    """(assignment, position) is a slot; a null position is about the item."""
+    return ForeignKeyConstraint(
+        ["assignment_id", "position"], ["slot.assignment_id", "slot.position"], ondelete="CASCADE", name=name
+    )
+
+
+class Rating(Base, table=True):
+    """One value: slot × criterion (no slot: about the item). Untouched = no row; 0 is a value."""
+
+    __table_args__ = (
+        at_slot("fk_rating_slot"),
+        UniqueConstraint("assignment_id", "position", "criterion_id"),
+        Index(
+            "ux_rating_about_item",
+            "assignment_id",
+            "criterion_id",
+            unique=True,
+            sqlite_where=text("position IS NULL"),
+            postgresql_where=text("position IS NULL"),
+        ),
+        CheckConstraint("missing OR (number IS NOT NULL) <> (option_id IS NOT NULL)", name="ck_one_value"),
+        # SQLite would keep a numpy integer as a blob without a word
+        CheckConstraint("number IS NULL OR number = number + 0", name="ck_number_is_a_number"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    assignment_id: int = key("assignment.id", index=False)
+    position: int | None = None
+    criterion_id: int = key("criterion.id")
+    number: float | None = None
+    option_id: int | None = Field(default=None, foreign_key="option.id")
+    missing: bool = False
+
+
+class Explanation(Base, table=True):
+    """Ready-made reasons and/or free text given for one rating."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    rating_id: int = Field(foreign_key="rating.id", unique=True, ondelete="CASCADE")
+    reasons: list[Any] = Field(default_factory=list, sa_type=JSON)
+    text: str = ""
+    words: int = 0
+
+
+class Highlight(Base, table=True):
+    """A labelled span of a candidate: code points, end exclusive. Null offsets: an imported quote not in the text."""
+
+    __table_args__ = (
+        at_slot("fk_highlight_slot"),
+        CheckConstraint(
+            "(start IS NULL AND \"end\" IS NULL) OR (start >= 0 AND \"end\" > start)", name="ck_span_in_order"
+        ),
+        Index("ix_highlight_assignment", "assignment_id"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    assignment_id: int
+    position: int
+    turn: int | None = None
+    start: int | None = None
+    end: int | None = None
+    label: str
+    quote: str
+    comment: str = ""
+
+
+class Event(Base, table=True):
+    """Append only, one hash chain per study; values stand apart in event_detail, where erasure may reach them."""
+
+    __table_args__ = (UniqueConstraint("study_id", "number"), Index("ix_event_assignment", "assignment_id"))
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id", ondelete="CASCADE")
+    number: int
+    at: datetime = when()
+    actor: str
+    kind: str
+    assignment_id: int | None = Field(default=None, foreign_key="assignment.id", ondelete="SET NULL")
+    subject: str = ""
+    digest: str
+    previous_hash: str
+    hash: str
+
+
+class EventDetail(Base, table=True):
+    __tablename__ = "event_detail"
+    event_id: int = Field(foreign_key="event.id", primary_key=True, ondelete="CASCADE")
+    salt: str
+    old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    new: dict[str, Any] | None = Field(default=None, sa_type=JSON)

@@ -1,0 +1,91 @@
+"""The workbench's own routes: drafts and renewals, stored without a script run.
+
+The answer carries the number stored, never the texts, so a saved draft costs the same whatever the item's length.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from triptych import annotations, assignments
+from triptych.annotations import DraftMessage, Refusal
+from triptych.database import writing
+from triptych.errors import InvalidAnnotation, TriptychError
+from triptych.people import Who
+from triptych.web.session import current_login, is_our_own, web_engine
+
+MAX_BODY = 4 * 2**20
+
+
+def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
+    return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
+
+
+async def _command(request: Request, run: Callable[[Who, Any], JSONResponse]) -> JSONResponse:
+    """One command of a signed-in annotator's own page, with its JSON body."""
+    if not is_our_own(request):
+        return refused(403, "foreign", "This request does not come from a Triptych page.")
+    body = await _body(request)
+    if body is None:
+        return refused(400, "invalid", "The message is not JSON, or too large.")
+    return await run_in_threadpool(_run, request, run, body)
+
+
+async def _body(request: Request) -> Any:
+    read = b""
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > MAX_BODY:
+            return None
+    try:
+        return json.loads(read)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _run(request: Request, run: Callable[[Who, Any], JSONResponse], body: Any) -> JSONResponse:
+    who = current_login(request)
+    if who is None:
+        return refused(401, "signed_out", "You are signed out. Sign in again; what you wrote is kept in this browser.")
+    try:
+        return run(who, body)
+    except InvalidAnnotation as error:
+        return refused(400, "invalid", str(error))
+    except TriptychError as error:
+        return refused(409, "closed", str(error))
+
+
+def _save_draft(who: Who, body: Any) -> JSONResponse:
+    message = annotations.read_message(DraftMessage, body)
+    with writing(web_engine()) as session:
+        answer = annotations.save_draft(session, who, message)
+    if isinstance(answer, Refusal):
+        more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
+        return refused(409, answer.reason, answer.message, **more)
+    return JSONResponse({"stored": answer})
+
+
+def _renew(who: Who, body: Any) -> JSONResponse:
+    token = body.get("assignment") if isinstance(body, dict) else None
+    if not isinstance(token, str):
+        raise InvalidAnnotation("A renewal names its assignment.")
+    with writing(web_engine()) as session:
+        return JSONResponse({"renewed": assignments.renew(session, who, token)})
+
+
+async def draft(request: Request) -> JSONResponse:
+    return await _command(request, _save_draft)
+
+
+async def renew(request: Request) -> JSONResponse:
+    return await _command(request, _renew)
+
+
+WORK_ROUTES = [Route("/work/draft", draft, methods=["POST"]), Route("/work/renew", renew, methods=["POST"])]
