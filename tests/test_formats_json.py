@@ -52,7 +52,10 @@ def test_candidates_may_be_a_dict_or_a_list(candidates: Any) -> None:
 
 
 def test_plain_lists_number_their_systems() -> None:
-    assert pairs(read({"id": "1", "responses": ["one", "two"]})) == [("candidate_1", "one"), ("candidate_2", "two")]
+    assert pairs(read({"id": "1", "responses": ["one", "two"]})) == [
+        ("candidate_1", "one"),
+        ("candidate_2", "two"),
+    ]
 
 
 def test_candidates_may_be_whole_dialogues() -> None:
@@ -141,7 +144,9 @@ def test_numbers_that_json_does_not_have_are_errors_with_row_and_field(literal: 
 
 def test_numbers_are_texts_as_written() -> None:
     huge = "9" * 5000
-    found = read(f'{{"item_id": 1.50, "context": {huge}, "candidates": {{"a": 007e2, "b": true}}}}'.replace("007e2", "7e2"))
+    found = read(
+        f'{{"item_id": 1.50, "context": {huge}, "candidates": {{"a": 007e2, "b": true}}}}'.replace("007e2", "7e2")
+    )
     assert found.ok
     assert found.items[0].external_id == "1.50"
     assert found.items[0].context_text == huge
@@ -182,7 +187,16 @@ def test_an_item_without_candidates_among_others_is_an_error() -> None:
 
 
 def test_a_candidate_without_system_or_with_one_twice_is_an_error() -> None:
-    found = read(ITEM | {"candidates": [{"system": "", "text": "x"}, {"system": "a", "text": "y"}, {"system": "a", "text": "z"}]})
+    found = read(
+        ITEM
+        | {
+            "candidates": [
+                {"system": "", "text": "x"},
+                {"system": "a", "text": "y"},
+                {"system": "a", "text": "z"},
+            ]
+        }
+    )
     assert ["no system" in errors(found)[0].message, "already" in errors(found)[1].message] == [True, True]
 
 
@@ -238,6 +252,8 @@ def test_a_last_turn_that_cannot_be_appended_is_an_error(change: Any, options: R
         b"[" + b"1," * (9 * 2**20) + b"1]",
         b"{}\n" + b"x\n" * (9 * 2**20),
         b'{"item_id": "1"}\n' + b"x\n" * 300_000,
+        b"[" + b"{}," * 400_000 + b"{}]",
+        b"[" + b"1," * 400_000 + b"1]",
         b"[]",
         b"   ",
         b"12",
@@ -245,8 +261,8 @@ def test_a_last_turn_that_cannot_be_appended_is_an_error(change: Any, options: R
     ],
 )
 def test_a_bomb_or_an_empty_file_is_refused_within_a_second(content: bytes) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for name in ("items.json", "items.jsonl"):
         with pytest.raises(ImportRefused):
             read_items(content, name)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -144,7 +144,12 @@ def test_an_id_used_twice_names_both_rows_and_a_case_variant_is_a_warning() -> N
 
 def test_words_that_some_programs_take_for_missing_are_texts() -> None:
     found = read("na_strings.csv")
-    assert texts(found) == [["None", "null", "N/A"], ["NaN", "-", "true"], ["#N/A", "1.0", "007"], ["", "b", "c"]]
+    assert texts(found) == [
+        ["None", "null", "N/A"],
+        ["NaN", "-", "true"],
+        ["#N/A", "1.0", "007"],
+        ["", "b", "c"],
+    ]
     assert [row for row, _ in told(found, "warning")] == [5]
 
 
@@ -171,7 +176,10 @@ def test_identical_candidates_stay_three() -> None:
 def test_nan_and_infinity_are_errors_with_row_and_field() -> None:
     found = read("nan_infinity.json")
     assert not found.ok
-    assert [(problem.row, problem.column) for problem in found.problems] == [(1, "candidate_1"), (1, "candidate_3")]
+    assert [(problem.row, problem.column) for problem in found.problems] == [
+        (1, "candidate_1"),
+        (1, "candidate_3"),
+    ]
 
 
 def test_items_two_levels_down_with_message_parts_are_found() -> None:

@@ -27,7 +27,10 @@ def test_a_wide_table_gives_candidates_meta_fields_and_extra_texts() -> None:
     item = found.items[0]
     assert found.ok
     assert found.kind == "wide CSV"
-    assert [(candidate.system, candidate.text) for candidate in item.candidates] == [("gpt", "x"), ("T5 small", "y")]
+    assert [(candidate.system, candidate.text) for candidate in item.candidates] == [
+        ("gpt", "x"),
+        ("T5 small", "y"),
+    ]
     assert (item.meta, item.extra_texts) == ({"domain": "esc"}, {"Treatment": "rest"})
     assert (found.ignored, found.fields) == (("note",), ("note",))
     assert found.recognised["cand:gpt"] == "candidate of system 'gpt'"
@@ -38,7 +41,10 @@ def test_a_long_table_joins_the_rows_of_an_item(system: str, text: str) -> None:
     found = read(f"item_id,context,{system},{text}\n1,c,a,x\n2,d,a,z\n1,,b,y\n2,d,b,w\n")
     assert found.ok
     assert found.kind == "long CSV"
-    assert [[candidate.text for candidate in item.candidates] for item in found.items] == [["x", "y"], ["z", "w"]]
+    assert [[candidate.text for candidate in item.candidates] for item in found.items] == [
+        ["x", "y"],
+        ["z", "w"],
+    ]
     assert [item.context_text for item in found.items] == ["c", "d"]
 
 
@@ -52,6 +58,11 @@ def test_a_long_table_names_contradictions_by_row() -> None:
     assert "row 2" in errors(found)[0].message
     assert "row 2" in errors(found)[1].message
     assert "'b'" in errors(found)[2].message
+
+
+def test_rows_of_a_long_table_without_an_id_are_errors_one_by_one() -> None:
+    found = read("item_id,context,system,text\nnull,c,a,x\n,c,a,x\n ,c,b,y\n")
+    assert [problem.row for problem in errors(found)] == [3, 4]
 
 
 def test_a_long_table_without_ids_is_refused() -> None:
@@ -223,14 +234,14 @@ def test_an_unknown_ending_is_refused(name: str) -> None:
         (b"a," * (11 * 2**20), "at most 20 MB"),
         (b"item_id,context,cand:a," + b"x," * 10_000 + b"\n1,c,x\n", "columns can be read"),
         (b"item_id,context,cand:a\n" + b"," * (19 * 2**20), "columns can be read"),
-        (b"item_id,context,cand:a\n" + b"\n" * (19 * 2**20), "400,000 rows"),
+        (b"item_id,context,cand:a\n" + b"\n" * (19 * 2**20), "400,000 lines"),
         (b"item_id,context,cand:a\n" + b'"x' * (9 * 2**20), "No row|quote|header"),
         (b"\xe9\x80" * (9 * 2**20), "UTF-8"),
         (b"," * (19 * 2**20), "looks like data|No row|columns"),
     ],
 )
 def test_a_bomb_of_text_is_refused_within_a_second(content: bytes, words: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         found = read_items(content, "items.csv")
     except ImportRefused as refused:
@@ -239,4 +250,9 @@ def test_a_bomb_of_text_is_refused_within_a_second(content: bytes, words: str) -
         told = " ".join(problem.message for problem in errors(found))
         assert not found.ok
     assert any(word in told for word in words.split("|")), told[:300]
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
+
+
+def test_more_than_a_hundred_thousand_items_are_refused() -> None:
+    with pytest.raises(ImportRefused, match="at most 100,000"):
+        read("item_id,context,cand:a\n" + "".join(f"{number},c,x\n" for number in range(100_001)))

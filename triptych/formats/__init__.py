@@ -66,9 +66,7 @@ def read_items(data: bytes, filename: str, options: ReadOptions = _DEFAULT) -> I
         raise ImportRefused(f"Files that end in '.{ending}' cannot be read. Item files end in {known}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
-        raise ImportRefused(
-            f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it."
-        )
+        raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
     if reader is not read_workbook:
         refuse_other_content(data)
     findings = Findings()

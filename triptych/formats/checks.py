@@ -15,9 +15,7 @@ def check_items(items: Sequence[ItemDraft], findings: Findings, candidates_expec
         _check_missing(items, findings)
     for item in items:
         if len(item.candidates) > MAX_CANDIDATES:
-            findings.error(
-                f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row
-            )
+            findings.error(f"has {len(item.candidates)} candidates; an item has at most {MAX_CANDIDATES}.", item.row)
     if items and all(item.context_text == "" for item in items) and candidates_expected:
         findings.warning("No item has a context: the candidates are judged by themselves.")
 
@@ -47,9 +45,7 @@ def _check_system_names(items: Sequence[ItemDraft], findings: Findings) -> None:
     for name in names:
         alike = folded.setdefault(name.casefold(), name)
         if alike != name:
-            findings.warning(
-                f"The systems '{alike}' and '{name}' differ in case only; they are kept as two systems."
-            )
+            findings.warning(f"The systems '{alike}' and '{name}' differ in case only; they are kept as two systems.")
 
 
 def _check_missing(items: Sequence[ItemDraft], findings: Findings) -> None:

@@ -90,9 +90,9 @@ def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) 
     """Windows-1252 where the bytes speak for it: curly quotes, dashes, the euro sign, and mostly ASCII."""
     line, byte = _line(data, error.start), data[error.start]
     at_fault = f"Line {line}: byte 0x{byte:02X} is not UTF-8"
-    if _UTF8_LETTER.search(data):
-        raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     foreign = _count(data, _HIGH_LETTERS) * 2 > _count(data, _ASCII_LETTERS)
+    if not foreign and _UTF8_LETTER.search(data):
+        raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     if foreign or not _WINDOWS_ONLY.search(data):
         raise ImportRefused(f"{at_fault}, and nothing in the file tells which encoding it is. {SAVE_AS}")
     try:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from triptych.errors import ImportRefused
 from triptych.formats.checks import check_items
 from triptych.formats.layout import Layout, find_layout
 from triptych.formats.model import (
     MAX_CANDIDATES,
+    MAX_ITEMS,
     CandidateDraft,
     Findings,
     ItemDraft,
@@ -54,7 +56,7 @@ class Reading:
 def make_items(source: Source, options: ReadOptions, findings: Findings) -> ItemFile:
     """All items of a file with their problems; nothing is left out silently.
 
-    Raises ImportRefused where the columns make no sense together.
+    Raises ImportRefused where the columns make no sense together, or for more than 100,000 items.
     """
     reading = Reading(source, find_layout(source.columns), options, findings)
     layout = reading.layout
@@ -65,7 +67,10 @@ def make_items(source: Source, options: ReadOptions, findings: Findings) -> Item
         findings.error(NO_CANDIDATES)
     if options.append_field:
         _check_append(reading)
-    found = (_item(reading, rows) for rows in _grouped(reading))
+    groups = list(_grouped(reading))
+    if len(groups) > MAX_ITEMS:
+        raise ImportRefused(f"The file holds {len(groups):,} items; at most {MAX_ITEMS:,} can be read. Split it.")
+    found = (_item(reading, rows) for rows in groups)
     items = tuple(item for item in found if item is not None)
     check_items(items, findings, candidates_expected=layout.has_candidates and not judged)
     return _item_file(reading, items)
@@ -77,7 +82,10 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
-        groups.setdefault(plain(record.values.get(reading.layout.item_id)).strip(), []).append(record)
+        value = record.values.get(reading.layout.item_id)
+        # Rows without an id belong to no item; each is reported by itself.
+        key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
+        groups.setdefault(key, []).append(record)
     return groups.values()
 
 
@@ -123,20 +131,14 @@ def _external_id(reading: Reading, record: Record) -> str | None:
 def _context(reading: Reading, rows: Sequence[Record]) -> Content:
     """The context; rows of a long file must agree on it or leave it blank."""
     column = reading.layout.context
-    contents = (
-        [(row, _content(reading, row.values.get(column, ""), row.row, column)) for row in rows]
-        if column
-        else []
-    )
+    contents = [(row, _content(reading, row.values.get(column, ""), row.row, column)) for row in rows] if column else []
     given = [(row, content) for row, content in contents if content]
     if not given:
         return _appended(reading, "", rows[0])
     first, context = given[0]
     for row, other in given[1:]:
         if other != context:
-            reading.findings.error(
-                f"has another context than row {first.row} of the same item.", row.row, column
-            )
+            reading.findings.error(f"has another context than row {first.row} of the same item.", row.row, column)
     return _appended(reading, context, first)
 
 
@@ -157,9 +159,7 @@ def _content(reading: Reading, value: Any, row: int, column: str | None, null_is
 def _clean_turn(reading: Reading, turn: Turn, row: int, column: str | None) -> Turn:
     if not turn.text.strip():
         reading.findings.warning(f"has an empty turn of speaker '{turn.speaker}'.", row, column)
-    return Turn(
-        clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column)
-    )
+    return Turn(clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column))
 
 
 def _check_append(reading: Reading) -> None:
@@ -180,9 +180,7 @@ def _appended(reading: Reading, context: Content, record: Record) -> Content:
         reading.findings.error("has no text to append as the last turn.", record.row, column)
         return context
     if context and isinstance(context, str):
-        reading.findings.error(
-            "has a text as its context; a turn can be appended to turns only.", record.row, column
-        )
+        reading.findings.error("has a text as its context; a turn can be appended to turns only.", record.row, column)
         return context
     return (*(context or ()), Turn(speaker, clean(str(text), reading.findings, record.row, column)))
 
@@ -200,9 +198,7 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
     layout = reading.layout
     if layout.is_long:
         return [
-            RawCandidate(
-                plain(row.values.get(layout.system) or ""), row.values.get(layout.text), row.row, layout.text
-            )
+            RawCandidate(plain(row.values.get(layout.system) or ""), row.values.get(layout.text), row.row, layout.text)
             for row in rows
         ]
     record = rows[0]
@@ -253,18 +249,14 @@ def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[Candida
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
         elif system in drafts:
             where = f"row {rows[system]}" if rows[system] != raw.row else "the same item"
-            reading.findings.error(
-                f"system '{system}' has a candidate in {where} already.", raw.row, raw.column
-            )
+            reading.findings.error(f"system '{system}' has a candidate in {where} already.", raw.row, raw.column)
         else:
             drafts[system], rows[system] = _draft(reading, raw, system), raw.row
     return tuple(drafts.values())
 
 
 def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
-    content = _content(
-        reading, raw.value, raw.row, raw.column, null_is=f"the candidate of system '{system}' "
-    )
+    content = _content(reading, raw.value, raw.row, raw.column, null_is=f"the candidate of system '{system}' ")
     if content is None:
         return CandidateDraft(system, None)
     if not isinstance(content, str):
@@ -287,16 +279,13 @@ def _named(reading: Reading, rows: Sequence[Record], part: str) -> dict[str, str
             f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
         )
     values: list[tuple[str, str, Any]] = [
-        (str(container), str(name), value)
-        for name, value in (inside.items() if isinstance(inside, dict) else ())
+        (str(container), str(name), value) for name, value in (inside.items() if isinstance(inside, dict) else ())
     ]
     values += [(column, name, record.values.get(column)) for column, name in columns.items()]
     for row in rows[1:]:
         for column in columns:
             if row.values.get(column) not in (record.values.get(column), "", None):
-                reading.findings.warning(
-                    f"differs from row {record.row} of the same item; left out.", row.row, column
-                )
+                reading.findings.warning(f"differs from row {record.row} of the same item; left out.", row.row, column)
     return {
         name: clean(plain(value), reading.findings, record.row, column)
         for column, name, value in values
@@ -332,7 +321,4 @@ def _kind(reading: Reading) -> str:
 
 
 def _is_text_field(source: Source, column: str) -> bool:
-    return any(
-        isinstance(value := record.values.get(column), str) and value.strip()
-        for record in source.records[:100]
-    )
+    return any(isinstance(value := record.values.get(column), str) and value.strip() for record in source.records[:100])

@@ -9,7 +9,7 @@ from typing import Any
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
 from triptych.formats.layout import is_header
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, ReadOptions, Record, Source
+from triptych.formats.model import MAX_COLUMNS, MAX_ITEMS, MAX_ROWS, Findings, ReadOptions, Record, Source
 from triptych.formats.values import NotFinite, Number, kind_of
 
 MAX_DEPTH = 50
@@ -42,18 +42,14 @@ def read_json(data: bytes, options: ReadOptions, findings: Findings) -> Source:
         kind, values = _whole(_parse(text), findings)
     except json.JSONDecodeError as error:
         if not _has_lines(text):
-            raise ImportRefused(
-                f"Line {error.lineno}, character {error.colno} is not JSON: {error.msg}."
-            ) from error
+            raise ImportRefused(f"Line {error.lineno}, character {error.colno} is not JSON: {error.msg}.") from error
         kind, values = "JSON Lines", _lines(text, findings)
     records = [record for row, value in values if (record := _record(row, value, findings))]
     if not records and not findings.problems:
         raise ImportRefused(f"The file holds no items. An item looks like this: {OBJECT_EXAMPLE}")
     columns = tuple(dict.fromkeys(key for record in records for key in record.values))
     if len(columns) > MAX_COLUMNS:
-        raise ImportRefused(
-            f"The items have {len(columns):,} different fields; at most {MAX_COLUMNS} can be read."
-        )
+        raise ImportRefused(f"The items have {len(columns):,} different fields; at most {MAX_COLUMNS} can be read.")
     return Source(kind, columns, tuple(records), tabular=False)
 
 
@@ -100,15 +96,16 @@ def _lines(text: str, findings: Findings) -> list[tuple[int, Any]]:
         except json.JSONDecodeError as error:
             findings.error(f"is not JSON from character {error.colno} on: {error.msg}.", row)
             broken += 1
+        _refuse_number(len(values))
         if broken > MAX_BAD_LINES:
-            raise ImportRefused(
-                f"More than {MAX_BAD_LINES:,} lines are not JSON; the last one tried is line {row}."
-            )
+            raise ImportRefused(f"More than {MAX_BAD_LINES:,} lines are not JSON; the last one tried is line {row}.")
     return values
 
 
 def _whole(value: Any, findings: Findings) -> tuple[str, list[tuple[int, Any]]]:
     """The items of a file that is one JSON value."""
+    if isinstance(value, list):
+        _refuse_number(len(value))
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_header(tuple(value)) and not isinstance(value.get("items"), list):
@@ -116,10 +113,14 @@ def _whole(value: Any, findings: Findings) -> tuple[str, list[tuple[int, Any]]]:
         path, value = _only_list(value)
         findings.note(f"The items were found under {path}.")
     if not isinstance(value, list):
-        raise ImportRefused(
-            f"The file holds {kind_of(value)}, not a list of items such as [{OBJECT_EXAMPLE}]"
-        )
+        raise ImportRefused(f"The file holds {kind_of(value)}, not a list of items such as [{OBJECT_EXAMPLE}]")
+    _refuse_number(len(value))
     return "JSON list", list(enumerate(value, 1))
+
+
+def _refuse_number(items: int) -> None:
+    if items > MAX_ITEMS:
+        raise ImportRefused(f"The file holds more than {MAX_ITEMS:,} items; split it.")
 
 
 def _only_list(value: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -138,9 +139,7 @@ def _only_list(value: dict[str, Any]) -> tuple[str, list[Any]]:
     if len(found) == 1:
         return found[0]
     places = f"lists under {', '.join(path for path, _ in found[:5])}" if found else "no list of items"
-    raise ImportRefused(
-        f'The file holds {places}. It must hold one, for example {{"items": [{OBJECT_EXAMPLE}]}}'
-    )
+    raise ImportRefused(f'The file holds {places}. It must hold one, for example {{"items": [{OBJECT_EXAMPLE}]}}')
 
 
 def _record(row: int, value: Any, findings: Findings) -> Record | None:

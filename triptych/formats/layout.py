@@ -73,11 +73,7 @@ def simple(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether a reader knows what to do with a column of this name."""
-    return (
-        simple(name) in _KNOWN
-        or bool(_PREFIXED.fullmatch(name.strip()))
-        or bool(_NUMBERED.fullmatch(simple(name)))
-    )
+    return simple(name) in _KNOWN or bool(_PREFIXED.fullmatch(name.strip())) or bool(_NUMBERED.fullmatch(simple(name)))
 
 
 def known_columns(names: Iterable[str]) -> int:

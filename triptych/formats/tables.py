@@ -56,8 +56,10 @@ def read_delimited(data: bytes, options: ReadOptions, findings: Findings) -> Sou
     text = decode(data, findings)
     if not text.strip():
         raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {EXAMPLE}")
+    if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
+        raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
     start, delimiter = _delimiter(text)
-    rows = list(_limited(parse(text, delimiter, findings, start)))
+    rows = list(parse(text, delimiter, findings, start))
     table = as_table(rows, header_within=1, findings=findings)
     while not table.header[-1].strip():
         table.header.pop()
@@ -84,9 +86,7 @@ def parse(text: str, delimiter: str, findings: Findings, start: int = 0) -> Iter
         quoted = found[1]
         cells.append(found[2] if quoted is None else quoted.replace('""', '"'))
         if len(cells) > MAX_CELLS:
-            raise ImportRefused(
-                f"Row {row} has over {MAX_CELLS:,} cells; at most {MAX_COLUMNS} columns can be read."
-            )
+            raise ImportRefused(f"Row {row} has over {MAX_CELLS:,} cells; at most {MAX_COLUMNS} columns can be read.")
         position = found.end()
         if found[3] != delimiter:
             yield row, cells
@@ -127,8 +127,7 @@ def as_source(table: Table, kind: str, findings: Findings, sheets: tuple[str, ..
         if not name and any(len(cells) > at and cells[at].strip() for _, cells in table.rows):
             findings.warning(f"Column {at + 1} has text but no name; it was left out.")
     records = tuple(
-        Record(row, {name: cell for name, cell in zip(names, cells, strict=False) if name})
-        for row, cells in table.rows
+        Record(row, {name: cell for name, cell in zip(names, cells, strict=False) if name}) for row, cells in table.rows
     )
     return Source(kind, columns, records, tabular=True, sheets=sheets)
 
@@ -153,13 +152,6 @@ def _delimiter(text: str) -> tuple[int, str]:
 
     rows = {delimiter: first_row(delimiter) for delimiter in DELIMITERS}
     return 0, max(rows, key=lambda delimiter: (known_columns(rows[delimiter]), len(rows[delimiter])))
-
-
-def _limited(rows: Iterator[Cells]) -> Iterator[Cells]:
-    for row, cells in rows:
-        if row > MAX_ROWS:
-            raise ImportRefused(f"The file has more than {MAX_ROWS:,} rows.")
-        yield row, cells
 
 
 def _next_line(text: str, position: int) -> int:
@@ -190,9 +182,7 @@ def _report_ragged(table: Table, delimiter: str, findings: Findings) -> None:
                 row,
             )
         elif any(_swallowed(cell, at, width, delimiter) for at, cell in enumerate(cells)):
-            findings.warning(
-                "has a cell that looks like the rest of this row and the next one: check its quotes.", row
-            )
+            findings.warning("has a cell that looks like the rest of this row and the next one: check its quotes.", row)
 
 
 def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
@@ -224,9 +214,7 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
         if is_known(name):
             raise ImportRefused(f"Two columns are called '{name}'. Give each column a name of its own.")
     if len(candidates) > 1 or (candidates and any(simple(name) in CONTAINER_NAMES for name in names)):
-        raise ImportRefused(
-            f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>."
-        )
+        raise ImportRefused(f"Columns are repeated: {', '.join(sorted(candidates))}. Name them cand:<system>.")
     seen: Counter[str] = Counter()
     result = []
     for name in names:
@@ -237,17 +225,13 @@ def _distinct(header: Sequence[str], findings: Findings) -> list[str]:
         else:
             result.append(f"{name} ({seen[key]})" if seen[key] > 1 and name else name)
     for name in candidates:
-        findings.note(
-            f"{seen[name]} columns are called '{name}'; they are candidate_1 to candidate_{seen[name]}."
-        )
+        findings.note(f"{seen[name]} columns are called '{name}'; they are candidate_1 to candidate_{seen[name]}.")
     return result
 
 
 def _no_header(filled: Sequence[Cells]) -> str:
     if not filled:
-        return (
-            f"No row of the file could be read. The first row must name the columns, for example: {EXAMPLE}"
-        )
+        return f"No row of the file could be read. The first row must name the columns, for example: {EXAMPLE}"
     row, cells = filled[0]
     shown = ", ".join(f"'{cell[:30]}…'" if len(cell) > 30 else f"'{cell}'" for cell in cells[:4])
     return (

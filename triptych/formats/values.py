@@ -33,9 +33,13 @@ _PYTHON_LIST = re.compile(r"\s*\[\s*[\[({]?\s*'")
 class Number(str):
     """A JSON number, kept as it is written: 64-bit ids stay exact, 1.50 stays 1.50."""
 
+    __slots__ = ()
+
 
 class NotFinite(str):
     """NaN or Infinity, which JSON does not have."""
+
+    __slots__ = ()
 
 
 class UnfitValueError(Exception):

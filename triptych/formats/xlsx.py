@@ -71,9 +71,7 @@ def _read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the Rust reader is no Exception
-        raise ImportRefused(
-            "The workbook is damaged: open it in Excel or LibreOffice and save it again."
-        ) from error
+        raise ImportRefused("The workbook is damaged: open it in Excel or LibreOffice and save it again.") from error
     return {
         name: [(number, [_cell_text(cell) for cell in row]) for number, row in enumerate(grid, 1)]
         for name, grid in grids.items()
@@ -99,9 +97,7 @@ def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
             continue
         below = f"row {last} has" if last == first + 1 else f"rows {first + 1} to {last} have"
         lacking = below if last > first else "all but the first of them have"
-        findings.error(
-            f"the cells {ref} are merged: {lacking} no value there. Unmerge them and fill each.", first
-        )
+        findings.error(f"the cells {ref} are merged: {lacking} no value there. Unmerge them and fill each.", first)
     present = set(rows)
     for row, place in sheet.without_value:
         if row in present:

@@ -78,9 +78,7 @@ def guarded(data: bytes) -> Members:
         archive = zipfile.ZipFile(io.BytesIO(data))
         infos = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, OverflowError) as error:
-        raise ImportRefused(
-            "This is not an Excel workbook (.xlsx): the zip inside cannot be opened."
-        ) from error
+        raise ImportRefused("This is not an Excel workbook (.xlsx): the zip inside cannot be opened.") from error
     if len(infos) > MAX_MEMBERS:
         raise ImportRefused(f"The workbook has {len(infos):,} parts; at most {MAX_MEMBERS} can be read.")
     names = [info.filename.casefold() for info in infos]
@@ -131,9 +129,7 @@ def _inflate(data: bytes, info: zipfile.ZipInfo, before: int) -> bytes:
     elif info.compress_type == zipfile.ZIP_DEFLATED:
         content = _inflate_deflated(packed, before, len(data))
     else:
-        raise ImportRefused(
-            "The workbook is compressed in a way that Excel does not use. Save it again from Excel."
-        )
+        raise ImportRefused("The workbook is compressed in a way that Excel does not use. Save it again from Excel.")
     if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
         raise ImportRefused(f"The workbook is damaged: '{info.filename}' is not what the zip says it is.")
     return content
@@ -229,7 +225,7 @@ class _SheetSurvey:
         self.column = 0
         self.kind = ""
         self.place = ""
-        self.is_formula = self.has_value = False
+        self.is_formula = self.has_value = self.in_value = False
         self.digits: str | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -240,7 +236,7 @@ class _SheetSurvey:
             if attributes.get("hidden") in ("1", "true"):
                 self.sheet.hidden_rows.add(self.row)
         elif name == "v":
-            self.has_value = True
+            self.in_value = True
             self.digits = "" if self.kind == "s" else None
         elif name == "f":
             self.is_formula = True
@@ -250,14 +246,17 @@ class _SheetSurvey:
                 self.sheet.merged.append((int(corners[0][1]), int(corners[-1][1]), attributes["ref"]))
 
     def text(self, data: str) -> None:
+        self.has_value = self.has_value or self.in_value
         if self.digits is not None:
             self.digits += data
 
     def end(self, name: str) -> None:
-        if name == "v" and self.digits is not None:
-            self.sheet.shared.append(_number(self.digits.strip(), -1))
+        if name == "v":
+            self.in_value = False
+            if self.digits is not None:
+                self.sheet.shared.append(_number(self.digits.strip(), -1))
             self.digits = None
-        elif name == "c" and (self.kind == "e" or (self.is_formula and not self.has_value)):
+        elif name == "c" and (self.kind == "e" or (self.is_formula and not self.has_value and self.kind != "str")):
             self.sheet.without_value.append((self.row, self.place))
 
     def _cell(self, attributes: dict[str, str]) -> None:
@@ -313,6 +312,4 @@ def _refuse_repeated_text(members: Members, sheets: list[Sheet]) -> None:
     _walk(members.part("xl/sharedStrings.xml"), start, text)
     shown = sum(lengths[at] for sheet in sheets for at in sheet.shared if 0 <= at < len(lengths))
     if shown > MAX_TEXT:
-        raise ImportRefused(
-            "The workbook repeats long texts to more than 64 MB. Save the sheet as CSV UTF-8 instead."
-        )
+        raise ImportRefused("The workbook repeats long texts to more than 64 MB. Save the sheet as CSV UTF-8 instead.")

@@ -1,0 +1,109 @@
+"""Opening a database: its settings, its migrations, its refusals."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from triptych import clock, database, host
+from triptych.database import reading, writing
+from triptych.errors import UnsafeDatabase
+from triptych.models import Base, Person
+
+
+def test_every_connection_has_our_settings(sqlite_engine):
+    with sqlite_engine.connect() as one, sqlite_engine.connect() as two:
+        for connection in (one, two):
+            found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in database.PRAGMAS}
+            assert {name: value for name, value in found.items() if value is not None} == {
+                name: value for name, value in database.PRAGMAS.items() if found[name] is not None
+            }
+            assert (found["journal_mode"], found["synchronous"], found["foreign_keys"]) == ("wal", 2, 1)
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_models(engine):
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_a_database_at_the_head_is_left_alone(sqlite_engine, tmp_path):
+    database.migrate(sqlite_engine)
+
+    assert [path.name for path in tmp_path.glob("*before*")] == []
+
+
+def test_a_failed_migration_leaves_the_old_file_as_it_was_and_a_backup(sqlite_engine, tmp_path, monkeypatch):
+    with writing(sqlite_engine) as session:
+        session.add(Person(pseudonym="A-1", created_at=clock.now()))
+    monkeypatch.setattr(database, "HEAD", "9999")
+
+    def break_half_way(engine):
+        with engine.begin() as connection:
+            connection.execute(text("DROP TABLE rating"))
+        raise RuntimeError("half way")
+
+    monkeypatch.setattr(database, "_upgrade", break_half_way)
+
+    with pytest.raises(RuntimeError, match="half way"):
+        database.migrate(sqlite_engine)
+
+    with sqlite3.connect(tmp_path / "triptych.db") as raw:
+        assert raw.execute("SELECT pseudonym FROM person").fetchall() == [("A-1",)]
+        assert raw.execute("SELECT count(*) FROM rating").fetchone() == (0,)
+    assert len(list(tmp_path.glob("triptych-before-9999-*.db"))) == 1
+
+
+def test_a_write_that_raises_changes_nothing(engine):
+    with pytest.raises(RuntimeError), writing(engine) as session:
+        session.add(Person(pseudonym="A-1", created_at=clock.now()))
+        session.flush()
+        raise RuntimeError("no")
+
+    with reading(engine) as session:
+        assert session.execute(text("SELECT count(*) FROM person")).scalar() == 0
+
+
+def test_the_database_refuses_a_state_it_does_not_know(engine):
+    with pytest.raises(IntegrityError), writing(engine) as session:
+        session.add(Person(pseudonym="A-1", role="king", created_at=clock.now()))
+
+
+def test_times_keep_their_zone(engine):
+    before = clock.now()
+    with writing(engine) as session:
+        session.add(Person(pseudonym="A-1", created_at=before))
+    with reading(engine) as session:
+        assert session.get(Person, 1).created_at == before
+
+
+def test_a_second_server_on_one_file_is_refused(sqlite_engine):
+    first = database.lock_server(sqlite_engine)
+
+    with pytest.raises(UnsafeDatabase, match="Another Triptych is using triptych.db"):
+        database.lock_server(sqlite_engine)
+
+    first.close()
+    database.lock_server(sqlite_engine).close()
+
+
+@pytest.mark.parametrize("name", ["OneDrive - Lab", "Dropbox", "iCloud Drive"])
+def test_a_synchronised_folder_is_refused(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+
+    with pytest.raises(UnsafeDatabase, match="synchronised"):
+        database.open_engine(f"sqlite:///{folder / 'triptych.db'}")
+
+
+def test_a_network_file_system_is_recognised_by_its_longest_mount_point(tmp_path):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"disk / ext4 rw 0 0\nserver:/x {tmp_path / 'net'} nfs4 rw 0 0\n")
+
+    assert host.file_system(tmp_path / "net" / "lab", mounts) == "nfs4"
+    assert host.file_system(tmp_path, mounts) == "ext4"

@@ -1,0 +1,66 @@
+"""The event chain shows what was changed or removed by hand."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from triptych import events
+from triptych.database import reading, writing
+
+
+@pytest.fixture
+def chained(engine, make_study):
+    with writing(engine) as session:
+        study, _, _ = make_study(session)
+        for n in range(3):
+            events.record(session, study.id, "noted", "P-1", new={"n": n})
+    return engine, study
+
+
+def broken(engine, study) -> str | None:
+    with reading(engine) as session:
+        return events.first_broken(session, study.id)
+
+
+def test_an_untouched_chain_holds(chained):
+    assert broken(*chained) is None
+
+
+def test_numbers_rise_without_a_gap(chained):
+    engine, study = chained
+    with reading(engine) as session:
+        assert [e.number for e in events.since(session, study.id, 0)] == [1, 2, 3, 4, 5]
+        assert events.last_number(session, study.id) == 5
+
+
+@pytest.mark.parametrize(
+    "statement, found",
+    [
+        ("UPDATE event SET actor = 'P-2' WHERE number = 3", "Event 3 was changed"),
+        ("UPDATE event_detail SET new = '{\"n\": 9}' WHERE event_id = (SELECT id FROM event WHERE number = 4)", "Event 4"),
+        ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
+        ("DELETE FROM event WHERE number = 5", "Events after 4 are missing"),
+    ],
+)
+def test_a_row_changed_or_removed_by_hand_is_named(chained, statement, found):
+    engine, study = chained
+    with engine.begin() as connection:
+        if statement.startswith("DELETE"):
+            connection.execute(text("DELETE FROM event_detail"))
+        connection.execute(text(statement))
+
+    assert found in broken(engine, study)
+
+
+def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):
+    engine, study = chained
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM event_detail"))
+
+    assert broken(engine, study) is None
+
+
+def test_the_digest_tells_values_apart_and_is_salted():
+    assert events.digest("a", None, {"n": 1}) != events.digest("a", None, {"n": 2})
+    assert events.digest("a", None, {"n": 1}) != events.digest("b", None, {"n": 1})

@@ -1,0 +1,178 @@
+"""What is written comes back: items through JSON and CSV, texts through cells that spreadsheets cannot run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triptych.errors import ImportRefused
+from triptych.formats import ItemDraft, ReadOptions, read_items
+from triptych.formats.long_csv import FORMULA_STARTS, restore_cell, safe_cell, write_csv
+
+CHARACTERS = st.characters(exclude_categories=("Cs", "Cc"), include_characters="\n\t", exclude_characters="\ufffd")
+TEXT = st.text(CHARACTERS, max_size=40) | st.sampled_from(["=1+1", "'=1", "-", "\t=x", "NA", '"', ",", "a\nb", "@me"])
+CELL_TEXT = TEXT.filter(lambda text: not text.lstrip().startswith("["))
+NAME = st.text(st.characters(categories=("L", "N")), min_size=1, max_size=8)
+IDS = st.lists(NAME, min_size=1, max_size=5, unique_by=str.casefold)
+SYSTEMS = st.lists(NAME, min_size=1, max_size=6, unique_by=str.casefold)
+KEYS = ["item_id", "context", "candidates", "system", "text", "speaker", "turns", "response_a", "meta", "extra:x"]
+TURN = st.fixed_dictionaries({"speaker": NAME, "text": TEXT})
+
+
+@st.composite
+def items(draw: st.DrawFn, text: st.SearchStrategy[str], turns: bool) -> list[dict]:
+    systems, contexts = draw(SYSTEMS), text
+    if turns:
+        contexts = text | st.lists(TURN, min_size=1, max_size=3)
+    return [
+        {
+            "item_id": external_id,
+            "context": draw(contexts),
+            "candidates": {system: draw(text) for system in systems},
+            "meta": {"domain": draw(text.filter(bool))},
+        }
+        for external_id in draw(IDS)
+    ]
+
+
+def as_written(item: ItemDraft) -> dict:
+    turns = [{"speaker": turn.speaker, "text": turn.text} for turn in item.context_turns]
+    return {
+        "item_id": item.external_id,
+        "context": turns if item.context_text is None else item.context_text,
+        "candidates": {candidate.system: candidate.text for candidate in item.candidates},
+        "meta": item.meta,
+    }
+
+
+@given(items(TEXT, turns=True), st.booleans(), st.booleans())
+def test_items_come_back_from_json_as_they_were(written: list[dict], ascii_only: bool, as_list: bool) -> None:
+    parts = [json.dumps(item, ensure_ascii=ascii_only) for item in written]
+    data = f"[{', '.join(parts)}]" if as_list else "\n".join(parts)
+    found = read_items(data.encode(), "items.jsonl")
+    assert found.ok
+    assert [as_written(item) for item in found.items] == written
+
+
+@given(items(CELL_TEXT, turns=False))
+def test_items_come_back_from_a_wide_csv_as_they_were(written: list[dict]) -> None:
+    systems = list(written[0]["candidates"])
+    header = ["item_id", "context", *(f"cand:{system}" for system in systems), "meta:domain"]
+    rows = [
+        [item["item_id"], item["context"], *item["candidates"].values(), item["meta"]["domain"]] for item in written
+    ]
+    data = "".join(write_csv(rows, header)).encode()
+    found = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
+    assert found.ok
+    assert [as_written(item) for item in found.items] == written
+
+
+@given(items(CELL_TEXT, turns=False))
+def test_items_come_back_from_a_long_csv_as_they_were(written: list[dict]) -> None:
+    header = ["item_id", "context", "system", "text", "meta:domain"]
+    rows = [
+        [item["item_id"], item["context"], system, text, item["meta"]["domain"]]
+        for item in written
+        for system, text in item["candidates"].items()
+    ]
+    data = "".join(write_csv(rows, header)).encode()
+    found = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
+    assert found.ok
+    assert [as_written(item) for item in found.items] == written
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_no_written_text_cell_starts_like_a_formula_and_every_one_can_be_restored(texts: list[str]) -> None:
+    lines = "".join(write_csv([texts], ["header"] * len(texts)))
+    _, cells = list(csv.reader(io.StringIO(lines, newline="")))
+    assert not any(cell.startswith(FORMULA_STARTS) for cell in cells)
+    assert [restore_cell(cell) for cell in cells] == texts
+
+
+@given(st.text(), st.text())
+def test_two_texts_never_become_the_same_cell(first: str, second: str) -> None:
+    assert (safe_cell(first) == safe_cell(second)) == (first == second)
+
+
+@pytest.mark.parametrize("start", FORMULA_STARTS)
+def test_each_dangerous_first_character_is_made_safe(start: str) -> None:
+    assert safe_cell(f"{start}cmd") == f"'{start}cmd"
+
+
+def test_numbers_stay_numbers_and_nothing_is_an_empty_cell() -> None:
+    assert list(write_csv([[-5, 2.5, None, "-5"]], ["a", "b", "c", "=d"])) == [
+        "a,b,c,'=d\r\n",
+        "-5,2.5,,'-5\r\n",
+    ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_an_undefined_number_is_never_written(value: float) -> None:
+    with pytest.raises(ValueError, match="written as None"):
+        list(write_csv([[value]], ["a"]))
+
+
+def test_protected_cells_are_left_alone_and_told_unless_restoring_is_asked_for() -> None:
+    data = b"item_id,context,cand:a\n1,'=c,'quoted'\n"
+    plain = read_items(data, "items.csv")
+    assert plain.ok
+    assert plain.items[0].context_text == "'=c"
+    assert "1 cell(s) start with '" in plain.problems[0].message
+    restored = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
+    assert restored.items[0].context_text == "=c"
+    assert restored.items[0].candidates[0].text == "'quoted'"
+
+
+@given(st.binary(max_size=300), st.sampled_from(["csv", "tsv", "txt", "json", "jsonl", "xlsx"]))
+def test_any_bytes_are_read_or_refused_in_words(data: bytes, ending: str) -> None:
+    try:
+        found = read_items(data, f"items.{ending}")
+    except ImportRefused as refused:
+        assert str(refused)
+    else:
+        assert found.ok or found.problems
+
+
+JSON_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inside, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON_VALUE), max_size=3), st.booleans())
+def test_any_json_is_read_or_refused_in_words(values: list[dict], judge: bool) -> None:
+    options = ReadOptions(judge_conversation=judge, append_field="text", append_speaker="A" if judge else None)
+    try:
+        found = read_items(json.dumps(values).encode(), "items.json", options)
+    except ImportRefused as refused:
+        assert str(refused)
+    else:
+        assert found.ok or found.problems
+        assert not found.ok or all(1 <= len(item.candidates) <= 6 for item in found.items)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "candidates"), [("ems_3", 22, 3), ("squality_3", 100, 3), ("summeval_3", 100, 3)]
+)
+def test_real_items_are_all_read(shared: Path, name: str, count: int, candidates: int) -> None:
+    path = shared / "real" / f"{name}.jsonl"
+    found = read_items(path.read_bytes(), path.name)
+    assert found.ok
+    assert [len(item.candidates) for item in found.items] == [candidates] * count
+
+
+def test_real_conversations_are_judged_whole(shared: Path) -> None:
+    data = (shared / "real" / "esconv_contexts.jsonl").read_bytes()
+    options = ReadOptions(judge_conversation=True, append_field="reference", append_speaker="supporter")
+    found = read_items(data, "esconv_contexts.jsonl", options)
+    assert found.ok
+    assert (len(found.items), found.systems, found.speakers) == (195, ("unknown",), ("supporter", "seeker"))
+    assert all(item.candidates[0].turns[-1].speaker == "supporter" for item in found.items)
