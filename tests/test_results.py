@@ -153,7 +153,7 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     asked = []
     load = results._load
     monkeypatch.setattr(results, "_load", lambda s, y, only: asked.append(only) or load(s, y, only))
-    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id)).first()
+    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(results.frame_of(session, study).ratings) == 48
     assert asked == [{work.id}]
@@ -306,6 +306,7 @@ def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(fill
     assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
     assert results.ratings_table(frame, Filters(values=frozenset({"accept"})), names).count == 24
     assert results.ratings_table(frame, Filters(text="(nothing"), names).count == 0
+    assert results.ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
 
 
 def test_systems_are_numbers_until_the_lead_unblinds(filled):
@@ -318,7 +319,7 @@ def test_systems_are_numbers_until_the_lead_unblinds(filled):
 
 def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
     session, study, _, people = filled
-    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id)).first()
+    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
     spans = [{"slot": "A", "turn": None, "start": 26, "end": 29, "label": "good", "comment": "a smile"}]
     resubmit(session, people[0], work, {**full_answers(), "highlights": spans})
     (external_id, count), *_ = results.highlight_counts(session, study, Counted()).items()

@@ -173,6 +173,13 @@ class FailedSignIn(Base, table=True):
     at: datetime = when()
 
 
+class Setting(Base, table=True):
+    """What this database remembers about itself, for example that the demo studies were loaded once."""
+
+    key: str = Field(primary_key=True)
+    value: str
+
+
 class RubricText(Base, table=True):
     """The YAML as loaded; a new text is a new row."""
 

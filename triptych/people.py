@@ -1,14 +1,397 @@
-"""People."""
+"""People: how they come in, who a signed-in browser belongs to, and how they leave.
+
+Leads have a name and a passcode. Annotators come by a name and a return code (open study), a personal link (invited)
+or an id in the address (panel). Whatever the way, it ends in a ticket: a secret that lives 30 seconds, works once and
+becomes the login whose secret the cookie holds. Every function works in the caller's transaction.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, select, update
+from sqlmodel import Session
+
+from triptych import clock, events, passcodes
+from triptych.errors import Conflict, NotAllowed, StudyNotOpen
+from triptych.models import (
+    Access,
+    Invitation,
+    Kind,
+    Login,
+    Membership,
+    PanelIdentity,
+    Person,
+    Role,
+    Study,
+    StudyState,
+    Ticket,
+    TicketKind,
+)
+
+TICKET_LIFE = timedelta(seconds=30)
+SETUP_LIFE = timedelta(days=1)
+LOGIN_LIFE = timedelta(days=14)
+INVITATION_LIFE = timedelta(days=90)
+LONGEST_NAME = 80
+LONGEST_PANEL_ID = 200
+WRONG = "This name and passcode do not fit together."
+WRONG_CODE = "This name and return code do not fit together in this study."
 
 
 @dataclass(frozen=True)
 class Who:
+    """The person a signed-in browser belongs to. Nobody but this person may see the name."""
+
     person_id: int
     pseudonym: str
     role: str
     name: str | None
     login_id: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A study's panel: its name and the two address parameters by which it sends people."""
+
+    name: str
+    id_param: str = "PROLIFIC_PID"
+    session_param: str = "SESSION_ID"
+
+
+def panel_of(study: Study) -> Panel:
+    """How the study's panel names its people; Prolific's parameters unless the settings say otherwise."""
+    given = study.settings.get("panel") or {}
+    known = {key: str(given[key]) for key in ("name", "id_param", "session_param") if given.get(key)}
+    return Panel(**{"name": "prolific", **known})
+
+
+def read_name(name: str) -> str:
+    """The name without stray spaces. Raises NotAllowed if it is empty or too long."""
+    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
+    neat = " ".join(printable.split())
+    if not neat or len(neat) > LONGEST_NAME:
+        raise NotAllowed(f"A name has 1 to {LONGEST_NAME} characters.")
+    return neat
+
+
+def _folded(name: str | None) -> str:
+    """What makes two spellings one name."""
+    return unicodedata.normalize("NFKC", name or "").casefold()
+
+
+def _new_person(session: Session, role: Role, **fields: str | None) -> Person:
+    person = Person(
+        role=role, kind=Kind.human, pseudonym=_free_pseudonym(session, role), created_at=clock.now(), **fields
+    )
+    session.add(person)
+    session.flush()
+    return person
+
+
+def _free_pseudonym(session: Session, role: Role) -> str:
+    prefix = "L" if role == Role.lead else "A"
+    while True:
+        found = f"{prefix}-{passcodes.random_signs(5)}"
+        if session.scalars(select(Person.id).where(Person.pseudonym == found)).first() is None:
+            return found
+
+
+# Leads
+
+
+def _leads(session: Session) -> Sequence[Person]:
+    return session.scalars(select(Person).where(Person.role == Role.lead, Person.passcode_hash.is_not(None))).all()
+
+
+def has_lead(session: Session) -> bool:
+    """Whether somebody can sign in as a lead, or could before she was disabled."""
+    return bool(_leads(session))
+
+
+def create_lead(session: Session, name: str, passcode: str) -> Person:
+    """A new lead account. Raises NotAllowed for an unusable name or passcode, Conflict for a taken name."""
+    neat = read_name(name)
+    if any(_folded(lead.name) == _folded(neat) for lead in _leads(session)):
+        raise Conflict(f"There is a lead called {neat} already. Choose another name.")
+    return _new_person(session, Role.lead, name=neat, passcode_hash=passcodes.hash_passcode(passcode))
+
+
+def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
+    """The lead with this name and passcode. Raises NotAllowed, also after 10 failures in 15 minutes."""
+    account = f"lead:{_folded(name.strip())}"
+    passcodes.refuse_if_guessing(session, account)
+    lead = next((one for one in _leads(session) if _folded(one.name) == _folded(name.strip())), None)
+    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead.disabled_at is not None:
+        passcodes.note_failure(session, account)
+        raise NotAllowed(WRONG)
+    passcodes.forget_failures(session, account)
+    return lead
+
+
+def reset_passcode(session: Session, name: str, passcode: str) -> None:
+    """Gives a lead a new passcode and signs her out everywhere. Raises NotAllowed if there is no such lead."""
+    lead = next((one for one in _leads(session) if _folded(one.name) == _folded(name.strip())), None)
+    if lead is None:
+        raise NotAllowed(f"There is no lead called {name.strip()!r}.")
+    lead.passcode_hash = passcodes.hash_passcode(passcode)
+    passcodes.forget_failures(session, f"lead:{_folded(lead.name)}")
+    session.execute(update(Login).where(Login.person_id == lead.id).values(revoked_at=clock.now()))
+
+
+def issue_setup_ticket(session: Session) -> str:
+    """The secret of the one-time link for the first lead account; earlier links stop working.
+
+    Raises NotAllowed if there is a lead already.
+    """
+    if has_lead(session):
+        raise NotAllowed("This server has a lead account already. Sign in with its name and passcode.")
+    session.execute(delete(Ticket).where(Ticket.kind == TicketKind.setup, Ticket.used_at.is_(None)))
+    return _issue(session, TicketKind.setup, SETUP_LIFE, None)
+
+
+def check_setup_ticket(session: Session, secret: str) -> None:
+    """Raises NotAllowed if the set-up link is not, or no longer, good for making the first lead account."""
+    wanted = _usable(TicketKind.setup, secret)
+    if has_lead(session) or session.scalars(select(Ticket.id).where(wanted)).first() is None:
+        raise NotAllowed(
+            "This set-up link was used, or is no longer valid. A restart prints a new one if none was used."
+        )
+
+
+def use_setup_ticket(session: Session, secret: str, name: str, passcode: str) -> Person:
+    """Makes the first lead account. Raises NotAllowed for a link that is not valid, a bad name or passcode."""
+    check_setup_ticket(session, secret)
+    lead = create_lead(session, name, passcode)
+    _use(session, TicketKind.setup, secret)
+    return lead
+
+
+# Tickets and logins
+
+
+def _issue(session: Session, kind: TicketKind, life: timedelta, person_id: int | None) -> str:
+    secret = passcodes.new_secret()
+    hashed = passcodes.secret_hash(secret)
+    session.add(Ticket(kind=kind, person_id=person_id, secret_hash=hashed, expires_at=clock.now() + life))
+    session.flush()
+    return secret
+
+
+def _usable(kind: TicketKind, secret: str):
+    known = (Ticket.secret_hash == passcodes.secret_hash(secret)) & (Ticket.kind == kind)
+    return known & Ticket.used_at.is_(None) & (Ticket.expires_at > clock.now())
+
+
+def _use(session: Session, kind: TicketKind, secret: str) -> int | None:
+    """Marks the ticket as used, in one statement so that it works once whoever races; returns its person."""
+    using = update(Ticket).where(_usable(kind, secret)).values(used_at=clock.now()).returning(Ticket.person_id)
+    used = session.execute(using.execution_options(synchronize_session=False)).first()
+    if used is None:
+        raise NotAllowed("This sign-in was used already or took too long. Please sign in again.")
+    return used.person_id
+
+
+def issue_sign_in_ticket(session: Session, person: Person) -> str:
+    """A secret that becomes a login once, within 30 seconds. The person's identity must have been checked."""
+    old = (Ticket.kind == TicketKind.sign_in) & (Ticket.expires_at < clock.now())
+    session.execute(delete(Ticket).where(old))
+    return _issue(session, TicketKind.sign_in, TICKET_LIFE, person.id)
+
+
+def use_ticket(session: Session, secret: str) -> str:
+    """Turns a ticket into a login; returns the login's secret, for the cookie. Raises NotAllowed."""
+    person = session.get(Person, _use(session, TicketKind.sign_in, secret))
+    if person is None or person.disabled_at is not None:
+        raise NotAllowed("This account is disabled. Ask the lead of your study.")
+    login_secret, now = passcodes.new_secret(), clock.now()
+    hashed = passcodes.secret_hash(login_secret)
+    session.add(Login(person_id=person.id, secret_hash=hashed, created_at=now, expires_at=now + LOGIN_LIFE))
+    session.flush()
+    return login_secret
+
+
+def who_is(session: Session, login_secret: str) -> Who | None:
+    """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
+    wanted = (
+        select(Person, Login.id)
+        .join(Login, Login.person_id == Person.id)
+        .where(Login.secret_hash == passcodes.secret_hash(login_secret), Login.revoked_at.is_(None))
+        .where(Login.expires_at > clock.now(), Person.disabled_at.is_(None))
+    )
+    found = session.execute(wanted).first()
+    if found is None:
+        return None
+    person, login_id = found
+    return Who(person.id, person.pseudonym, person.role, person.name, login_id)
+
+
+def sign_out(session: Session, who: Who) -> None:
+    """Ends this login, in every tab of its browser."""
+    session.execute(update(Login).where(Login.id == who.login_id).values(revoked_at=clock.now()))
+
+
+# Annotators
+
+
+def _is_member(session: Session, study: Study, person_id: int | None) -> bool:
+    mine = (Membership.study_id == study.id) & (Membership.person_id == person_id) & (Membership.role == Role.annotator)
+    return session.scalars(select(Membership.id).where(mine)).first() is not None
+
+
+def _enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> None:
+    """Makes the person an annotator of the study, once."""
+    if not _is_member(session, study, person_id):
+        session.add(Membership(study_id=study.id, person_id=person_id, joined_at=clock.now()))
+        session.flush()
+        events.record(session, study.id, "joined", pseudonym, subject=pseudonym)
+
+
+def _called(session: Session, study: Study, name: str) -> list[Person]:
+    """The study's annotators of this name; never a lead who annotates, so no code or link opens her account."""
+    members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
+    named = session.scalars(annotators)
+    return [person for person in named if _folded(person.name) == _folded(name)]
+
+
+def _lock(session: Session, study: Study) -> None:
+    """Two people with one name, or one person twice, join one after the other."""
+    session.execute(select(Study.id).where(Study.id == study.id).with_for_update())
+
+
+def _refuse_unless_open(study: Study) -> None:
+    if study.state != StudyState.open:
+        raise StudyNotOpen("Nobody can join this study now: it is not open.")
+
+
+def _refuse_unless_for_all(study: Study) -> None:
+    _refuse_unless_open(study)
+    if study.access != Access.open:
+        raise NotAllowed("This study is not open to everybody. Use the link that you were sent.")
+
+
+def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, str]:
+    """A new annotator and her return code, which is shown once and never stored.
+
+    Raises NotAllowed if the study is not open to everybody or the name unusable, StudyNotOpen, and Conflict if
+    somebody in the study has this name.
+    """
+    _refuse_unless_for_all(study)
+    neat = read_name(name)
+    _lock(session, study)
+    if _called(session, study, neat):
+        raise Conflict(
+            f"Somebody called {neat} takes part in this study already. If that is you, sign in with your return code; "
+            "otherwise choose another name, for example with a number or an initial."
+        )
+    code = passcodes.new_return_code()
+    person = _new_person(session, Role.annotator, name=neat, passcode_hash=passcodes.hash_code(code))
+    _enrol(session, study, person.id, person.pseudonym)
+    return person, code
+
+
+def studies_to_return_to(session: Session) -> list[Study]:
+    """Studies that somebody with a return code may come back to."""
+    running = Study.state.in_([StudyState.open, StudyState.paused])
+    wanted = select(Study).where(running, Study.access == Access.open).order_by(Study.demo, Study.id.desc())
+    return list(session.scalars(wanted))
+
+
+def return_to_study(session: Session, study: Study, name: str, code: str) -> Person:
+    """The annotator with this name and return code. Raises NotAllowed, also after 10 failures in 15 minutes."""
+    account = f"study {study.id}:{_folded(name.strip())}"
+    passcodes.refuse_if_guessing(session, account)
+    given = passcodes.read_return_code(code)
+    same_name: list[Person | None] = [*_called(session, study, name.strip())] or [None]
+    right = [one for one in same_name if passcodes.fits(one.passcode_hash if one else None, given)]
+    if not right or right[0].disabled_at is not None:
+        passcodes.note_failure(session, account)
+        raise NotAllowed(WRONG_CODE)
+    passcodes.forget_failures(session, account)
+    return right[0]
+
+
+def join(session: Session, study: Study, who: Who) -> None:
+    """Makes somebody who is signed in an annotator of a study that is open to everybody.
+
+    Raises NotAllowed if it is not, StudyNotOpen.
+    """
+    _refuse_unless_for_all(study)
+    _lock(session, study)
+    _enrol(session, study, who.person_id, who.pseudonym)
+
+
+def invite(session: Session, study: Study, name: str, email: str | None = None) -> str:
+    """The secret of a personal link, good for 90 days; an earlier link of the same person stops working.
+
+    Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
+    """
+    neat = read_name(name)
+    _lock(session, study)
+    person = next(iter(_called(session, study, neat)), None)
+    if person and email and person.email and _folded(person.email) != _folded(email):
+        raise Conflict(
+            f"There is another {neat} in this study, with another e-mail address. Add a surname or an initial."
+        )
+    person = person or _new_person(session, Role.annotator, name=neat)
+    person.email = email or person.email
+    _enrol(session, study, person.id, person.pseudonym)
+    mine = (Invitation.study_id == study.id) & (Invitation.person_id == person.id) & Invitation.revoked_at.is_(None)
+    session.execute(update(Invitation).where(mine).values(revoked_at=clock.now()))
+    secret = passcodes.new_secret()
+    link = {"secret_hash": passcodes.secret_hash(secret), "expires_at": clock.now() + INVITATION_LIFE}
+    session.add(Invitation(study_id=study.id, person_id=person.id, **link))
+    session.flush()
+    return secret
+
+
+def accept_invitation(session: Session, secret: str) -> Person:
+    """The person a personal link was made for. Raises NotAllowed if it is unknown, expired or was issued anew."""
+    wanted = (
+        select(Person)
+        .join(Invitation, Invitation.person_id == Person.id)
+        .where(Invitation.secret_hash == passcodes.secret_hash(secret), Invitation.revoked_at.is_(None))
+        .where(Invitation.expires_at > clock.now(), Person.disabled_at.is_(None))
+    )
+    person = session.scalars(wanted).first()
+    if person is None:
+        raise NotAllowed("This personal link is not valid, or no longer. Ask the lead of your study for a new one.")
+    return person
+
+
+def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
+    """The study that a panel's address leads to: it names a panel study and carries a participant id."""
+    wanted = (Study.slug == parameters.get("study", "")) & (Study.access == Access.panel)
+    study = session.scalars(select(Study).where(wanted)).first() if "study" in parameters else None
+    return study if study and panel_of(study).id_param in parameters else None
+
+
+def join_from_panel(session: Session, study: Study, panel: str, external_id: str, session_id: str) -> Person:
+    """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
+
+    Raises NotAllowed if the study takes nobody from a panel or the id is unusable, StudyNotOpen for a newcomer.
+    """
+    if study.access != Access.panel:
+        raise NotAllowed("This study takes nobody from a panel.")
+    if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
+        raise NotAllowed("The panel's address carries no usable participant id. Open the study from the panel again.")
+    _lock(session, study)
+    mine = (PanelIdentity.panel == panel) & (PanelIdentity.external_id == external_id)
+    identity = session.scalars(select(PanelIdentity).where(mine)).first()
+    person = session.get(Person, identity.person_id) if identity else None
+    if person is not None and person.disabled_at is not None:
+        raise NotAllowed("This account is disabled. Write to the study's contact on the panel.")
+    if person is None or not _is_member(session, study, person.id):
+        _refuse_unless_open(study)
+    if person is None:
+        person = _new_person(session, Role.annotator)
+        identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
+        session.add(identity)
+    identity.session_id = session_id[:LONGEST_PANEL_ID]
+    session.flush()
+    _enrol(session, study, person.id, person.pseudonym)
+    return person

@@ -392,10 +392,13 @@ def _minutes_left(rows: pd.DataFrame, places: int) -> int | None:
 
 @dataclass(frozen=True)
 class Filters:
-    """Which ratings to list; an empty part lets everything through. `text` is looked for in explanations."""
+    """Which ratings to list; an empty part lets everything through.
+
+    `item` is part of an item's id, `text` part of an explanation.
+    """
 
     annotators: frozenset[str] = frozenset()
-    items: frozenset[str] = frozenset()
+    item: str = ""
     systems: frozenset[int] = frozenset()
     criteria: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
@@ -445,14 +448,16 @@ def _written_values(rows: pd.DataFrame) -> list[str]:
     return [f"{value:g}" if value == value else option if isinstance(option, str) else "" for value, option in pairs]
 
 
+def values_in(frame: Frame) -> list[str]:
+    """Every value that occurs, as written in the list: numbers first."""
+    distinct = frame.ratings[["value", "option"]].drop_duplicates()
+    values = {value for value in _written_values(distinct) if value}
+    return sorted(values, key=lambda value: (value[0].isalpha(), value if value[0].isalpha() else float(value)))
+
+
 def _passing(rows: pd.DataFrame, filters: Filters) -> pd.Series:
     passing = pd.Series(True, index=rows.index)
-    lists = {
-        "annotator": filters.annotators,
-        "item": filters.items,
-        "system": filters.systems,
-        "criterion": filters.criteria,
-    }
+    lists = {"annotator": filters.annotators, "system": filters.systems, "criterion": filters.criteria}
     for name, wanted in lists.items():
         if wanted:
             passing &= rows[name].isin(wanted)
@@ -461,6 +466,9 @@ def _passing(rows: pd.DataFrame, filters: Filters) -> pd.Series:
     for name, marked in _marks(rows).items():
         if name in filters.marks:
             passing &= marked
+    if filters.item:
+        ids = rows["item"].cat.categories
+        passing &= rows["item"].isin(ids[ids.str.contains(filters.item, case=False, regex=False)])
     if filters.text:
         passing &= rows["explanation"].str.contains(filters.text, case=False, regex=False)
     return passing

@@ -49,6 +49,12 @@ def upgrade() -> None:
         sa.UniqueConstraint("sha256"),
     )
     op.create_table(
+        "setting",
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_table(
         "login",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("person_id", sa.Integer(), nullable=False),

@@ -1,0 +1,40 @@
+"""Starts Triptych: `streamlit run app.py`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from triptych.web.headers import SecurityHeaders
+from triptych.web.routes import ROUTES
+from triptych.web.start import running
+
+STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
+
+
+def address() -> str:
+    """Where this computer's own browser reaches the app."""
+    bound = st.get_option("server.address")
+    host = "localhost" if bound in (None, "", "0.0.0.0", "::", "127.0.0.1") else bound  # noqa: S104
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    path = (st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{path}" if path else "")
+
+
+@asynccontextmanager
+async def lifespan(_: object) -> AsyncIterator[dict[str, object]]:
+    with running(address()):
+        yield {}
+
+
+# a literal call: `streamlit run` looks for it in the source
+app = st.App(
+    "pages/router.py",
+    routes=ROUTES,
+    middleware=[Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
+    lifespan=lifespan,
+)

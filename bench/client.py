@@ -1,0 +1,267 @@
+"""An annotator without a browser: Streamlit's websocket protocol, the workbench's messages, drafts by HTTP.
+
+As the browser does, it keeps messages that the server marks as cacheable, says which ones it holds, and waits for
+the end of each run. It draws nothing, so a browser's own time is not part of what it measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import secrets
+import time
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
+
+PATIENCE = 60.0
+DRAFT_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+
+
+class PageFailed(Exception):
+    """The page drew an exception, no workbench, or the server went away."""
+
+
+class PageSession:
+    """One browser tab: a websocket, the elements of the page by their place, and the runs it asks for."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, page: str = "", query: str = "") -> None:
+        self.http, self.url, self.page, self.query = http, url, page, query
+        self.elements: dict[tuple[int, ...], Any] = {}
+        self.kept: dict[str, ForwardMsg] = {}
+        self.runs_since: dict[str, int] = {}
+        self.runs = self.bytes_in = 0
+        self.page_hash = ""
+        self.socket: aiohttp.ClientWebSocketResponse | None = None
+
+    async def open(self) -> None:
+        """Connects and waits for the first run. Raises PageFailed."""
+        address = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream"
+        options = {"protocols": ("streamlit",), "max_msg_size": 0, "headers": {"Origin": self.url}}
+        self.socket = await self.http.ws_connect(address, **options)
+        await self.run()
+
+    async def close(self) -> None:
+        if self.socket is not None:
+            await self.socket.close()
+
+    async def run(self, *widgets: WidgetState) -> float:
+        """Asks for one run of the page with these widget values; returns seconds until it finished."""
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_script_hash = self.query, self.page_hash
+        if not self.page_hash:
+            state.page_name = self.page
+        state.widget_states.widgets.extend(widgets)
+        state.cached_message_hashes.extend(self.kept)
+        state.context_info.url, state.context_info.timezone = f"{self.url}/{self.page}", "UTC"
+        began = time.perf_counter()
+        try:
+            await self.socket.send_bytes(message.SerializeToString())
+            await asyncio.wait_for(self._until_finished(), PATIENCE)
+        except (ConnectionError, TimeoutError) as error:
+            raise PageFailed(f"The run did not finish: {error!r}") from error
+        return time.perf_counter() - began
+
+    async def trigger(self, component_id: str, event: str, value: Any) -> float:
+        """A component's `setTriggerValue(event, value)`: one run; returns its seconds."""
+        name = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{component_id}__events"
+        return await self.run(WidgetState(id=name, json_trigger_value=json.dumps([{"event": event, "value": value}])))
+
+    def find(self, kind: str) -> list[Any]:
+        """The elements of a kind, in the order of the page."""
+        return [e for _, e in sorted(self.elements.items()) if e.WhichOneof("type") == kind]
+
+    async def _until_finished(self) -> None:
+        touched: set[tuple[int, ...]] = set()
+        while True:
+            received = await self.socket.receive()
+            if received.type != aiohttp.WSMsgType.BINARY:
+                raise PageFailed(f"The server closed the connection ({received.type.name}).")
+            self.bytes_in += len(received.data)
+            message = self._unfolded(ForwardMsg.FromString(received.data))
+            match message.WhichOneof("type"):
+                case "new_session":
+                    self.page_hash = message.new_session.page_script_hash
+                case "delta" if message.delta.WhichOneof("type") == "new_element":
+                    place = tuple(message.metadata.delta_path)
+                    self.elements[place] = message.delta.new_element
+                    touched.add(place)
+                case "script_finished" if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    touched.clear()
+                case "script_finished":
+                    self._settle(touched)
+                    return
+
+    def _unfolded(self, message: ForwardMsg) -> ForwardMsg:
+        """The message itself, taken from the kept ones where the server sent its hash only."""
+        if message.WhichOneof("type") == "ref_hash":
+            full = ForwardMsg()
+            full.CopyFrom(self.kept[message.ref_hash])
+            full.metadata.CopyFrom(message.metadata)
+            self.runs_since[message.ref_hash] = self.runs
+            return full
+        if message.metadata.cacheable and message.hash:
+            self.kept[message.hash] = message
+            self.runs_since[message.hash] = self.runs
+        return message
+
+    def _settle(self, touched: set[tuple[int, ...]]) -> None:
+        """Drops what this run did not draw, and kept messages that nothing named for two runs."""
+        self.runs += 1
+        self.elements = {place: e for place, e in self.elements.items() if place in touched}
+        for name in [name for name, run in self.runs_since.items() if self.runs - run > 2]:
+            del self.runs_since[name], self.kept[name]
+
+
+class Annotator:
+    """A signed-in annotator on the annotate page of one study.
+
+    `cookies`: name → value, as the browser would send them. `seed` decides the answers given.
+    """
+
+    def __init__(self, url: str, study: str, cookies: Mapping[str, str], seed: int = 0) -> None:
+        self.url, self.study, self.cookies = url, study, dict(cookies)
+        self.random = random.Random(seed)
+        self.pen = secrets.token_hex(8)
+        self.seq = 0
+        self.http: aiohttp.ClientSession | None = None
+        self.page: PageSession | None = None
+
+    async def __aenter__(self) -> Annotator:
+        connector = aiohttp.TCPConnector(limit=0)
+        jar = aiohttp.CookieJar(unsafe=True)
+        self.http = aiohttp.ClientSession(cookies=self.cookies, connector=connector, cookie_jar=jar)
+        try:
+            await self.open()
+        except BaseException:
+            await self.http.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.page.close()
+        await self.http.close()
+
+    async def open(self) -> None:
+        """Opens the annotate page anew, as a reload does."""
+        if self.page is not None:
+            await self.page.close()
+        self.page = PageSession(self.http, self.url, "annotate", f"study={self.study}")
+        await self.page.open()
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.page.find("bidi_component"))
+
+    @property
+    def workbench(self) -> Any:
+        """The component as the server sent it. Raises PageFailed, with what the page says, if there is none."""
+        found = [c.bidi_component for c in self.page.find("bidi_component")]
+        shown = [c for c in found if "workbench" in c.component_name]
+        if not shown:
+            said = [str(e)[:300] for e in self.page.elements.values()]
+            raise PageFailed(f"The page has no workbench; it shows {said}.")
+        return shown[0]
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """The blinded view on the workbench."""
+        return json.loads(self.workbench.json)
+
+    async def act(self, action: Any) -> float:
+        """One action of the workbench; returns the seconds of its run."""
+        return await self.page.trigger(self.workbench.id, "action", action)
+
+    async def save_draft(self, work: Mapping[str, Any], draft: Mapping[str, Any], **changed: Any) -> tuple[int, Any]:
+        """Posts a draft of the item that `work` names; returns HTTP status and answer."""
+        self.seq = max(self.seq, work["draft_seq"]) + 1
+        body = {
+            "assignment": work["token"],
+            "version": work["version"],
+            "pen": self.pen,
+            "seq": self.seq,
+            "base": work["draft_seq"],
+            "take": False,
+            "draft": draft,
+            "active_seconds": 1.0,
+            **changed,
+        }
+        async with self.http.post(f"{self.url}/work/draft", json=body, headers=DRAFT_HEADERS) as answer:
+            return answer.status, await answer.json()
+
+    def submission(self, view: Mapping[str, Any], answers: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+        """The message that submits these answers."""
+        work = view["work"]
+        return {
+            "kind": "submit",
+            "assignment": work["token"],
+            "version": work["version"],
+            "pen": self.pen,
+            "submission": str(uuid.uuid4()),
+            "base": max(self.seq, work["draft_seq"]),
+            "answers": answers,
+            "active_seconds": 5.0,
+            **changed,
+        }
+
+    async def submit(self, view: Mapping[str, Any], answers: Mapping[str, Any]) -> tuple[str, float]:
+        """Submits and checks the receipt; returns the submission's id and the seconds until the next item was there.
+
+        Raises PageFailed if it was not acknowledged.
+        """
+        message = self.submission(view, answers)
+        seconds = await self.act(message)
+        if self.has_work and self.view["work"]["receipt"] != message["submission"]:
+            raise PageFailed(f"The submission was not acknowledged: {self.view['notice']}")
+        self.seq = 0
+        return message["submission"], seconds
+
+
+def any_answers(view: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
+    """A complete annotation for the item of this view, from what an annotator's browser knows."""
+    letters = [candidate["letter"] for candidate in view["item"]["candidates"]]
+    criteria = view["rubric"]["criteria"]
+    answers: dict[str, Any] = {"ratings": {}, "explanations": {}, "highlights": [], "set_aside": {}, "note": ""}
+    for criterion in criteria:
+        for place in ["item"] if criterion["about"] == "item" else letters:
+            value, ask = _any_value(criterion["scale"], letters, draw)
+            answers["ratings"].setdefault(place, {})[criterion["key"]] = value
+            if ask:
+                given = answers["explanations"].setdefault(place, {}).setdefault(criterion["key"], {})
+                given[str(value)] = _any_explanation(ask, view["rubric"]["explanation"])
+    return answers
+
+
+def _any_value(scale: Mapping[str, Any], letters: list[str], draw: random.Random) -> tuple[Any, Any]:
+    """A value on the scale, and what the chosen answer asks for besides."""
+    match scale["kind"]:
+        case "likert":
+            point = draw.choice(scale["points"])
+            return point["value"], point["ask"]
+        case "choice":
+            option = draw.choice(scale["options"])
+            return option["key"], option["ask"]
+        case "number":
+            steps = int((scale["high"] - scale["low"]) / scale["step"])
+            return scale["low"] + draw.randint(0, steps) * scale["step"], None
+        case _:
+            return [draw.choice(letters)], None
+
+
+def _any_explanation(ask: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
+    words = max(limits["min_words"], 1)
+    return {
+        "reasons": [reason["key"] for reason in ask["reasons"][:1]],
+        "text": " ".join(["word"] * words) if ask["free_text"] == "required" else "",
+    }

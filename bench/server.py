@@ -1,0 +1,119 @@
+"""A real Triptych server in a process of its own, for benchmarks and tests alike."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 60.0
+TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+SETUP_LINK = re.compile(r"https?://\S+\?setup=[\w-]+")
+
+
+class ServerFailed(Exception):
+    """The server ended, or did not answer in time; carries the end of its log."""
+
+
+@dataclass
+class Server:
+    """A running server: where it answers, its process, and how to end it."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def stop(self) -> None:
+        """Ends it as Ctrl+C in the terminal does, or by force after ten seconds."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """`kill -9`: no handler runs, nothing is flushed."""
+        self.process.kill()
+        self.process.wait(10)
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def setup_link(self) -> str:
+        """The one-time set-up link that a server without a lead prints. Raises ServerFailed if none comes."""
+        wait_until(lambda: SETUP_LINK.search(self.output()), self, "print a set-up link")
+        return SETUP_LINK.findall(self.output())[-1]
+
+    def cpu_seconds(self) -> float:
+        """Processor time used so far, user and system, of all its threads (Linux)."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def resident_mb(self) -> float:
+        """Resident memory in MiB (Linux)."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(holds, server: Server, what: str, patience: float = PATIENCE) -> None:
+    """Waits until `holds()` is true. Raises ServerFailed when the server ends or patience does."""
+    end = time.monotonic() + patience
+    while not holds():
+        if server.process.poll() is not None or time.monotonic() > end:
+            raise ServerFailed(f"The server did not {what}:\n{server.output()[-4000:]}")
+        time.sleep(0.02)
+
+
+def is_healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def start_server(home: Path, env: Mapping[str, str] | None = None, port: int | None = None) -> Server:
+    """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
+
+    The demo studies stay out unless `env` says otherwise. Raises nothing; see `running_app`.
+    """
+    port = port or free_port()
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "server.log"
+    settings = {"TRIPTYCH_HOME": str(home), "TRIPTYCH_DEMO": "0", "PYTHONUNBUFFERED": "1", **(env or {})}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+    command += [f"--server.port={port}", "--server.address=127.0.0.1"]
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+        )
+    return Server(f"http://127.0.0.1:{port}", process, log)
+
+
+@contextmanager
+def running_app(home: Path, env: Mapping[str, str] | None = None, port: int | None = None) -> Iterator[Server]:
+    """A server that answers; it is ended when the block is left. Raises ServerFailed with the end of its log."""
+    server = start_server(home, env, port)
+    try:
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        yield server
+    finally:
+        server.stop()

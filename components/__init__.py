@@ -1,0 +1,1 @@
+"""Streamlit building blocks: values in, drawing out."""

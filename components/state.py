@@ -1,0 +1,167 @@
+"""Who is asking, what a session remembers, and transactions for pages: the one module that touches session state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from triptych import database, people, studies
+from triptych.errors import TriptychError
+from triptych.models import Person, Role
+from triptych.people import Who
+from triptych.web.session import COOKIE, web_engine, who_holds
+
+MESSAGES, ARRIVAL = "messages", "arrival"
+PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
+MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Somebody whose identity has been checked, on her way to a cookie."""
+
+    ticket: str
+    return_code: str | None = None
+
+
+def engine() -> Engine:
+    """The process's one engine; the database is brought to this program's schema first."""
+    return web_engine()
+
+
+@contextmanager
+def reading() -> Iterator[Session]:
+    """One consistent state of the database."""
+    with database.reading(engine()) as session:
+        yield session
+
+
+@contextmanager
+def writing() -> Iterator[Session]:
+    """Changes that are stored together at the end, or not at all."""
+    with database.writing(engine()) as session:
+        yield session
+
+
+def current_person() -> Who | None:
+    """The person whose cookie this browser sent, as the database knows her now."""
+    return who_holds(st.context.cookies.get(COOKIE))
+
+
+def has_cookie() -> bool:
+    """Whether this browser was signed in once; with nobody signed in, that login has ended."""
+    return COOKIE in st.context.cookies
+
+
+def require(role: str) -> Who:
+    """The signed-in person, if she may open this page; otherwise says so and stops the page.
+
+    `role` is "annotator" (leads may annotate too) or "lead".
+    """
+    who = current_person()
+    if who is None:
+        say("You are signed out. Reload the page to sign in again; nothing that was saved is lost.")
+        st.stop()
+    if who.role not in MAY_OPEN[role]:
+        say("This page is for leads. Your own pages are in the bar above.")
+        st.stop()
+    return who
+
+
+def completion_code(slug: str) -> str | None:
+    """The code that proves to a panel that this study is done; None if the study has none."""
+    with reading() as session:
+        return studies.by_slug(session, slug).settings.get("completion_code")
+
+
+def remember(key: str, value: Any) -> None:
+    """Keeps a value for this browser tab until it is reloaded."""
+    st.session_state[key] = value
+
+
+def recall(key: str, default: Any = None) -> Any:
+    """A remembered value, or a widget's."""
+    return st.session_state.get(key, default)
+
+
+def forget(key: str) -> None:
+    st.session_state.pop(key, None)
+
+
+def take(key: str, default: Any = None) -> Any:
+    """A remembered value, which is forgotten with it."""
+    return st.session_state.pop(key, default)
+
+
+def component_value(key: str, name: str) -> Any:
+    """What a component sent under this name; None if nothing."""
+    sent = st.session_state.get(key) or {}
+    return sent.get(name)
+
+
+def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
+    """Runs one core command in its own transaction; a refusal becomes a message and None is returned.
+
+    For callbacks: the message waits for show_messages(). `done` is what to say when the command succeeded.
+    """
+    try:
+        with writing() as session:
+            result = command(session, *args, **kwargs)
+    except TriptychError as refusal:
+        _say_later("error", str(refusal))
+        return None
+    if done:
+        _say_later("success", done)
+    return result
+
+
+def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> None:
+    """Signs in whom the command finds or makes, with her new return code if it gives one; a refusal is a message."""
+
+    def command(session: Session) -> Arrival:
+        found = identify(session)
+        person, code = found if isinstance(found, tuple) else (found, None)
+        return Arrival(people.issue_sign_in_ticket(session, person), code)
+
+    arrival = run_command(command)
+    if arrival:
+        remember(ARRIVAL, arrival)
+        st.rerun()
+
+
+def arrival() -> Arrival | None:
+    """Set between a sign-in and the reload that brings the cookie."""
+    return recall(ARRIVAL)
+
+
+def _say_later(kind: str, text: str) -> None:
+    remember(MESSAGES, [*recall(MESSAGES, []), (kind, text)])
+
+
+def show_messages() -> None:
+    """Draws what commands had to say since the last run, once."""
+    for kind, text in take(MESSAGES, []):
+        say(text, kind)
+
+
+def say(text: str, kind: str = "error") -> None:
+    """Draws a message here and now: error, warning, info or success. The text is shown as it stands."""
+    draw = {"error": st.error, "warning": st.warning, "info": st.info, "success": st.success}[kind]
+    draw(plain(text))
+
+
+def plain(text: str) -> str:
+    """Text for a place where Streamlit reads Markdown, written so that it comes out as it stands.
+
+    Markdown could load a remote image or pass as our own words. Every ASCII punctuation mark is escaped; a word
+    joiner keeps :name: from becoming an icon.
+    """
+    return PUNCTUATION.sub(r"\\\1", SHORTCODE.sub(":\u2060", text))

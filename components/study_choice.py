@@ -1,0 +1,25 @@
+"""Which study a lead's page is about: the address says it, a box changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from triptych.models import Study
+
+
+def choose_study(mine: Sequence[Study]) -> str:
+    """The slug in the address, or the newest study's; stops the page where there is none to choose."""
+    if not mine:
+        st.info("You lead no study yet.")
+        st.stop()
+    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in mine}
+    asked = st.query_params.get("study", mine[0].slug)
+    if asked not in titles:
+        st.error("You lead no study with this address. Open one from the list of studies.")
+        st.stop()
+    # a key per address: the box never holds on to a study that the address has left
+    chosen = st.selectbox("Study", list(titles), list(titles).index(asked), titles.__getitem__, key=f"study-{asked}")
+    st.query_params["study"] = chosen
+    return chosen

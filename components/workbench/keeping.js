@@ -1,0 +1,66 @@
+// Keeps one annotation: drafts to the server, a copy here until they are acknowledged, and what was left from before.
+
+import { Answers, canonical } from "./answers.js";
+import { DraftSender, judgeLocal } from "./drafts.js";
+import { browserClock, postDraft } from "./network.js";
+import { LocalDrafts } from "./store.js";
+
+/** Drafts of this computer; null where storage is forbidden (then only the server keeps them). */
+export function localDrafts() {
+  try {
+    return new LocalDrafts(window.localStorage);
+  } catch {
+    return new LocalDrafts({ length: 0, key: () => null, getItem: () => null, setItem: () => {}, removeItem: () => {} });
+  }
+}
+
+export class Keeping {
+  /**
+   * @param view the blinded view, `pen` this tab's pen, `seconds` () => active seconds
+   * @param on   {changed({path, undone}), saved(state), refused(status, answer)}
+   */
+  constructor(view, { pen, seconds, on }) {
+    const { work, routes } = view;
+    this.local = localDrafts();
+    this.local.sweep();
+    this.key = LocalDrafts.key(work.store_key, pen);
+    const found = this.local.find(work.store_key);
+    const same = found !== null && canonical(found.draft) === canonical(view.draft ?? {});
+    const verdict = judgeLocal(found, work.draft_seq, same);
+    const adopted = verdict === "adopt";
+    /** An older version of these answers, kept on this computer, that the annotator must choose about. */
+    this.older = verdict === "choose" ? found : null;
+    if (found && !this.older) this.local.remove(found.key);
+    this.answers = new Answers(adopted ? found.draft : view.draft, (change) => {
+      this.sender.changed();
+      on.changed(change);
+    });
+    this.sender = new DraftSender({
+      body: () => ({
+        assignment: work.token, version: work.version, pen,
+        draft: this.answers.snapshot(), active_seconds: seconds(),
+      }),
+      post: postDraft(routes.draft), keep: (entry) => this.#keep(entry),
+      onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
+    });
+    if (adopted) this.#sendAgain(found.seq);
+  }
+
+  #sendAgain(seq) {
+    this.sender.seq = Math.max(this.sender.seq, seq);
+    this.sender.changed();
+  }
+
+  #keep(entry) {
+    if (entry) this.local.write(this.key, entry);
+    else this.local.remove(this.key);
+  }
+
+  /** The annotator decided about the older version: its draft, or null when it is dropped. */
+  settleOlder(use) {
+    const { older } = this;
+    this.older = null;
+    if (older) this.local.remove(older.key);
+    return use ? older?.draft ?? null : null;
+  }
+}

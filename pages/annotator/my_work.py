@@ -1,0 +1,79 @@
+"""The annotator's start page: her studies, how far she is, and what she has done."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from triptych import assignments, people, studies
+from triptych.models import Study, StudyState
+
+ANNOTATE = "pages/annotator/annotate.py"
+STATES = {
+    StudyState.open: "open",
+    StudyState.paused: "paused by the lead",
+    StudyState.closed: "closed",
+}
+
+who = state.require("annotator")
+
+
+def go(study: Study) -> None:
+    state.remember("study", study.slug)
+    state.forget("showing")
+    state.remember("go", True)
+
+
+def join(study: Study) -> None:
+    state.run_command(people.join, study, who)
+    go(study)
+
+
+def draw(study: Study, done: assignments.Progress, work: list) -> None:
+    with st.container(border=True):
+        st.text(study.title)
+        left = f" · about {done.minutes_left} min left" if done.minutes_left else ""
+        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {done.total} items{left}")
+        if study.state == StudyState.open:
+            label = "Go on" if done.done else "Start"
+            st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
+        else:
+            st.caption(f"This study is {STATES[StudyState(study.state)]}.")
+        if work:
+            with st.expander(f"What I have done ({len(work)})"):
+                st.dataframe(listed(work), hide_index=True, width="stretch")
+
+
+def listed(work: list) -> pd.DataFrame:
+    """Her own annotations, newest first; items have numbers in her own order, never names."""
+    rows = [
+        {
+            "Item": number,
+            "State": one.state,
+            "Submitted": one.submitted_at,
+            "Minutes": round(one.active_seconds / 60, 1),
+        }
+        for number, one in enumerate(work, 1)
+    ]
+    return pd.DataFrame(rows[::-1])
+
+
+if state.take("go", False):
+    st.switch_page(ANNOTATE)
+st.title("My work", anchor=False)
+state.show_messages()
+with state.reading() as session:
+    mine = studies.for_annotator(session, who.person_id)
+    drawn = [(s, assignments.progress(session, s, who), assignments.own_work(session, s, who)) for s in mine]
+    others = [s for s in studies.open_to_all(session) if s.slug not in {m.slug for m in mine}]
+for study, done, work in drawn:
+    draw(study, done, work)
+if not drawn:
+    st.write("You take part in no study yet.")
+if others:
+    st.subheader("Studies you can join", anchor=False)
+for study in others:
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.text(study.title)
+        st.button("Join", key=f"join-{study.slug}", on_click=join, args=(study,))

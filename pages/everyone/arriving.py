@@ -1,0 +1,23 @@
+"""Between a checked sign-in and the cookie; shows a new return code, once."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.entrance import column
+from components.sign_in import arrive
+
+arrival = state.arrival()
+if arrival is None:
+    st.rerun()
+drop = [name for name in st.query_params if name != "study"]
+if arrival.return_code is None:
+    with column("Welcome"):
+        arrive(arrival.ticket, drop=drop)
+    st.stop()
+with column("Your return code", "With your name it brings you back to your work, on any computer."):
+    st.code(arrival.return_code, language=None)
+    st.write("It is shown only now. Write it down, or copy it to a safe place.")
+    noted = st.button("I have noted it. Start", type="primary")
+    arrive(arrival.ticket, drop=drop, go=noted)

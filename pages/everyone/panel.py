@@ -1,0 +1,32 @@
+"""Somebody a panel sends, with her id in the address."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.entrance import column
+from triptych import people, studies
+from triptych.people import panel_of
+
+slug = st.query_params["study"]
+who = state.current_person()
+given = st.query_params.to_dict()
+
+
+def come(session):
+    study = studies.by_slug(session, slug)
+    panel = panel_of(study)
+    return people.join_from_panel(
+        session, study, panel.name, given.get(panel.id_param, ""), given.get(panel.session_param, "")
+    )
+
+
+with column("Welcome"):
+    if who and who.role == "lead":
+        state.say(f"You are signed in as the lead {who.pseudonym}. Opening this link signs you out.", "info")
+        if not st.button("Open it as this participant"):
+            st.stop()
+    state.sign_in_by(come)
+    state.show_messages()
+    st.write("Open the study again from your panel. If this happens again, write to the study's contact there.")

@@ -1,0 +1,30 @@
+"""The first lead account, from the link that the terminal printed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.entrance import column
+from triptych import people
+from triptych.errors import NotAllowed
+
+secret = st.query_params["setup"]
+try:
+    with state.reading() as session:
+        people.check_setup_ticket(session, secret)
+except NotAllowed as refusal:
+    with column("Set up Triptych"):
+        state.say(str(refusal), "warning")
+        st.link_button("Sign in", "/")
+    st.stop()
+
+with column("Set up Triptych", "Make the first lead account. Leads run studies, see results and invite annotators."):
+    with st.form("setup", border=False):
+        name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="username")
+        passcode = st.text_input(
+            "Choose a passcode", type="password", autocomplete="new-password", help="At least 8 characters."
+        )
+        if st.form_submit_button("Make the account", type="primary", width="stretch"):
+            state.sign_in_by(lambda session: people.use_setup_ticket(session, secret, name, passcode))
+    state.show_messages()

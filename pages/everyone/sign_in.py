@@ -1,0 +1,78 @@
+"""Coming in: by name, with a return code, or as a lead."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.entrance import column
+from triptych import people, studies
+from triptych.models import Study
+
+
+def choose(found: list[Study], key: str) -> str:
+    """The slug of the chosen study; nothing to choose where there is one."""
+    titles = {study.slug: study.title for study in found}
+    slugs = list(titles)
+    if len(slugs) == 1:
+        st.text(titles[slugs[0]])
+        return slugs[0]
+    wanted = st.query_params.get("study")
+    place = slugs.index(wanted) if wanted in slugs else 0
+    return st.selectbox("Study", slugs, index=place, format_func=titles.get, key=key)
+
+
+def take_part(found: list[Study]) -> None:
+    if not found:
+        st.write("No study is open to everybody at the moment. If you were invited, open your personal link.")
+        return
+    with st.form("take_part", border=False):
+        slug = choose(found, "join_study")
+        name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="name")
+        st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
+        if st.form_submit_button("Start", type="primary", width="stretch"):
+            state.sign_in_by(lambda session: people.join_open_study(session, studies.by_slug(session, slug), name))
+
+
+def come_back(found: list[Study]) -> None:
+    if not found:
+        st.write("There is no study to come back to with a return code. If you were invited, open your personal link.")
+        return
+    with st.form("come_back", border=False):
+        slug = choose(found, "return_study")
+        name = st.text_input("Your name in this study", max_chars=people.LONGEST_NAME, autocomplete="name")
+        code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
+        st.caption("Lost it? The lead of your study can send you a personal link.")
+        if st.form_submit_button("Continue", type="primary", width="stretch"):
+            state.sign_in_by(
+                lambda session: people.return_to_study(session, studies.by_slug(session, slug), name, code)
+            )
+
+
+def lead(has_lead: bool) -> None:
+    if not has_lead:
+        st.write("There is no lead account yet. Open the set-up link that the terminal printed when the app started.")
+        return
+    with st.form("lead", border=False):
+        name = st.text_input("Name", max_chars=people.LONGEST_NAME, autocomplete="username")
+        passcode = st.text_input("Passcode", type="password", autocomplete="current-password")
+        if st.form_submit_button("Sign in", type="primary", width="stretch"):
+            state.sign_in_by(lambda session: people.sign_in_lead(session, name, passcode))
+
+
+with state.reading() as session:
+    open_now = studies.open_to_all(session)
+    running = people.studies_to_return_to(session)
+    has_lead = people.has_lead(session)
+
+with column("Triptych", "Read, compare and rate responses side by side."):
+    if state.has_cookie():
+        state.say("You were signed out, here or in another tab. What was saved is safe.", "info")
+    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=None if open_now else "Lead")
+    with first:
+        take_part(open_now)
+    with second:
+        come_back(running)
+    with third:
+        lead(has_lead)
+    state.show_messages()

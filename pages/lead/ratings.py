@@ -1,0 +1,50 @@
+"""Every rating of one study, filtered."""
+
+import streamlit as st
+
+from components import state
+from components.grid import ratings_grid
+from components.live import follow
+from components.study_choice import choose_study
+from triptych import events, results, studies
+from triptych.models import Study
+from triptych.results import MARKS, Filters, Frame
+
+LIMIT = 2000
+
+
+def number_now(study: Study) -> int:
+    with state.reading() as session:
+        return events.last_number(session, study.id)
+
+
+def filters(frame: Frame, names: dict[int, str]) -> Filters:
+    """What to list. An empty box lets everything through."""
+    titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
+    first, second, third, fourth = st.columns(4)
+    people = first.multiselect("Annotator", sorted(frame.ratings["annotator"].astype(str).unique()), key="f-annotator")
+    systems = second.multiselect("System", frame.systems, format_func=lambda code: names[code], key="f-system")
+    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="f-criterion")
+    values = fourth.multiselect("Value", results.values_in(frame), key="f-value")
+    item = first.text_input("Item id contains", key="f-item")
+    text = second.text_input("Explanation contains", key="f-text")
+    marks = third.multiselect("Only", MARKS, key="f-marks")
+    return Filters(
+        frozenset(people), item, frozenset(systems), frozenset(criteria), frozenset(values), frozenset(marks), text
+    )
+
+
+who = state.require("lead")
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    frame = results.frame_of(session, study)
+    names = results.system_names(session, study)
+table = results.ratings_table(frame, filters(frame, names), names, LIMIT)
+cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
+st.text(f"{table.count:,} of {table.total:,} ratings{cut}.")
+ratings_grid(table.rows, key=f"ratings-{slug}")
+st.page_link("lead/results.py", label="Back to the results", query_params={"study": slug})
+follow(lambda: number_now(study), frame.number)

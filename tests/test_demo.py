@@ -1,0 +1,109 @@
+"""The demo studies: there at a first start, marked, half filled by simulated annotators, gone for good when removed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from conftest import ROOT, add_person, draft_items
+from sqlalchemy import func, select
+
+from triptych import database, demo, events, studies
+from triptych.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.rubric import shipped_rubrics
+
+
+@pytest.fixture
+def loaded(sqlite_engine):
+    demo.load_demo(sqlite_engine)
+    return sqlite_engine
+
+
+def demo_studies(session) -> list[Study]:
+    return list(session.scalars(select(Study).where(Study.demo).order_by(Study.id)))
+
+
+def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
+    with database.reading(loaded) as session:
+        found = demo_studies(session)
+
+        assert {studies.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
+        assert {(study.state, study.access, study.raters_per_item) for study in found} == {("open", "open", 3)}
+        assert all(study.item_count >= 12 for study in found)
+
+
+def test_loading_twice_makes_nothing_twice(loaded):
+    assert demo.load_demo(loaded) == 0
+    with database.reading(loaded) as session:
+        assert len(demo_studies(session)) == len(shipped_rubrics())
+
+
+def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
+    demo.load_demo(engine)
+    with database.writing(engine) as session:
+        assert demo.remove_demo(session) == len(shipped_rubrics())
+
+    assert demo.load_demo(engine) == 0
+    with database.reading(engine) as session:
+        for table in (Study, Item, Assignment, Rating, Highlight, Explanation, Person):
+            assert session.execute(select(func.count()).select_from(table)).scalar_one() == 0, table
+
+
+def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):
+    with database.writing(loaded) as session:
+        own, lead, _ = make_study(session)
+        demo.remove_demo(session)
+
+    with database.reading(loaded) as session:
+        assert [study.slug for study in studies.for_lead(session, lead)] == [own.slug]
+        assert studies.count_items(session, own) == len(draft_items(4))
+        assert events.first_broken(session, own.id) is None
+
+
+def test_two_processes_that_start_together_load_it_once(engine):
+    with ThreadPoolExecutor(2) as pool:
+        counts = list(pool.map(demo.load_demo, [engine, engine]))
+
+    assert sorted(counts) == [0, len(shipped_rubrics())]
+
+
+def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
+    with database.reading(loaded) as session:
+        half_done = next(study for study in demo_studies(session) if "customer reviews" in study.title)
+        work = list(session.scalars(select(Assignment).where(Assignment.submitted_at.is_not(None))))
+        people = list(session.scalars(select(Person)))
+
+        assert {assignment.study_id for assignment in work} == {half_done.id}
+        assert {assignment.origin for assignment in work} == {Origin.simulated}
+        assert {assignment.state for assignment in work} == {"submitted", "skipped", "ignored"}
+        assert 0.4 <= len(work) / (half_done.item_count * 3) <= 0.7
+        assert all(assignment.active_seconds > 0 for assignment in work)
+        assert {(person.kind, person.pseudonym[:4]) for person in people} == {(Kind.simulated, "SIM-")}
+        assert session.execute(select(func.count()).select_from(Highlight)).scalar_one() > 0
+        assert events.first_broken(session, half_done.id) is None
+
+
+def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loaded):
+    with database.reading(loaded) as session:
+        finished = Assignment.state.in_(["submitted", "ignored"])
+        done = dict(session.execute(select(Assignment.item_id, func.count()).where(finished).group_by(Assignment.item_id)).all())
+
+        assert all(item.taken == done.get(item.id, 0) for item in session.scalars(select(Item)))
+
+
+def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
+    with database.writing(loaded) as session:
+        lead = add_person(session, "new", Role.lead)
+
+        assert all(study.demo for study in studies.for_lead(session, lead))
+        assert len(studies.for_lead(session, lead)) == len(shipped_rubrics())
+
+
+def test_loading_the_demo_imports_no_slow_library():
+    code = "import sys, triptych.demo; print([m for m in ('pandas', 'openpyxl', 'scipy', 'plotly') if m in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,175 @@
+"""The demo studies: one per shipped rubric, so that a first start has something to look at.
+
+They are marked, left out of totals and removed by one button. That they were loaded once is kept in the database,
+so that removed ones stay away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session
+
+from triptych import annotations, assignments, clock, database, studies
+from triptych.annotations import SetAsideMessage, SubmitMessage
+from triptych.assignments import Nothing
+from triptych.formats import ItemDraft, read_items
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Item,
+    Kind,
+    Membership,
+    Origin,
+    Person,
+    Setting,
+    Slot,
+    Study,
+    StudyState,
+)
+from triptych.people import Who
+from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.settings import ROOT
+from triptych.simulation import SimulatedCandidate, generate_answers
+
+DEMO = ROOT / "data" / "demo"
+LOADED = "demo_loaded"
+ACTOR = "demo"
+HALF_DONE = "rrgen"
+SEVERITY = {"SIM-1": -0.3, "SIM-2": 0.0, "SIM-3": 0.2, "SIM-4": 0.5}
+ITEMS_EACH = 6
+QUALITY = {"retrieval-template": -0.2, "seq2seq-small": -0.7, "tuned-7b": 0.9}
+NOTHING_TO_ANSWER = "restaurant-05"
+
+
+def load_demo(engine: Engine) -> int:
+    """Loads the demo studies into a database that never had them; returns how many."""
+    with database.reading(engine) as session:
+        if session.get(Setting, LOADED) is not None:
+            return 0
+    try:
+        with database.writing(engine) as session:
+            # first of all: a second process that starts at the same moment waits here, and then has nothing to do
+            session.execute(insert(Setting).values(key=LOADED, value=clock.now().isoformat()))
+            return _load(session)
+    except IntegrityError:
+        return 0
+
+
+def remove_demo(session: Session) -> int:
+    """Removes every demo study and the simulated annotators that have no other; returns how many studies."""
+    removed = studies.delete_demo(session)
+    busy = select(Membership.person_id)
+    session.execute(delete(Person).where(Person.kind == Kind.simulated, Person.id.not_in(busy)))
+    return removed
+
+
+def _load(session: Session) -> int:
+    found = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
+    # the newest study stands first in every list: the one that has results already
+    for key in sorted(found, key=lambda key: key == HALF_DONE):
+        items = _items(key)
+        study = _make(session, found[key], items)
+        if key == HALF_DONE:
+            _fill(session, study, items)
+    return len(found)
+
+
+def _items(key: str) -> Sequence[ItemDraft]:
+    return read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
+
+
+def _make(session: Session, path: Path, items: Sequence[ItemDraft]) -> Study:
+    rubric = load_rubric(path)
+    plan = studies.Plan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
+    study = studies.create_study(session, plan, path.read_text(encoding="utf-8"), items, ACTOR)
+    studies.set_state(session, study, StudyState.open, ACTOR)
+    return study
+
+
+def _fill(session: Session, study: Study, items: Sequence[ItemDraft]) -> None:
+    """Half of the study's annotations, by simulated annotators, through the same door as everybody's."""
+    rng = Random(study.seed)  # noqa: S311 (a demo, no secret)
+    qualities = {
+        candidate.text: QUALITY.get(candidate.system, 0) + rng.gauss(0, 0.6)
+        for item in items
+        for candidate in item.candidates
+    }
+    for pseudonym, severity in SEVERITY.items():
+        who = _enrol(session, study, pseudonym)
+        _annotate(session, study, who, qualities, severity, rng)
+    _give_back(session, study)
+
+
+def _enrol(session: Session, study: Study, pseudonym: str) -> Who:
+    person = Person(kind=Kind.simulated, pseudonym=pseudonym, created_at=clock.now())
+    session.add(person)
+    session.flush()
+    session.add(Membership(study_id=study.id, person_id=person.id, joined_at=clock.now()))
+    session.flush()
+    return Who(person.id, person.pseudonym, person.role, None, 0)
+
+
+def _annotate(
+    session: Session, study: Study, who: Who, qualities: dict[str | None, float], severity: float, rng: Random
+) -> None:
+    work = assignments.current(session, study, who)
+    for number in range(ITEMS_EACH):
+        if isinstance(work, Nothing):
+            return
+        _began_earlier(session, work, rng)
+        message = _message(work, rng)
+        item = session.get_one(Item, work.item_id)
+        if item.external_id == NOTHING_TO_ANSWER:
+            ignoring = SetAsideMessage(**message, kind="ignore", reason="nothing_to_answer")
+            work = annotations.set_aside_item(session, who, ignoring).next
+        elif who.pseudonym == "SIM-2" and number == 0:
+            skipping = SetAsideMessage(**message, kind="skip", reason="unclear")
+            work = annotations.set_aside_item(session, who, skipping).next
+        else:
+            shown = list(_candidates(session, work, qualities))
+            rubric = studies.design_of(session, study).rubric
+            answers = generate_answers(rubric, study.round, shown, rng, severity)
+            work = annotations.submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
+
+
+def _began_earlier(session: Session, work: Assignment, rng: Random) -> None:
+    """A few minutes ago, so that the time taken looks like reading."""
+    work.origin = Origin.simulated
+    work.reserved_at = clock.now() - timedelta(seconds=rng.randint(240, 420))
+    session.flush()
+
+
+def _message(work: Assignment, rng: Random) -> dict[str, object]:
+    return {
+        "assignment": work.token,
+        "version": work.version,
+        "pen": "simulated",
+        "active_seconds": rng.randint(90, 230),
+        "submission": str(UUID(int=rng.getrandbits(128), version=4)),
+    }
+
+
+def _candidates(
+    session: Session, work: Assignment, qualities: dict[str | None, float]
+) -> Iterator[SimulatedCandidate]:
+    """What stands in the slots; the quality comes with the text, for nobody may ask here which system wrote it."""
+    wanted = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
+    for text in session.scalars(wanted.order_by(Slot.position)):
+        yield SimulatedCandidate(quality=qualities[text], text=text)
+
+
+def _give_back(session: Session, study: Study) -> None:
+    """Frees what the simulated annotators were handed last and will never do."""
+    held = select(Assignment).where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
+    for work in session.scalars(held):
+        work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)
+    session.flush()
+    assignments.give_back_expired(session, study)

@@ -1,0 +1,151 @@
+"""Simulated answers for any rubric: for the demo studies and for trying a study out. Pure: no database, no screen.
+
+The answers are plausible, not meaningful: better candidates get better values, strict annotators give lower ones.
+They say nothing about any text, so whoever stores them marks them as simulated.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from random import Random
+from statistics import fmean
+from typing import Any
+
+from triptych.answers import ABOUT_ITEM, LETTERS, option_name
+from triptych.rubric import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale
+
+NOISE = 0.5
+STEEPNESS = 1.5
+SET_ASIDE = 0.03
+LEFT_OUT = 0.1
+HIGHLIGHTED = 0.4
+OPTIONAL_TEXT = 0.3
+TIE = 0.1
+SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in her own way".split()
+WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class SimulatedCandidate:
+    """What stands in one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
+
+    quality: float
+    text: str | None = None
+    turns: tuple[str, ...] = ()
+
+
+def generate_answers(
+    rubric: Rubric, study_round: str, candidates: Sequence[SimulatedCandidate], rng: Random, severity: float = 0.0
+) -> dict[str, Any]:
+    """A complete draft, in the order of the slots, that `answers.check_answers` accepts.
+
+    `severity` is taken off every quality (0 mild to 1 strict). The same generator state gives the same answers.
+    """
+    places = dict(zip(LETTERS, candidates, strict=False))
+    set_aside = _set_aside(rubric, places, rng)
+    ratings: dict[str, dict[str, Any]] = {}
+    explanations: dict[str, dict[str, Any]] = {}
+    for criterion in rubric.asked(study_round):
+        for place, quality in _judged(criterion, places, set_aside):
+            if not criterion.required and rng.random() < LEFT_OUT:
+                continue
+            value = _value(criterion.scale, places, quality - severity, rng)
+            ratings.setdefault(place, {})[criterion.key] = value
+            ask = criterion.scale.ask_for(value)
+            if ask is not None:
+                explained = {option_name(value): _explanation(rubric, ask, rng)}
+                explanations.setdefault(place, {})[criterion.key] = explained
+    return {
+        "ratings": ratings,
+        "explanations": explanations,
+        "highlights": [span for place in places if place not in set_aside for span in _spans(rubric, place, places, rng)],
+        "set_aside": set_aside,
+        "note": "",
+    }
+
+
+def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Random) -> dict[str, str]:
+    offer = rubric.set_aside_response
+    if offer is None:
+        return {}
+    return {place: rng.choice(offer.reasons).key for place in places if rng.random() < SET_ASIDE}
+
+
+def _judged(
+    criterion: Criterion, places: dict[str, SimulatedCandidate], set_aside: dict[str, str]
+) -> Iterator[tuple[str, float]]:
+    """The places a criterion asks about, with what is judged there."""
+    if criterion.about == "item":
+        yield ABOUT_ITEM, fmean(candidate.quality for candidate in places.values())
+        return
+    for place, candidate in places.items():
+        if place not in set_aside:
+            yield place, candidate.quality
+
+
+def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, rng: Random) -> Any:
+    if isinstance(scale, Best):
+        return _best(scale, places, rng)
+    share = 1 / (1 + math.exp(-STEEPNESS * (quality + rng.gauss(0, NOISE))))
+    if isinstance(scale, Likert):
+        return _point(scale, share, rng)
+    if isinstance(scale, Number):
+        steps = round((scale.high - scale.low) / scale.step)
+        return scale.check(scale.low + round(share * steps) * scale.step)
+    return _option(scale, share, rng)
+
+
+def _point(scale: Likert, share: float, rng: Random) -> float:
+    """The point at this share of the scale; one to be used sparingly mostly gives way to its neighbour."""
+    index = round(share * (len(scale.points) - 1))
+    if scale.points[index].sparing and rng.random() < 0.7:
+        index = min(max(index + rng.choice((-1, 1)), 0), len(scale.points) - 1)
+    return scale.points[index].value
+
+
+def _option(scale: Choice, share: float, rng: Random) -> str:
+    """A positive option as often as the share says; of the others mostly the first."""
+    positive = [option for option in scale.options if option.positive]
+    if positive and rng.random() < share:
+        return rng.choice(positive).key
+    others = [option for option in scale.options if not option.positive] or positive
+    weights = [0.1 if option.missing else 1 / (place + 1) ** 2 for place, option in enumerate(others)]
+    return rng.choices(others, weights)[0].key
+
+
+def _best(scale: Best, places: dict[str, SimulatedCandidate], rng: Random) -> list[str]:
+    felt = {place: candidate.quality + rng.gauss(0, NOISE) for place, candidate in places.items()}
+    ranked = sorted(felt, key=felt.__getitem__, reverse=True)
+    if scale.none_option and felt[ranked[0]] < -1:
+        return []
+    return sorted(ranked[: 2 if rng.random() < TIE else 1])
+
+
+def _explanation(rubric: Rubric, ask: Ask, rng: Random) -> dict[str, Any]:
+    ticked = rng.sample(ask.reasons, rng.randint(1, min(2, len(ask.reasons)))) if ask.reasons else []
+    wants_text = ask.free_text == "required" or (ask.free_text == "optional" and rng.random() < OPTIONAL_TEXT)
+    return {"reasons": [reason.key for reason in ticked], "text": _words(rubric, rng) if wants_text else ""}
+
+
+def _words(rubric: Rubric, rng: Random) -> str:
+    """Words within the rubric's limits that say themselves where they come from."""
+    low = max(rubric.explanation.min_words, 1)
+    return " ".join(islice(cycle(SENTENCE), rng.randint(low, min(low + 12, rubric.explanation.max_words))))
+
+
+def _spans(rubric: Rubric, place: str, places: dict[str, SimulatedCandidate], rng: Random) -> Iterator[dict[str, Any]]:
+    """At most one highlighted run of words, from the start of one to the end of another."""
+    candidate = places[place]
+    if not rubric.highlights or rng.random() >= HIGHLIGHTED:
+        return
+    turn = rng.randrange(len(candidate.turns)) if candidate.turns else None
+    words = list(WORD.finditer((candidate.text or "") if turn is None else candidate.turns[turn]))
+    if words:
+        first = rng.randrange(len(words))
+        last = min(first + rng.randint(1, 6), len(words) - 1)
+        span = {"start": words[first].start(), "end": words[last].end()}
+        yield {"slot": place, "turn": turn, **span, "label": rng.choice(rubric.highlights).key, "comment": ""}

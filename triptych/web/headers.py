@@ -1,0 +1,62 @@
+"""Security headers on every answer: nothing is loaded from, sent to or framed by another place."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
+# Streamlit answers these to anybody: numbers about the process, and an interface for programs that we do not offer
+CLOSED = ("/_stcore/metrics", "/_stcore/agent")
+PLAIN = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # personal links are secrets
+    "X-Frame-Options": "SAMEORIGIN",  # the results grid is a frame of our own
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+
+
+def inline_hashes(html: str) -> str:
+    """The CSP sources that allow exactly the inline scripts of a page."""
+    digests = (hashlib.sha256(found.encode()).digest() for found in INLINE_SCRIPT.findall(html))
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+
+def policy(scripts: str, host: str) -> str:
+    """The content security policy for a page served under this host name."""
+    sockets = f"ws://{host} wss://{host}" if HOST.fullmatch(host) else ""
+    return (
+        f"default-src 'self'; script-src 'self' blob: {scripts}; style-src 'self' 'unsafe-inline'; "
+        f"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' {sockets}; worker-src 'self' blob:; "
+        "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+    )
+
+
+class SecurityHeaders:
+    """ASGI middleware; `index` is Streamlit's page, whose inline script the policy allows by its hash."""
+
+    def __init__(self, app: ASGIApp, index: Path) -> None:
+        self.app = app
+        self.scripts = inline_hashes(index.read_text(encoding="utf-8"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = {**PLAIN, "Content-Security-Policy": policy(self.scripts, Headers(scope=scope).get("host", ""))}
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(headers)
+            await send(message)
+
+        closed = scope["path"].startswith(CLOSED)
+        answer = PlainTextResponse("Not found", status_code=404) if closed else self.app
+        return await answer(scope, receive, send_with_headers)

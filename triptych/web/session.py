@@ -1,0 +1,136 @@
+"""The session cookie: who sends a request, signing in with a ticket, signing out.
+
+The cookie holds the secret of a login, signed, so that a value nobody gave out costs no query. HttpOnly: no script of
+a page can read it. Requests that change something need a header of our own, which no other site can send without
+asking first; that also holds on plain http, where browsers send no Sec-Fetch-Site.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+
+from itsdangerous import BadData, Signer
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from triptych import database, people, settings
+from triptych.database import reading, writing
+from triptych.errors import NotAllowed
+from triptych.people import Who
+
+COOKIE = "triptych_session"
+HEADER, HEADER_VALUE = "x-triptych", "1"
+LONGEST_TICKET = 200
+_opening = threading.Lock()
+
+
+@lru_cache(maxsize=8)
+def _opened(url: str) -> Engine:
+    engine = database.open_engine(url)
+    database.migrate(engine)
+    return engine
+
+
+def web_engine() -> Engine:
+    """This process's one engine on the configured database, at this program's schema."""
+    with _opening:
+        return _opened(settings.database_url())
+
+
+def _signer() -> Signer:
+    return Signer(settings.cookie_secret(), salt="triptych.session")
+
+
+def cookie_value(login_secret: str) -> str:
+    """What the cookie holds for a login."""
+    return _signer().sign(login_secret).decode()
+
+
+def login_secret(cookie: str | None) -> str | None:
+    """The login's secret in a cookie of ours; None for anything else."""
+    try:
+        return _signer().unsign(cookie or "").decode()
+    except (BadData, UnicodeError):
+        return None
+
+
+def who_holds(cookie: str | None) -> Who | None:
+    """The person a cookie belongs to, looked up in the database every time: a revoked login ends at once."""
+    secret = login_secret(cookie)
+    if secret is None:
+        return None
+    with reading(web_engine()) as session:
+        return people.who_is(session, secret)
+
+
+def current_login(request: Request) -> Who | None:
+    """The person who sends this request."""
+    return who_holds(request.cookies.get(COOKIE))
+
+
+def is_our_own(request: Request) -> bool:
+    """Whether the request comes from one of our own pages and not from another site."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    return site == "same-origin" and request.headers.get(HEADER) == HEADER_VALUE
+
+
+def _is_https(request: Request) -> bool:
+    forwarded = request.headers.get("x-forwarded-proto", "").split(",")[0].strip()
+    return (forwarded or request.url.scheme) == "https"
+
+
+def _answer(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"message": message}, status_code=status, headers={"Cache-Control": "no-store"})
+
+
+async def use_ticket(request: Request) -> JSONResponse:
+    """Takes a ticket and sets the cookie; whoever was signed in on this browser before is signed out."""
+    if not is_our_own(request):
+        return _answer(403, "This request does not come from a Triptych page.")
+    ticket = request.headers.get("x-triptych-ticket", "")[:LONGEST_TICKET]
+    return await run_in_threadpool(_sign_in, request, ticket)
+
+
+def _sign_in(request: Request, ticket: str) -> JSONResponse:
+    before = current_login(request)
+    try:
+        with writing(web_engine()) as session:
+            secret = people.use_ticket(session, ticket)
+            if before is not None:
+                people.sign_out(session, before)
+    except NotAllowed as refusal:
+        return _answer(403, str(refusal))
+    answer = _answer(200, "Signed in.")
+    life = int(people.LOGIN_LIFE.total_seconds())
+    secure = _is_https(request)
+    answer.set_cookie(
+        COOKIE, cookie_value(secret), max_age=life, httponly=True, samesite="lax", secure=secure, path="/"
+    )
+    return answer
+
+
+async def sign_out(request: Request) -> JSONResponse:
+    """Revokes the login and removes the cookie."""
+    if not is_our_own(request):
+        return _answer(403, "This request does not come from a Triptych page.")
+    return await run_in_threadpool(_sign_out, request)
+
+
+def _sign_out(request: Request) -> JSONResponse:
+    who = current_login(request)
+    if who is not None:
+        with writing(web_engine()) as session:
+            people.sign_out(session, who)
+    answer = _answer(200, "Signed out.")
+    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax", secure=_is_https(request))
+    return answer
+
+
+SESSION_ROUTES = [
+    Route("/auth/ticket", use_ticket, methods=["POST"]),
+    Route("/auth/sign-out", sign_out, methods=["POST"]),
+]
