@@ -19,7 +19,7 @@ STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
 def address() -> str:
     """Where this computer's own browser reaches the app."""
     bound = st.get_option("server.address")
-    host = "localhost" if bound in (None, "", "0.0.0.0", "::", "127.0.0.1") else bound  # noqa: S104
+    host = "127.0.0.1" if bound in (None, "", "0.0.0.0", "::") else bound  # noqa: S104
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     path = (st.get_option("server.baseUrlPath") or "").strip("/")
     return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{path}" if path else "")

@@ -22,6 +22,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 
+from triptych.rubric import Rubric
+from triptych.simulation import SimulatedCandidate, generate_answers
+
 PATIENCE = 60.0
 DRAFT_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
@@ -89,8 +92,8 @@ class PageSession:
             self.bytes_in += len(received.data)
             message = self._unfolded(ForwardMsg.FromString(received.data))
             match message.WhichOneof("type"):
-                case "new_session":
-                    self.page_hash = message.new_session.page_script_hash
+                case "navigation":
+                    self.page_hash = message.navigation.page_script_hash
                 case "delta" if message.delta.WhichOneof("type") == "new_element":
                     place = tuple(message.metadata.delta_path)
                     self.elements[place] = message.delta.new_element
@@ -128,8 +131,8 @@ class Annotator:
     `cookies`: name → value, as the browser would send them. `seed` decides the answers given.
     """
 
-    def __init__(self, url: str, study: str, cookies: Mapping[str, str], seed: int = 0) -> None:
-        self.url, self.study, self.cookies = url, study, dict(cookies)
+    def __init__(self, url: str, study: str, rubric: Rubric, cookies: Mapping[str, str], seed: int = 0) -> None:
+        self.url, self.study, self.rubric, self.cookies = url, study, rubric, dict(cookies)
         self.random = random.Random(seed)
         self.pen = secrets.token_hex(8)
         self.seq = 0
@@ -160,15 +163,18 @@ class Annotator:
         self.page = PageSession(self.http, self.url, "annotate", f"study={self.study}")
         await self.page.open()
 
+    def _workbenches(self) -> list[Any]:
+        found = [element.bidi_component for element in self.page.find("bidi_component")]
+        return [component for component in found if component.component_name == "triptych.workbench"]
+
     @property
     def has_work(self) -> bool:
-        return bool(self.page.find("bidi_component"))
+        return bool(self._workbenches())
 
     @property
     def workbench(self) -> Any:
         """The component as the server sent it. Raises PageFailed, with what the page says, if there is none."""
-        found = [c.bidi_component for c in self.page.find("bidi_component")]
-        shown = [c for c in found if "workbench" in c.component_name]
+        shown = self._workbenches()
         if not shown:
             said = [str(e)[:300] for e in self.page.elements.values()]
             raise PageFailed(f"The page has no workbench; it shows {said}.")
@@ -200,6 +206,12 @@ class Annotator:
         async with self.http.post(f"{self.url}/work/draft", json=body, headers=DRAFT_HEADERS) as answer:
             return answer.status, await answer.json()
 
+    def answers(self, view: Mapping[str, Any]) -> dict[str, Any]:
+        """A complete annotation of the item in this view, as simulated raters give one."""
+        texts = [candidate["text"] for candidate in view["item"]["candidates"]]
+        candidates = [SimulatedCandidate(self.random.random(), text) for text in texts]
+        return generate_answers(self.rubric, "main", candidates, self.random)
+
     def submission(self, view: Mapping[str, Any], answers: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
         """The message that submits these answers."""
         work = view["work"]
@@ -227,41 +239,3 @@ class Annotator:
         self.seq = 0
         return message["submission"], seconds
 
-
-def any_answers(view: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
-    """A complete annotation for the item of this view, from what an annotator's browser knows."""
-    letters = [candidate["letter"] for candidate in view["item"]["candidates"]]
-    criteria = view["rubric"]["criteria"]
-    answers: dict[str, Any] = {"ratings": {}, "explanations": {}, "highlights": [], "set_aside": {}, "note": ""}
-    for criterion in criteria:
-        for place in ["item"] if criterion["about"] == "item" else letters:
-            value, ask = _any_value(criterion["scale"], letters, draw)
-            answers["ratings"].setdefault(place, {})[criterion["key"]] = value
-            if ask:
-                given = answers["explanations"].setdefault(place, {}).setdefault(criterion["key"], {})
-                given[str(value)] = _any_explanation(ask, view["rubric"]["explanation"])
-    return answers
-
-
-def _any_value(scale: Mapping[str, Any], letters: list[str], draw: random.Random) -> tuple[Any, Any]:
-    """A value on the scale, and what the chosen answer asks for besides."""
-    match scale["kind"]:
-        case "likert":
-            point = draw.choice(scale["points"])
-            return point["value"], point["ask"]
-        case "choice":
-            option = draw.choice(scale["options"])
-            return option["key"], option["ask"]
-        case "number":
-            steps = int((scale["high"] - scale["low"]) / scale["step"])
-            return scale["low"] + draw.randint(0, steps) * scale["step"], None
-        case _:
-            return [draw.choice(letters)], None
-
-
-def _any_explanation(ask: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
-    words = max(limits["min_words"], 1)
-    return {
-        "reasons": [reason["key"] for reason in ask["reasons"][:1]],
-        "text": " ".join(["word"] * words) if ask["free_text"] == "required" else "",
-    }

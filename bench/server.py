@@ -11,10 +11,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0
@@ -73,7 +74,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_until(holds, server: Server, what: str, patience: float = PATIENCE) -> None:
+def wait_until(holds: Callable[[], Any], server: Server, what: str, patience: float = PATIENCE) -> None:
     """Waits until `holds()` is true. Raises ServerFailed when the server ends or patience does."""
     end = time.monotonic() + patience
     while not holds():
@@ -93,7 +94,7 @@ def is_healthy(url: str) -> bool:
 def start_server(home: Path, env: Mapping[str, str] | None = None, port: int | None = None) -> Server:
     """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
 
-    The demo studies stay out unless `env` says otherwise. Raises nothing; see `running_app`.
+    The demo studies stay out unless `env` says otherwise.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)

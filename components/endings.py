@@ -38,7 +38,7 @@ def draw(reason: Nothing, completion_code: Callable[[], str | None]) -> None:
     if reason is Nothing.nothing_free:
         follow(_quarter_minute, _quarter_minute())
     if st.button("My work", icon=":material/arrow_back:"):
-        st.switch_page("pages/annotator/my_work.py")
+        st.switch_page("annotator/my_work.py")
 
 
 def _quarter_minute() -> int:

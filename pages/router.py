@@ -53,5 +53,4 @@ else:
     page = st.navigation(pages_of(who), position="top")
     st.logo(str(LOGO), size="large")
     account(who.pseudonym)
-    state.show_messages()
     page.run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -87,10 +88,10 @@ def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
 
 def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loaded):
     with database.reading(loaded) as session:
-        finished = Assignment.state.in_(["submitted", "ignored"])
-        done = dict(session.execute(select(Assignment.item_id, func.count()).where(finished).group_by(Assignment.item_id)).all())
+        finished = select(Assignment.item_id).where(Assignment.state.in_(["submitted", "ignored"]))
+        done = Counter(session.scalars(finished))
 
-        assert all(item.taken == done.get(item.id, 0) for item in session.scalars(select(Item)))
+        assert all(item.taken == done[item.id] for item in session.scalars(select(Item)))
 
 
 def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
@@ -102,8 +103,8 @@ def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
 
 
 def test_loading_the_demo_imports_no_slow_library():
-    code = "import sys, triptych.demo; print([m for m in ('pandas', 'openpyxl', 'scipy', 'plotly') if m in sys.modules])"
+    code = "import sys, triptych.demo; print({'pandas', 'openpyxl', 'scipy', 'plotly'} & set(sys.modules))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
 
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "set()"

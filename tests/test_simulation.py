@@ -42,13 +42,15 @@ explanation: {min_words: 20, max_words: 25}
 highlights: [{key: good, title: Good}]
 set_aside_response: {title: Set aside, reasons: [{key: blank, title: Blank}]}
 """
-RUBRICS = [*(load_rubric(path) for path in shipped_rubrics().values()), parse_rubric(SMALL_RUBRIC), parse_rubric(EVERY_KIND)]
+SHIPPED = [load_rubric(path) for path in shipped_rubrics().values()]
+RUBRICS = [*SHIPPED, parse_rubric(SMALL_RUBRIC), parse_rubric(EVERY_KIND)]
 
 qualities = st.floats(-50, 50)
+turns = st.lists(st.text(max_size=20), min_size=1, max_size=4).map(tuple)
 candidates = st.lists(
     st.one_of(
         st.builds(SimulatedCandidate, qualities, text=st.text(max_size=40)),
-        st.builds(SimulatedCandidate, qualities, turns=st.lists(st.text(max_size=20), min_size=1, max_size=4).map(tuple)),
+        st.builds(SimulatedCandidate, qualities, turns=turns),
     ),
     min_size=1,
     max_size=6,

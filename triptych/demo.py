@@ -157,9 +157,7 @@ def _message(work: Assignment, rng: Random) -> dict[str, object]:
     }
 
 
-def _candidates(
-    session: Session, work: Assignment, qualities: dict[str | None, float]
-) -> Iterator[SimulatedCandidate]:
+def _candidates(session: Session, work: Assignment, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
     """What stands in the slots; the quality comes with the text, for nobody may ask here which system wrote it."""
     wanted = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
     for text in session.scalars(wanted.order_by(Slot.position)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,17 +34,17 @@ def wants_demo() -> bool:
 
 def cookie_secret() -> str:
     """TRIPTYCH_SECRET, else a secret made once and kept in a file that only its owner can read."""
-    given = os.environ.get("TRIPTYCH_SECRET")
-    if given:
-        return given
-    path = local_folder() / "cookie.secret"
-    try:
-        with path.open("x", opener=_owner_only) as file:
+    return os.environ.get("TRIPTYCH_SECRET") or _kept_secret(local_folder() / "cookie.secret")
+
+
+@lru_cache(maxsize=8)
+def _kept_secret(path: Path) -> str:
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
-    except FileExistsError:
-        pass
+        # whoever links first has made the secret; the file is never seen half written
+        with suppress(FileExistsError):
+            path.hardlink_to(fresh)
+        fresh.unlink()
     return path.read_text()
-
-
-def _owner_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -25,7 +25,7 @@ LEFT_OUT = 0.1
 HIGHLIGHTED = 0.4
 OPTIONAL_TEXT = 0.3
 TIE = 0.1
-SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in her own way".split()
+SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in her own way"
 WORD = re.compile(r"\S+")
 
 
@@ -59,10 +59,11 @@ def generate_answers(
             if ask is not None:
                 explained = {option_name(value): _explanation(rubric, ask, rng)}
                 explanations.setdefault(place, {})[criterion.key] = explained
+    rated = [(place, candidate) for place, candidate in places.items() if place not in set_aside]
     return {
         "ratings": ratings,
         "explanations": explanations,
-        "highlights": [span for place in places if place not in set_aside for span in _spans(rubric, place, places, rng)],
+        "highlights": [span for place, candidate in rated for span in _spans(rubric, place, candidate, rng)],
         "set_aside": set_aside,
         "note": "",
     }
@@ -134,12 +135,11 @@ def _explanation(rubric: Rubric, ask: Ask, rng: Random) -> dict[str, Any]:
 def _words(rubric: Rubric, rng: Random) -> str:
     """Words within the rubric's limits that say themselves where they come from."""
     low = max(rubric.explanation.min_words, 1)
-    return " ".join(islice(cycle(SENTENCE), rng.randint(low, min(low + 12, rubric.explanation.max_words))))
+    return " ".join(islice(cycle(SENTENCE.split()), rng.randint(low, min(low + 12, rubric.explanation.max_words))))
 
 
-def _spans(rubric: Rubric, place: str, places: dict[str, SimulatedCandidate], rng: Random) -> Iterator[dict[str, Any]]:
+def _spans(rubric: Rubric, place: str, candidate: SimulatedCandidate, rng: Random) -> Iterator[dict[str, Any]]:
     """At most one highlighted run of words, from the start of one to the end of another."""
-    candidate = places[place]
     if not rubric.highlights or rng.random() >= HIGHLIGHTED:
         return
     turn = rng.randrange(len(candidate.turns)) if candidate.turns else None

@@ -62,7 +62,7 @@ function letterHead(ui, candidate) {
   const { letter } = candidate;
   const setAside = ui.view.rubric.set_aside_response;
   return h("div", { class: "tw-letter", data: { slot: letter } },
-    h("h2", { class: "tw-letter-name", "aria-label": nameOf(letter, alone(ui)), text: alone(ui) ? soloName(ui) : letter }),
+    h("h2", { class: "tw-letter-name", "aria-label": nameOf(letter, alone(ui)), text: shownName(ui, letter) }),
     h("span", { class: "tw-aside-note", data: { "tw-aside-note": letter } }),
     setAside && !ui.readOnly ? button("Set aside", {
       class: "tw-button tw-quiet tw-small", data: { "tw-set-aside": letter, "tw-tip": setAside.title },
@@ -70,7 +70,10 @@ function letterHead(ui, candidate) {
     }) : null);
 }
 
-const soloName = (ui) => (ui.view.rubric.judged === "conversation" ? "Conversation" : "Response");
+function shownName(ui, letter) {
+  if (alone(ui)) return ui.view.rubric.judged === "conversation" ? "Conversation" : "Response";
+  return ui.layout === "grid" ? letter : `Response ${letter}`;
+}
 
 function responseCell(ui, candidate) {
   return h("div", { class: "tw-response", data: { slot: candidate.letter } }, judgedText(ui, candidate), tools(ui));

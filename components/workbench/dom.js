@@ -27,7 +27,7 @@ export const button = (label, props = {}) => h("button", { type: "button", class
 export const words = (text, props = {}, tag = "div") =>
   h(tag, { ...props, class: `tw-words ${props.class ?? ""}`.trim(), dir: "auto", text });
 
-export const nameOf = (slot, alone) => (slot === "item" ? "The item" : alone ? "The conversation" : `Response ${slot}`);
+export const nameOf = (slot, alone) => (slot === "item" ? "The item" : alone ? "The text" : `Response ${slot}`);
 
 /** The nearest ancestor that scrolls, or the document's own. */
 export function scroller(element) {

@@ -256,6 +256,18 @@ export class Events {
     root.style.setProperty("--tw-top", `${top}px`);
     root.style.setProperty("--tw-head", `${top + head.offsetHeight}px`);
     root.style.setProperty("--tw-foot", `${foot.offsetHeight}px`);
+    root.style.setProperty("--tw-room", `${this.#room()}px`);
+  }
+
+  /** Height from the surface's top to the window's end, so that Submit keeps its place from item to item. */
+  #room() {
+    const frame = scroller(this.ui.root);
+    const own = frame === document.scrollingElement;
+    let room = frame.clientHeight - (this.ui.root.getBoundingClientRect().top + frame.scrollTop - (own ? 0 : frame.getBoundingClientRect().top));
+    for (let node = this.ui.root.parentElement; node && node !== frame; node = node.parentElement) {
+      room -= parseFloat(getComputedStyle(node).paddingBottom);
+    }
+    return Math.max(0, Math.floor(room) - 1);
   }
 
   #overlap(bar) {

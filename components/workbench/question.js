@@ -22,7 +22,7 @@ export function criterionHead(criterion) {
 
 const tipOf = (option, shown) => [shown ? "" : option.title, option.definition].filter(Boolean).join(": ");
 
-function point(name, option, scale) {
+function point(name, option, scale, digit = null) {
   const shown = isNumeric(scale) ? String(option.value) : option.title;
   const half = isNumeric(scale) && !Number.isInteger(option.value);
   const input = h("input", {
@@ -31,23 +31,23 @@ function point(name, option, scale) {
   });
   const kind = isNumeric(scale) ? `tw-cell${half ? " tw-half" : ""}${option.sparing ? " tw-sparing" : ""}` : "tw-option";
   const tip = isNumeric(scale) ? option.definition : tipOf(option, true);
-  return h("label", { class: kind, data: { "tw-tip": tip || null, "tw-title": isNumeric(scale) ? option.title || null : null } },
-    input, h("span", { class: "tw-mark", dir: "auto", text: shown }));
+  const data = { "tw-tip": tip || null, "tw-title": isNumeric(scale) ? option.title || null : null, digit };
+  return h("label", { class: kind, data }, input, h("span", { class: "tw-mark", dir: "auto", text: shown }));
 }
 
 function cells(name, scale) {
   const options = optionsOf(scale);
   const numeric = isNumeric(scale);
   const long = !numeric && options.reduce((sum, o) => sum + o.title.length + 4, 0) > LONG_OPTIONS;
-  const row = h("div", { class: numeric ? "tw-points" : `tw-options${long ? " tw-list" : ""}` }, options.map((o) => point(name, o, scale)));
+  const row = h("div", { class: numeric ? "tw-points" : `tw-options${long ? " tw-list" : ""}` }, options.map((o, i) => point(name, o, scale, numeric || i > 8 ? null : i + 1)));
   if (numeric) row.style.setProperty("--tw-count", Math.min(options.length, 11));
-  return numeric ? [row, caption(options[0].title, options.at(-1).title, scale.unit)] : [row];
+  return numeric ? [row, caption(options[0].title, options.at(-1).title, hintOf(scale, []))] : [row];
 }
 
-function caption(low, high, unit = "") {
+function caption(low, high, hint) {
   return h("div", { class: "tw-caption", "aria-hidden": "true" },
     h("span", { class: "tw-low", dir: "auto", text: low || "" }),
-    h("span", { class: "tw-here", dir: "auto", data: { unit: unit || null } }),
+    h("span", { class: "tw-here", dir: "auto", data: { hint } }),
     h("span", { class: "tw-high", dir: "auto", text: high || "" }));
 }
 
@@ -57,17 +57,17 @@ function slider(scale) {
     "aria-valuetext": "not answered",
   });
   return [
-    h("div", { class: "tw-slider" }, input, h("output", { class: "tw-output", text: "–" })),
-    caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high)),
+    h("div", { class: "tw-slider" }, input, h("output", { class: "tw-output", data: { unit: scale.unit || null }, text: "–" })),
+    caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high), hintOf(scale, [])),
   ];
 }
 
 function bestBoxes(name, letters, noneOption) {
-  const box = (value, label, props = {}) => h("label", { class: "tw-option" },
+  const box = (value, label, digit, props = {}) => h("label", { class: "tw-option", data: { digit } },
     h("input", { type: "checkbox", name, value, ...props }), h("span", { class: "tw-mark", text: label }));
   return [h("div", { class: "tw-options" },
-    letters.map((letter) => box(letter, `Response ${letter}`)),
-    noneOption ? box("", "None of them", { data: { "tw-none": "1" } }) : null)];
+    letters.map((letter, i) => box(letter, `Response ${letter}`, i + 1)),
+    noneOption ? box("", "None of them", null, { data: { "tw-none": "1" } }) : null)];
 }
 
 /** The fieldset of one question. `uid` keeps radio groups of several surfaces apart. */
@@ -79,7 +79,7 @@ export function buildQuestion(question, { uid, letters, alone }) {
     : isSlider(scale) ? slider(scale) : cells(name, scale);
   const ask = [criterion.title, criterion.question].filter(Boolean).join(". ");
   const about = slot === "item" || alone ? ask : `${nameOf(slot)}: ${ask}`;
-  return h("fieldset", { class: `tw-q tw-q-${scale.kind}`, data: { "tw-question": id, "tw-hint": hintOf(scale, letters) } },
+  return h("fieldset", { class: `tw-q tw-q-${scale.kind}`, data: { "tw-question": id } },
     h("legend", { class: "tw-sr", text: about }), body, h("div", { class: "tw-ask", hidden: true }));
 }
 
@@ -103,8 +103,10 @@ function syncSlider(fieldset, value) {
   input.classList.toggle("tw-unset", unset);
   if (unset) input.value = String((Number(input.min) + Number(input.max)) / 2);
   else input.value = String(value);
-  input.setAttribute("aria-valuetext", unset ? "not answered" : String(value));
-  fieldset.querySelector(".tw-output").textContent = unset ? "–" : String(value);
+  const output = fieldset.querySelector(".tw-output");
+  const shown = unset ? "" : [value, output.dataset.unit].filter((part) => part !== undefined).join(" ");
+  input.setAttribute("aria-valuetext", shown || "not answered");
+  output.textContent = shown || "–";
 }
 
 function syncBoxes(fieldset, value) {

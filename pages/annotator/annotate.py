@@ -13,7 +13,7 @@ from triptych.desk import Desk
 from triptych.errors import TriptychError
 
 KEY = "workbench"
-MY_WORK = "pages/annotator/my_work.py"
+MY_WORK = "annotator/my_work.py"
 
 who = state.require("annotator")
 slug = st.query_params.get("study") or state.recall("study")

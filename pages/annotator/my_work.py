@@ -9,7 +9,7 @@ from components import state
 from triptych import assignments, people, studies
 from triptych.models import Study, StudyState
 
-ANNOTATE = "pages/annotator/annotate.py"
+ANNOTATE = "annotator/annotate.py"
 STATES = {
     StudyState.open: "open",
     StudyState.paused: "paused by the lead",
@@ -20,9 +20,8 @@ who = state.require("annotator")
 
 
 def go(study: Study) -> None:
-    state.remember("study", study.slug)
     state.forget("showing")
-    state.remember("go", True)
+    state.remember("go", study.slug)
 
 
 def join(study: Study) -> None:
@@ -59,8 +58,9 @@ def listed(work: list) -> pd.DataFrame:
     return pd.DataFrame(rows[::-1])
 
 
-if state.take("go", False):
-    st.switch_page(ANNOTATE)
+chosen = state.take("go")
+if chosen:
+    st.switch_page(ANNOTATE, query_params={"study": chosen})
 st.title("My work", anchor=False)
 state.show_messages()
 with state.reading() as session:

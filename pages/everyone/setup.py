@@ -8,6 +8,7 @@ from components import state
 from components.entrance import column
 from triptych import people
 from triptych.errors import NotAllowed
+from triptych.passcodes import SHORTEST
 
 secret = st.query_params["setup"]
 try:
@@ -22,9 +23,8 @@ except NotAllowed as refusal:
 with column("Set up Triptych", "Make the first lead account. Leads run studies, see results and invite annotators."):
     with st.form("setup", border=False):
         name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="username")
-        passcode = st.text_input(
-            "Choose a passcode", type="password", autocomplete="new-password", help="At least 8 characters."
-        )
+        label = f"Choose a passcode ({SHORTEST} characters or more)"
+        passcode = st.text_input(label, type="password", autocomplete="new-password")
         if st.form_submit_button("Make the account", type="primary", width="stretch"):
             state.sign_in_by(lambda session: people.use_setup_ticket(session, secret, name, passcode))
     state.show_messages()

@@ -79,7 +79,6 @@ def highlights(board: Board, counted: Counted) -> None:
 
 
 who = state.require("lead")
-state.show_messages()
 with state.reading() as session:
     mine = studies.for_lead(session, who)
 slug = choose_study(mine)

@@ -1,0 +1,80 @@
+"""A study with signed-in annotators, made straight in a home folder before its server starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sqlmodel import Session
+
+from bench.client import Annotator
+from bench.server import ROOT
+from triptych import database, people, settings, studies
+from triptych.formats import ItemDraft, read_items
+from triptych.models import Access, StudyState
+from triptych.rubric import Rubric, load_rubric
+from triptych.web.session import COOKIE, cookie_value
+
+RUBRIC = ROOT / "rubrics" / "rrgen.yaml"
+TEXTS = ROOT / "data" / "demo" / "rrgen.jsonl"
+
+
+@dataclass(frozen=True)
+class World:
+    """One open study and one cookie per annotator (name → value)."""
+
+    home: Path
+    slug: str
+    rubric: Rubric
+    cookies: tuple[dict[str, str], ...]
+
+    def annotator(self, url: str, number: int, seed: int | None = None) -> Annotator:
+        """The annotator of this number as a client of the server at `url`."""
+        return Annotator(url, self.slug, self.rubric, self.cookies[number], number if seed is None else seed)
+
+
+def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int = 3) -> World:
+    """The hotel and restaurant rubric (5 criteria × 3 responses), side by side, on repeated demo texts."""
+    home.mkdir(parents=True, exist_ok=True)
+    with _at_home(home):
+        engine = database.open_engine(settings.database_url())
+        database.migrate(engine)
+        with database.writing(engine) as session:
+            lead = people.create_lead(session, "Bench", "a passcode for benchmarks only")
+            plan = studies.Plan(
+                title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
+            )
+            study = studies.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
+            studies.set_state(session, study, StudyState.open, lead.pseudonym)
+            cookies = tuple(_sign_in(session, study, f"Annotator {n}") for n in range(annotators))
+            slug = study.slug
+        engine.dispose()
+    return World(home, slug, load_rubric(RUBRIC), cookies)
+
+
+@contextmanager
+def _at_home(home: Path) -> Iterator[None]:
+    """The settings, the cookie secret among them, are those of the server that will run in this home."""
+    before = os.environ.get("TRIPTYCH_HOME")
+    os.environ["TRIPTYCH_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        del os.environ["TRIPTYCH_HOME"]
+        if before is not None:
+            os.environ["TRIPTYCH_HOME"] = before
+
+
+def _items(count: int) -> Sequence[ItemDraft]:
+    texts = read_items(TEXTS.read_bytes(), TEXTS.name).items
+    return [replace(texts[n % len(texts)], external_id=f"item-{n}") for n in range(count)]
+
+
+def _sign_in(session: Session, study: studies.Study, name: str) -> dict[str, str]:
+    """The cookie of a new annotator who came by her personal link."""
+    person = people.accept_invitation(session, people.invite(session, study, name))
+    ticket = people.issue_sign_in_ticket(session, person)
+    return {COOKIE: cookie_value(people.use_ticket(session, ticket))}
