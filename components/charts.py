@@ -14,8 +14,10 @@ from triptych.rubric import Choice, Likert
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
 OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
 POSITIVE = "#018571"
+DOT = "#23998a"
 ROW, FRAME = 44, 64
 NARROW = 0.07
+LONGEST_NAME = 32
 
 
 def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
@@ -43,10 +45,11 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure:
             "array": [scale * ((i.high or i.mean) - i.mean) if i.high is not None else 0 for _, i in known],
             "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in known],
             "thickness": 2,
+            "color": DOT,
             "width": 5,
         },
         mode="markers",
-        marker={"size": 11, "color": POSITIVE},
+        marker={"size": 11, "color": DOT},
         text=[f"{spoken(interval, result.share)}, n = {one.n}" for one, interval in known],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
@@ -55,7 +58,8 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     figure = go.Figure(dots)
     _frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
     title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
-    figure.update_xaxes(range=[low - room, high + room], title=_title(title), showgrid=True)
+    ticks = [point for point in result.points if point == round(point)] or None
+    figure.update_xaxes(range=[low - room, high + room], title=_title(title), showgrid=True, tickvals=ticks)
     return figure
 
 
@@ -98,7 +102,7 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
         return [(point, f"{point:g}") for point in result.points]
     ends = {0, len(scale.points) - 1}
     return [
-        (point.value, f"{point.value:g} {_plain(point.title)[:24]}".strip() if n in ends else f"{point.value:g}")
+        (point.value, f"{point.value:g} {_plain(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
         for n, point in enumerate(scale.points)
     ]
 
@@ -115,7 +119,7 @@ def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
         counts = [shares.options[place].count for _, shares in rows]
         colour = POSITIVE if option.positive else next(others)
         labels = [_name(one, names) for one, _ in rows]
-        _bars(figure, _plain(option.title)[:40], labels, widths, list(starts), colour, counts, "")
+        _bars(figure, _plain(option.title[:40]), labels, widths, list(starts), colour, counts, "")
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
     _frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
     figure.update_xaxes(range=[0, 100], showgrid=False, title=_title("Share of answers, %"))
@@ -170,7 +174,9 @@ def _title(text: str) -> dict[str, object]:
 
 
 def _name(one: SystemResult, names: dict[int, str]) -> str:
-    return _plain(names.get(one.system, "Item"))[:40]
+    name = names.get(one.system, "Item")
+    # cut names stay different: Plotly would draw equal ones as one row
+    return _plain(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 4]}… {one.system}")
 
 
 def _plain(text: str) -> str:

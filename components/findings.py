@@ -19,11 +19,15 @@ NONE = "–"
 def header(board: Board) -> None:
     """State, what is in and what is expected, time to go."""
     view, study = board.overview, board.study
-    left, middle, right, last = st.columns(4)
-    left.metric("Annotations in", f"{view.done} of {view.expected}")
-    middle.metric("Items complete", f"{view.items_complete} of {view.items}")
-    right.metric("Annotator time to go", duration(view.minutes_left))
-    last.metric("State", study.state.capitalize())
+    figures = {
+        "Annotations in": f"{view.done} of {view.expected}",
+        "Items complete": f"{view.items_complete} of {view.items}",
+        "Annotator time to go": duration(view.minutes_left),
+        "State": study.state.capitalize(),
+    }
+    with st.container(horizontal=True, gap="large"):
+        for title, figure in figures.items():
+            st.metric(title, figure, width="content")
     st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
     extra = [
         f"{n} {word}"
@@ -152,7 +156,8 @@ def _position_row(result: CriterionResult) -> dict[str, str]:
 
 
 def _signed(mean: float, share: bool, n: int) -> str:
-    number = f"{100 * mean:+.0f} points" if share else f"{mean:+.2f}"
+    rounded = round(100 * mean) if share else round(mean, 2)
+    number = f"{rounded:+} points" if share else f"{rounded + 0.0:+.2f}"
     return f"{number} (n {n})"
 
 

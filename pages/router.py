@@ -13,6 +13,7 @@ from triptych.people import Who
 PAGES_OF_ANNOTATORS = [("annotator/my_work.py", "My work"), ("annotator/annotate.py", "Annotate")]
 PAGES_OF_LEADS = [
     ("lead/studies.py", "Studies"),
+    ("lead/new_study.py", "New study"),
     ("lead/study.py", "Study"),
     ("lead/results.py", "Results"),
     ("lead/ratings.py", "Ratings"),

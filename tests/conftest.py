@@ -7,16 +7,17 @@ import shutil
 import socket
 import subprocess
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
-from triptych.people import Who
 
 from triptych import clock, database, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.models import Membership, Person, Role, Study, StudyState
+from triptych.people import Who
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"
@@ -75,11 +76,17 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         demote = {"user": user}
     port, data = free_port(), folder / "data"
     quiet = {"check": True, "capture_output": True, "cwd": "/", **demote}
-    subprocess.run([binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"], **quiet)
+    subprocess.run(
+        [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"], **quiet
+    )
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     subprocess.run([binaries / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"], **quiet)
     yield f"postgresql+psycopg://triptych@127.0.0.1:{port}"
-    subprocess.run([binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"], **quiet)
+    stopped = subprocess.run(
+        [binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"], **(quiet | {"check": False})
+    )
+    if stopped.returncode:
+        warnings.warn(f"PostgreSQL did not stop: {stopped.stderr!r}", stacklevel=1)
 
 
 @pytest.fixture
@@ -178,7 +185,9 @@ def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
         plan = studies.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
         study = studies.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
         studies.set_state(session, study, StudyState.open, lead.pseudonym)
-        people = [join(session, study, add_person(session, f"ann{n}-{uuid.uuid4().hex[:6]}")) for n in range(annotators)]
+        people = [
+            join(session, study, add_person(session, f"ann{n}-{uuid.uuid4().hex[:6]}")) for n in range(annotators)
+        ]
         return study, lead, people
 
     return make

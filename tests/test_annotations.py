@@ -160,7 +160,11 @@ def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(op
     with writing(engine) as session:
         first_again = annotations.save_draft(session, who, draft(first, 3))
 
-    assert (refusal.reason, refusal.draft_seq, refusal.draft) == ("open_elsewhere", 1, {"ratings": {"A": {"fluency": 2}}})
+    assert (refusal.reason, refusal.draft_seq, refusal.draft) == (
+        "open_elsewhere",
+        1,
+        {"ratings": {"A": {"fluency": 2}}},
+    )
     assert taken == 2
     assert first_again.reason == "open_elsewhere"
 
@@ -357,7 +361,10 @@ def test_active_seconds_are_capped_by_the_servers_clock(opened):
 
 def test_highlights_keep_code_points_and_overlap(opened):
     engine, _, who, first = opened
-    spans = [{"slot": "A", "start": 9, "end": 30, "label": "good"}, {"slot": "A", "start": 28, "end": 31, "label": "bad"}]
+    spans = [
+        {"slot": "A", "start": 9, "end": 30, "label": "good"},
+        {"slot": "A", "start": 28, "end": 31, "label": "bad"},
+    ]
     with reading(engine) as session:
         text = session.execute(select(annotations.Candidate.text).limit(1)).scalar_one()
 

@@ -8,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 
 import pytest
-from conftest import add_person, full_answers, join
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select

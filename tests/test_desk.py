@@ -51,7 +51,11 @@ def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid
     back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token}, None)
     forward = desk.act(session, study, who, {"kind": "forward", "assignment": back.view.work.token}, back.showing)
 
-    assert (back.view.work.token, back.view.work.state, back.view.work.version) == (first.view.work.token, "submitted", 2)
+    assert (back.view.work.token, back.view.work.state, back.view.work.version) == (
+        first.view.work.token,
+        "submitted",
+        2,
+    )
     assert back.view.draft == full_answers()
     assert forward.view.work.token == second.view.work.token
 

@@ -38,7 +38,10 @@ def test_numbers_rise_without_a_gap(chained):
     "statement, found",
     [
         ("UPDATE event SET actor = 'P-2' WHERE number = 3", "Event 3 was changed"),
-        ("UPDATE event_detail SET new = '{\"n\": 9}' WHERE event_id = (SELECT id FROM event WHERE number = 4)", "Event 4"),
+        (
+            "UPDATE event_detail SET new = '{\"n\": 9}' WHERE event_id = (SELECT id FROM event WHERE number = 4)",
+            "Event 4",
+        ),
         ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
         ("DELETE FROM event WHERE number = 5", "Events after 4 are missing"),
     ],

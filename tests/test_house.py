@@ -74,7 +74,9 @@ def test_session_state_is_touched_in_one_module(path: Path):
 def test_no_function_is_longer_than_fifty_lines(path: Path):
     if "migrations" in path.parts:
         return
-    functions = (n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (
+        n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
     assert not [f"{f.name}: {f.end_lineno - f.lineno + 1}" for f in functions if f.end_lineno - f.lineno >= 50]
 
 

@@ -209,7 +209,14 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
         _finish(session, assignment, message, state)
         new = {"reason": message.reason, "note": assignment.note}
         events.record(
-            session, study.id, state, who.pseudonym, assignment_id=assignment.id, subject=message.reason, old=old, new=new
+            session,
+            study.id,
+            state,
+            who.pseudonym,
+            assignment_id=assignment.id,
+            subject=message.reason,
+            old=old,
+            new=new,
         )
     return Receipt(message.submission, assignment, assignments.current(session, study, who))
 
@@ -217,7 +224,9 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
 def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
     """Study first, then assignment: one order of locks for every command, so that none waits in a circle."""
     study = studies.lock(session, assignments.by_token(session, who, token).study_id)
-    found = session.scalars(select(Assignment).where(Assignment.token == token).execution_options(populate_existing=True))
+    found = session.scalars(
+        select(Assignment).where(Assignment.token == token).execution_options(populate_existing=True)
+    )
     return study, found.one()
 
 
@@ -353,6 +362,7 @@ def stored_answers(session: Session, assignment: Assignment) -> dict[str, Any]:
             for position, criterion, number, option, missing, e in session.execute(ratings)
         ],
         "highlights": [
-            [span.position, span.turn, span.start, span.end, span.label, span.comment] for span in session.scalars(spans)
+            [span.position, span.turn, span.start, span.end, span.label, span.comment]
+            for span in session.scalars(spans)
         ],
     }

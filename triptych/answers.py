@@ -123,7 +123,9 @@ def _check_labels(rubric: Rubric, candidates: int, answers: Answers) -> None:
     labels = [label.key for label in rubric.highlights]
     for span in answers.highlights:
         if _position(span.slot, candidates) is None or span.label not in labels or span.end <= span.start:
-            raise InvalidAnnotation(f"A highlight {span.start}–{span.end} labelled {span.label!r} is not possible here.")
+            raise InvalidAnnotation(
+                f"A highlight {span.start}–{span.end} labelled {span.label!r} is not possible here."
+            )
     reasons = [reason.key for reason in rubric.set_aside_response.reasons] if rubric.set_aside_response else []
     for place, reason in answers.set_aside.items():
         if _position(place, candidates) is None or reason not in reasons:
@@ -203,7 +205,9 @@ def _explanation(
         raise InvalidAnnotation(f"{where}: tick a reason or write one.")
     low, high = rubric.explanation.min_words, rubric.explanation.max_words
     if text and not low <= count_words(text) <= high:
-        raise InvalidAnnotation(f"{where}: the explanation has {count_words(text)} words; {low} to {high} are asked for.")
+        raise InvalidAnnotation(
+            f"{where}: the explanation has {count_words(text)} words; {low} to {high} are asked for."
+        )
     return [reason for reason in offered if reason in given.reasons], text
 
 

@@ -301,7 +301,10 @@ def balanced_order(
     `systems`: one per candidate; the counts: (system, position) → times shown there. Returns, per position, the
     place of the candidate in `systems`. Minimisation after Pocock & Simon (1975); ties by blake2b of the seed.
     """
-    return min(_orders(len(systems), seed), key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)))
+    return min(
+        _orders(len(systems), seed),
+        key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)),
+    )
 
 
 def _orders(m: int, seed: str) -> Iterable[tuple[int, ...]]:
@@ -360,7 +363,7 @@ def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:
 
 
 def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> Assignment | None:
-    """The annotation before (-1) or after (+1) this one in her own order; None past the newest, itself at the oldest."""
+    """Her annotation before (-1) or after (+1) this one; None past the newest, itself at the oldest."""
     done = [work for work in own_work(session, study, who) if work.state in SEEN and _is_editable(work)]
     tokens = [work.token for work in done]
     place = (tokens.index(token) if token in tokens else len(done)) + step

@@ -113,7 +113,7 @@ def stored_version(engine: Engine) -> str | None:
 
 
 def migrate(engine: Engine) -> None:
-    """Brings the database to this program's schema, after a backup; a failed migration leaves the old file as it was."""
+    """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
     found = stored_version(engine)
     if found == HEAD:
         return

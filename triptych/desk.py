@@ -86,7 +86,9 @@ def act(session: Session, study: Study, who: Who, action: Any, showing: str | No
     if kind == "submit":
         return _after(session, study, who, annotations.submit(session, who, read_message(SubmitMessage, action)))
     if kind in ("skip", "ignore"):
-        return _after(session, study, who, annotations.set_aside_item(session, who, read_message(SetAsideMessage, action)))
+        return _after(
+            session, study, who, annotations.set_aside_item(session, who, read_message(SetAsideMessage, action))
+        )
     if kind in STEPS:
         found = assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind])
         return lay(session, study, who, showing=found.token if found else None)

@@ -474,9 +474,7 @@ class Highlight(Base, table=True):
 
     __table_args__ = (
         at_slot("fk_highlight_slot"),
-        CheckConstraint(
-            "(start IS NULL AND \"end\" IS NULL) OR (start >= 0 AND \"end\" > start)", name="ck_span_in_order"
-        ),
+        CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
     id: int | None = Field(default=None, primary_key=True)

@@ -12,19 +12,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Select, delete, func, insert, or_, select
 from sqlmodel import Session
 
 from triptych import clock, events
-from triptych.errors import Conflict, NotFound, StudyNotOpen
-from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
+from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.models import (
     Access,
+    Assignment,
+    AssignmentState,
     Candidate,
     Criterion,
     Item,
+    Kind,
     Membership,
     Option,
+    Person,
     Purpose,
     Reference,
     Role,
@@ -38,6 +42,8 @@ from triptych.models import (
 from triptych.people import Who
 from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
 
+LONGEST_TITLE = 120
+MOST_RATERS = 100
 TRAINING_SYSTEM = "worked example"
 ALLOWED_NEXT = {
     StudyState.draft: {StudyState.open},
@@ -357,7 +363,9 @@ def for_annotator(session: Session, person_id: int) -> list[Study]:
     """The studies this person annotates in, newest first; drafts are not shown."""
     own = select(Membership.study_id).where(Membership.person_id == person_id, Membership.role == Role.annotator)
     return list(
-        session.scalars(select(Study).where(Study.id.in_(own), Study.state != StudyState.draft).order_by(Study.id.desc()))
+        session.scalars(
+            select(Study).where(Study.id.in_(own), Study.state != StudyState.draft).order_by(Study.id.desc())
+        )
     )
 
 
@@ -390,3 +398,104 @@ def delete_demo(session: Session) -> int:
 def count_items(session: Session, study: Study) -> int:
     wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
     return session.execute(wanted).scalar_one()
+
+
+def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
+    """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
+
+    Raises NotAllowed for anybody but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an
+    error or fits the rubric nowhere.
+    """
+    if who.role != Role.lead:
+        raise NotAllowed("Only a lead can make a study.")
+    _refuse_unusable(plan)
+    rubric = parse_rubric(rubric_yaml)
+    if not rubric.asked(plan.round):
+        raise InvalidRubric(f"This rubric asks nothing in a {plan.round} round. Choose another round.")
+    if not file.ok:
+        raise ImportRefused("The file still has errors, so nothing was imported. Correct them and upload it again.")
+    return create_study(session, plan, rubric_yaml, file.items, who.pseudonym, who.person_id)
+
+
+def _refuse_unusable(plan: Plan) -> None:
+    if not plan.title.strip() or len(plan.title) > LONGEST_TITLE or not plan.title.isprintable():
+        raise NotAllowed(f"A study needs a title of 1 to {LONGEST_TITLE} characters on one line.")
+    if not 1 <= plan.raters_per_item <= MOST_RATERS:
+        raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
+    if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
+        raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")
+
+
+def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
+    """What a lead should know about a file beside this rubric, in sentences; none of it forbids the import."""
+    known = {name for speaker in rubric.speakers for name in speaker.names}
+    strangers = [speaker for speaker in file.speakers if known and speaker not in known]
+    candidates = [candidate for item in file.items for candidate in item.candidates]
+    texts = sum(candidate.turns is None for candidate in candidates)
+    shown_fields = {*rubric.context.show, *([rubric.context.stars] if rubric.context.stars else [])}
+    given_fields = {name for item in file.items for name in item.meta}
+    given_texts = {name for item in file.items for name in item.extra_texts}
+    found = []
+    if strangers:
+        names = ", ".join(f"'{name}'" for name in strangers)
+        found.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
+    if rubric.judged == "conversation" and texts:
+        found.append(
+            f"The rubric judges whole conversations, but {texts} of {len(candidates)} candidates are one text."
+        )
+    if rubric.judged == "response" and texts < len(candidates):
+        found.append(f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations.")
+    for name in sorted(shown_fields - given_fields):
+        found.append(f"The rubric shows the field '{name}' beside the responses, but no item has it.")
+    for name in sorted(set(rubric.context.extra_texts) - given_texts):
+        found.append(f"The rubric shows the text '{name}' beside the responses, but no item has it.")
+    return found
+
+
+@dataclass(frozen=True)
+class StudyLine:
+    """A study in the lead's list: finished annotations of the places all items have, and who takes part."""
+
+    study: Study
+    done: int
+    expected: int
+    annotators: int
+
+
+def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
+    """The lead's studies and the demo studies, newest first, counted as the results count them.
+
+    Simulated annotators count in demo studies only, excluded ones nowhere.
+    """
+    listed = for_lead(session, who)
+    places = select(Item.study_id, func.sum(Item.raters)).where(Item.purpose == Purpose.main, ~Item.retired)
+    expected = _per_study(session, places.group_by(Item.study_id))
+    counts = (
+        Membership.role == Role.annotator,
+        Membership.excluded_at.is_(None),
+        or_(Study.demo, Person.kind == Kind.human),
+    )
+    members = (
+        select(Membership.study_id, func.count())
+        .join(Person, Person.id == Membership.person_id)
+        .join(Study, Study.id == Membership.study_id)
+        .where(*counts)
+    )
+    annotators = _per_study(session, members.group_by(Membership.study_id))
+    finished = members.join(
+        Assignment, (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
+    ).join(Item, Item.id == Assignment.item_id)
+    finished = finished.where(
+        Assignment.purpose == Purpose.main,
+        Assignment.state.in_([AssignmentState.submitted, AssignmentState.ignored]),
+        ~Item.retired,
+    )
+    done = _per_study(session, finished.group_by(Membership.study_id))
+    return [
+        StudyLine(study, done.get(study.id, 0), expected.get(study.id, 0), annotators.get(study.id, 0))
+        for study in listed
+    ]
+
+
+def _per_study(session: Session, counted: Select[tuple[int, int]]) -> dict[int, int]:
+    return {study_id: int(number) for study_id, number in session.execute(counted)}

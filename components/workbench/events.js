@@ -183,8 +183,6 @@ export class Events {
   #focus({ target }) {
     const question = this.#questionOf(target);
     if (question && !this.ui.readOnly) this.ui.setCurrent(question.id);
-    const cell = target.closest?.(".tw-cell");
-    if (cell) showCaption(cell.closest("fieldset"), cell);
     const tipped = target.closest?.("[data-tw-tip]");
     if (tipped && target.matches(":focus-visible") && !this.pointerDown) this.#showTip(tipped);
   }

@@ -79,9 +79,10 @@ export class Highlighter {
     for (const box of this.surface.root.querySelectorAll("[data-tw-text]")) this.draw(box);
   }
 
-  chips(props = {}) {
+  /** One button per label; `pressable` ones show which is chosen. */
+  chips(pressable = true) {
     return this.labels.map((label, i) => h("button", {
-      type: "button", class: "tw-chip", ...props, "aria-pressed": props.role ? null : "false",
+      type: "button", class: "tw-chip", "aria-pressed": pressable ? "false" : null,
       data: { "tw-label": label.key, "tw-tip": label.definition || null },
     }, h("span", { class: "tw-swatch", style: `--tw-c: var(--tw-hl-${i + 1})`, "aria-hidden": "true", text: String(i + 1) }),
     h("span", { dir: "auto", text: label.title })));
@@ -120,7 +121,7 @@ export class Highlighter {
 
   #offer(rect) {
     this.hidePopover();
-    this.float.replaceChildren(...this.chips({ role: "button" }));
+    this.float.replaceChildren(...this.chips(false));
     this.float.hidden = false;
     placeNear(this.float, rect);
   }

@@ -41,7 +41,7 @@ function cells(name, scale) {
   const long = !numeric && options.reduce((sum, o) => sum + o.title.length + 4, 0) > LONG_OPTIONS;
   const row = h("div", { class: numeric ? "tw-points" : `tw-options${long ? " tw-list" : ""}` }, options.map((o, i) => point(name, o, scale, numeric || i > 8 ? null : i + 1)));
   if (numeric) row.style.setProperty("--tw-count", Math.min(options.length, 11));
-  return numeric ? [row, caption(options[0].title, options.at(-1).title, hintOf(scale, []))] : [row];
+  return numeric ? [row, caption(options[0].title, options.at(-1).title, hintOf(scale))] : [row];
 }
 
 function caption(low, high, hint) {
@@ -58,7 +58,7 @@ function slider(scale) {
   });
   return [
     h("div", { class: "tw-slider" }, input, h("output", { class: "tw-output", data: { unit: scale.unit || null }, text: "–" })),
-    caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high), hintOf(scale, [])),
+    caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high), hintOf(scale)),
   ];
 }
 
@@ -90,6 +90,7 @@ export function showCaption(fieldset, hovered = null) {
   const labels = [...fieldset.querySelectorAll(".tw-cell")];
   const shown = hovered ?? labels.find((label) => label.firstChild.checked) ?? null;
   const title = shown?.dataset.twTitle ?? "";
+  caption.classList.toggle("tw-preview", Boolean(shown && !shown.firstChild.checked));
   const first = shown && shown === labels[0];
   const last = shown && shown === labels.at(-1);
   caption.querySelector(".tw-low").classList.toggle("tw-on", Boolean(first && title));

@@ -51,12 +51,10 @@ export function halfAbove(scale, value) {
 
 export const hasHalves = (scale) => isNumeric(scale) && optionsOf(scale).some((o) => !Number.isInteger(o.value));
 
-/** The hint printed at the outlined question. */
-export function hintOf(scale, letters) {
-  if (scale.kind === "best") return `press 1–${letters.length}`;
+/** The hint printed under the points of the outlined question (options carry their digits themselves). */
+export function hintOf(scale) {
   if (isSlider(scale)) return "press ← →";
   const values = optionsOf(scale).map((option) => option.value);
-  if (scale.kind === "choice") return `press 1–${Math.min(values.length, 9)}`;
   const digits = values.filter((value) => Number.isInteger(value) && value >= 0 && value <= 9);
   if (digits.length === 0) return "";
   return `press ${digits[0]}–${digits.at(-1)}${hasHalves(scale) ? ", then . for a half" : ""}`;

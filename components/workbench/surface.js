@@ -245,7 +245,7 @@ export class Surface {
     const line = this.foot.querySelector("[data-tw-answered]");
     if (line) line.textContent = `${done} of ${asked.length} answered`;
     if (this.layout === "steps") this.#syncTabs();
-    if (!this.problems.hidden) this.#showProblems(problems(this.view, this.answers));
+    if (!this.problems.hidden) this.#showProblems(this.#missing());
   }
 
   // ---- notices ----
@@ -549,6 +549,12 @@ export class Surface {
     if (answered) this.fieldsets.get(id).querySelector(".tw-ask input, .tw-ask textarea")?.focus({ preventScroll: true });
   }
 
+  /** What is missing, in the order in which it stands on the screen. */
+  #missing() {
+    const places = [...this.fieldsets.keys()];
+    return problems(this.view, this.answers).sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
+  }
+
   goToProblem(id) {
     this.#point(this.question(id));
   }
@@ -560,7 +566,7 @@ export class Surface {
       return;
     }
     this.highlighter.hidePopover();
-    const missing = problems(this.view, this.answers);
+    const missing = this.#missing();
     this.#showProblems(missing);
     for (const { id } of missing) this.fieldsets.get(id)?.classList.add("tw-problem");
     if (missing.length) {

@@ -13,7 +13,7 @@ from triptych.results import Board, Counted
 
 BLIND = (
     "System names appear on every page and in every export of this study, for all its leads, from now on. "
-    "This is written to the log with the time and the annotations that were in, and cannot be taken back."
+    "This is written to the log and cannot be taken back."
 )
 
 
@@ -48,7 +48,7 @@ def what_counts(study: Study) -> Counted:
 
 def tools(board: Board, pseudonym: str) -> None:
     study = board.study
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
         st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
         if board.frame.rubric.highlights:
@@ -92,6 +92,10 @@ shown.header(board)
 tools(board, who.pseudonym)
 with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
     shown.annotators(board.overview.annotators)
+follow(lambda: number_now(study), board.frame.number)
+if board.frame.ratings.empty:
+    st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
+    st.stop()
 for result in found:
     shown.criterion_block(result, board.names, study.slug)
 st.subheader("Agreement", anchor=False)
@@ -103,4 +107,3 @@ shown.reasons(found, board.names)
 if board.frame.rubric.highlights:
     st.subheader("Highlights", anchor=False)
     highlights(board, counted)
-follow(lambda: number_now(study), board.frame.number)

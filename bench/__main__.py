@@ -1,0 +1,48 @@
+"""`python -m bench [measure …] [--quick] [--minutes 20] [--write-docs]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import report
+from bench.measures import MEASURES
+from bench.options import Options
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("measures", nargs="*", metavar="measure", help=f"all, or some of: {', '.join(MEASURES)}")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, to see that everything runs")
+    parser.add_argument("--minutes", type=float, default=4.0, help="how long `memory` loads the server (20 for its target)")
+    parser.add_argument("--write-docs", action="store_true", help="write docs/benchmarks.md from bench/out/ at the end")
+    parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
+    given = parser.parse_args()
+    unknown = sorted(set(given.measures) - set(MEASURES))
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(MEASURES)}")
+    return given
+
+
+def main() -> int:
+    """Runs the measures; 1 if one missed its target."""
+    given = arguments()
+    options = Options(quick=given.quick, minutes=given.minutes)
+    figures = []
+    for name in [] if given.no_run else given.measures or list(MEASURES):
+        print(f"{name} …", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="triptych-bench-") as home:
+            found = MEASURES[name](options, Path(home))
+        report.save(name, found, given.quick)
+        figures += found
+    if figures:
+        print(report.printed(figures))
+    if given.write_docs:
+        report.write_docs()
+    return 0 if all(figure.passed for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

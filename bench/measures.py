@@ -1,0 +1,24 @@
+"""Every measure by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import load, resources, surface
+from bench.figures import Figure
+from bench.options import Options
+
+MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
+    "click": surface.click,
+    "keys": surface.keys,
+    "submit": surface.submit,
+    "cpu-drafts": load.cpu_with_drafts,
+    "cpu": load.cpu_without_drafts,
+    "fifty-pause": load.fifty_with_a_pause,
+    "fifty": load.fifty_without_pause,
+    "start": resources.start,
+    "idle": resources.idle,
+    "memory": resources.memory,
+    "size": resources.size,
+}

@@ -1,0 +1,73 @@
+"""Results as JSON files, one per measure, and the page that docs/ makes of them."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+from bench.figures import HEADING, Figure, row_of, table
+from bench.measures import MEASURES
+from bench.server import ROOT
+from triptych import clock
+
+OUT = Path(__file__).parent / "out"
+DOCS = ROOT / "docs" / "benchmarks.md"
+INTRODUCTION = """# How fast Triptych is
+
+Written by `python -m bench --write-docs` from the JSON files of the last run; no figure is typed by hand.
+Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
+rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
+and the browser run on the same machine as the server and compete with it.
+"""
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    return {
+        "measured": f"{clock.now():%Y-%m-%d}",
+        "processors": str(cpu_count()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "streamlit": version("streamlit"),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def save(name: str, figures: Sequence[Figure], quick: bool) -> None:
+    """Keeps the figures of one measure in bench/out/."""
+    OUT.mkdir(exist_ok=True)
+    result = {"measure": name, "quick": quick, "machine": machine(), "figures": [asdict(figure) for figure in figures]}
+    (OUT / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def printed(figures: Sequence[Figure]) -> str:
+    return table([row_of(figure) for figure in figures], HEADING)
+
+
+def saved() -> list[dict[str, Any]]:
+    """The results in bench/out/, in the order of the measures."""
+    paths = [OUT / f"{name}.json" for name in MEASURES]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
+def page(results: Sequence[dict[str, Any]]) -> str:
+    """The page of all results: the machine, the table, and how each was measured."""
+    figures = [(result, Figure(**figure)) for result in results for figure in result["figures"]]
+    machines = {json.dumps(result["machine"]): result["machine"] for result in results}
+    lines = [INTRODUCTION]
+    lines += [", ".join(f"{name} {value}" for name, value in found.items()) + "." for found in machines.values()]
+    rows = [row_of(figure) for _, figure in figures]
+    lines += ["", table(rows, HEADING), "", "## How each was measured", ""]
+    lines += [f"- **{f.what}** (`{r['measure']}`{', quick run' if r['quick'] else ''}): {f.note}." for r, f in figures]
+    return "\n".join(lines) + "\n"
+
+
+def write_docs() -> None:
+    DOCS.write_text(page(saved()))

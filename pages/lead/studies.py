@@ -1,0 +1,60 @@
+"""The lead's home: her studies, and the demo studies."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from triptych import demo, studies
+from triptych.studies import StudyLine
+
+NEW = "lead/new_study.py"
+
+
+def draw(line: StudyLine) -> None:
+    study = line.study
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.text(study.title, width="stretch")
+            if study.demo:
+                st.badge("Demo", color="gray")
+            st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
+        st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            who = "annotator" if line.annotators == 1 else "annotators"
+            facts = [f"{line.done} of {line.expected} annotations", f"{line.annotators} {who}", f"{study.round} round"]
+            st.caption(" · ".join(facts), width="stretch")
+            st.page_link("lead/study.py", label="Open", query_params={"study": study.slug})
+            st.page_link("lead/results.py", label="Results", query_params={"study": study.slug})
+
+
+def remove_demo() -> None:
+    """Asks first: annotations that somebody tried out there go with the studies."""
+    with st.popover("Remove the demo studies"):
+        st.write("The demo studies go for good, with everything that was tried out in them. Your own studies stay.")
+        if st.button("Remove them", type="primary"):
+            state.run_command(demo.remove_demo, done="The demo studies were removed.")
+            st.rerun()
+
+
+who = state.require("lead")
+with state.reading() as session:
+    lines = studies.lines_for_lead(session, who)
+own = [line for line in lines if not line.study.demo]
+shown_off = [line for line in lines if line.study.demo]
+
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    st.title("Studies", anchor=False)
+    if st.button("New study", type="primary"):
+        st.switch_page(NEW)
+state.show_messages()
+for line in own:
+    draw(line)
+if not own:
+    st.write("You have no study yet. *New study* makes one from a rubric and a file of items.")
+if shown_off:
+    st.subheader("Demo studies", anchor=False)
+    st.caption("Invented texts and simulated annotators, to try everything out. They count in no total.")
+    for line in shown_off:
+        draw(line)
+    remove_demo()

@@ -1,0 +1,196 @@
+"""The lead's results pages, run as Streamlit runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import add_person, full_answers
+from sqlalchemy import select
+from streamlit.testing.v1 import AppTest
+from test_results import exclude, set_aside, submit
+
+from components import live, state
+from triptych import database, events, studies
+from triptych.models import Kind, Person, Role, Study
+from triptych.web.session import web_engine
+
+ROUTER = Path(__file__).resolve().parent.parent / "pages" / "router.py"
+HOSTILE = "![x](http://evil.example/x.png) <b>bold</b> $x$ :material/star:"
+
+
+@pytest.fixture
+def lab(make_study):
+    """(study, lead, annotators) in the app's own database, two annotations in."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session)
+        for who, fluency in zip(people, (3, 2), strict=True):
+            answers = full_answers(fluency=fluency)
+            answers["highlights"] = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}]
+            submit(session, study, who, answers)
+    return study, lead, people
+
+
+@pytest.fixture
+def visit(monkeypatch):
+    """visit(who, page, study=slug) → the page as this person sees it."""
+
+    def visiting(who, page, **query):
+        monkeypatch.setattr(state, "current_person", lambda: who)
+        app = AppTest.from_file(str(ROUTER), default_timeout=30).run()
+        app.switch_page(str(ROUTER.parent / "lead" / page))
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        assert not app.exception
+        return app
+
+    return visiting
+
+
+def words(app) -> str:
+    """All that a page says in text, tables and numbers."""
+    kinds = ("text", "caption", "subheader", "markdown", "info", "warning", "error")
+    said = [element.value for kind in kinds for element in app.get(kind)]
+    tables = [frame.value.to_string() for frame in app.dataframe]
+    return "\n".join(map(str, [*said, *(metric.value for metric in app.metric), *tables]))
+
+
+def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert [metric.value for metric in app.metric][:2] == ["2 of 12", "0 of 4"]
+    assert [heading.value for heading in app.subheader] == [
+        "Fluency",
+        "Verdict",
+        "Agreement",
+        "Order on screen",
+        "Reasons",
+        "Highlights",
+    ]
+    said = words(app)
+    assert all(who.pseudonym in said for who in people)
+    assert "Not defined: no variation (every rating is the same)." in said
+    assert len(app.get("plotly_chart")) == 4
+
+
+def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session)
+    app = visit(lead, "results.py", study=study.slug)
+    assert "There is no rating yet" in app.info[0].value
+    assert not app.get("plotly_chart")
+
+
+def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
+    study, lead, people = lab
+    with database.writing(web_engine()) as session:
+        for who in people:
+            exclude(session, study, who)
+    said = words(visit(lead, "results.py", study=study.slug))
+    assert "No item was rated by two annotators." in said
+    assert "nan" not in said.lower().split()
+
+
+def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
+    study, lead, _ = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert "System 1" in words(app)
+    assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
+    next(button for button in app.button if button.label == "Show the system names").click().run()
+    assert not app.exception
+    assert "System 1" not in words(app)
+    assert "plumbum" in words(app)
+    with database.reading(web_engine()) as session:
+        last = events.since(session, study.id, 0)[-1]
+    assert (last.kind, last.actor) == ("unblinded", lead.pseudonym)
+
+
+def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
+    study, lead, _ = lab
+    with database.writing(web_engine()) as session:
+        _, other, _ = make_study(session, title="Hers")
+    for page in ("results.py", "ratings.py"):
+        app = visit(other, page, study=study.slug)
+        assert "You lead no study with this address" in app.error[0].value
+        assert not app.metric and not app.dataframe
+        assert study.title not in words(app)
+
+
+def test_an_annotator_reaches_neither_page(visit, lab, monkeypatch):
+    _, _, people = lab
+    monkeypatch.setattr(state, "current_person", lambda: people[0])
+    app = AppTest.from_file(str(ROUTER), default_timeout=30).run()
+    for page in ("results.py", "ratings.py"):
+        with pytest.raises(Exception, match="page"):  # noqa: B017 (whatever Streamlit raises: there is no such page)
+            app.switch_page(str(ROUTER.parent / "lead" / page)).run()
+            assert not app.exception, "no such page"
+
+
+def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
+    study, lead, people = lab
+    with database.writing(web_engine()) as session:
+        for who in people:
+            session.get_one(Person, who.person_id).kind = Kind.simulated
+    app = visit(lead, "results.py", study=study.slug)
+    assert app.metric[0].value == "0 of 12"
+    app.multiselect[0].set_value(["simulated"]).run()
+    assert app.metric[0].value == "2 of 12"
+    assert "simulated annotators" in app.warning[0].value
+
+
+def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0])
+        for who in people[1:]:
+            set_aside(session, study, who, "ignore", "empty")
+    app = visit(lead, "results.py", study=study.slug)
+    assert not app.get("plotly_chart")
+    app.toggle[0].set_value(True).run()
+    assert app.get("plotly_chart")
+
+
+def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "ratings.py", study=study.slug)
+    assert app.text[0].value == "12 of 12 ratings."
+    box = {widget.label: widget for widget in app.multiselect}
+    box["Annotator"].set_value([people[0].pseudonym])
+    box["Criterion"].set_value(["fluency"])
+    app.run()
+    assert app.text[0].value == "3 of 12 ratings."
+
+
+def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
+    monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
+    live.follow(lambda: 7, 7)
+    assert drawn == []
+    live.follow(lambda: 8, 7)
+    assert drawn == ["app"]
+    assert live.SECONDS < 5
+
+
+def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
+    from conftest import SMALL_RUBRIC
+
+    rubric = SMALL_RUBRIC.replace("title: Fluency", f"title: '{HOSTILE}'")
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, rubric=rubric)
+        submit(session, study, people[0])
+    app = visit(lead, "results.py", study=study.slug)
+    assert app.subheader[0].value == state.plain(HOSTILE)
+    raw = [element.value for kind in ("markdown", "caption", "subheader") for element in app.get(kind)]
+    assert not any("](http" in text or "<b>" in text for text in map(str, raw))
+
+
+def test_a_demo_study_is_open_to_every_lead(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, _, people = make_study(session, demo=True)
+        submit(session, study, people[0])
+        other = add_person(session, "second lead", Role.lead)
+    assert visit(other, "results.py", study=study.slug).metric[0].value == "1 of 12"
+    with database.reading(web_engine()) as session:
+        assert [s.slug for s in studies.for_lead(session, other)] == [session.scalars(select(Study)).one().slug]
