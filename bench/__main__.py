@@ -16,7 +16,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("measures", nargs="*", metavar="measure", help=f"all, or some of: {', '.join(MEASURES)}")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, to see that everything runs")
-    parser.add_argument("--minutes", type=float, default=4.0, help="how long `memory` loads the server (20 for its target)")
+    parser.add_argument(
+        "--minutes", type=float, default=4.0, help="how long `memory` loads the server (20 for its target)"
+    )
     parser.add_argument("--write-docs", action="store_true", help="write docs/benchmarks.md from bench/out/ at the end")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
     given = parser.parse_args()

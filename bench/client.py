@@ -238,4 +238,3 @@ class Annotator:
             raise PageFailed(f"The submission was not acknowledged: {self.view['notice']}")
         self.seq = 0
         return message["submission"], seconds
-

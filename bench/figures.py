@@ -27,7 +27,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return sorted(values)[max(math.ceil(percent / 100 * len(values)), 1) - 1]
 
 
-def at_most(what: str, unit: str, values: Sequence[float], limit: float, *, by: str = "median", note: str = "") -> Figure:
+def at_most(
+    what: str, unit: str, values: Sequence[float], limit: float, *, by: str = "median", note: str = ""
+) -> Figure:
     """A figure that passes when its median, or p95 with by="p95", is not above the limit."""
     found = {"median": median(values), "p95": percentile(values, 95)}
     target = f"{by} ≤ {limit:g} {unit}"

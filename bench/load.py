@@ -62,7 +62,9 @@ async def work_until(annotator: Annotator, end: float, drafts: int, pause: float
     return done
 
 
-async def together(world: World, server: Server, seconds: float, drafts: int, pause: float) -> list[tuple[float, float]]:
+async def together(
+    world: World, server: Server, seconds: float, drafts: int, pause: float
+) -> list[tuple[float, float]]:
     """All annotators at work for this long; they begin spread over one pause."""
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
@@ -75,9 +77,7 @@ async def together(world: World, server: Server, seconds: float, drafts: int, pa
     return [pair for pairs in done for pair in pairs]
 
 
-def on_a_server(
-    home: Path, world: World, work: Callable[[World, Server], Awaitable[list]]
-) -> list:
+def on_a_server(home: Path, world: World, work: Callable[[World, Server], Awaitable[list]]) -> list:
     """What `work` gives back on a fresh server over this world."""
     with running_app(home) as server:
         return asyncio.run(work(world, server))
@@ -151,5 +151,7 @@ def fifty_without_pause(options: Options, home: Path) -> list[Figure]:
     for when in times:
         if when - first < len(per_second):
             per_second[int(when - first)] += 1
-    note = f"50 annotators for {seconds:.0f} s, no pause, no drafts; one value per second; load client on the same machine"
+    note = (
+        f"50 annotators for {seconds:.0f} s, no pause, no drafts; one value per second; load client on the same machine"
+    )
     return [at_least("50 annotators, no pause: annotations per second", "/s", per_second[1:-1], 100, note=note)]

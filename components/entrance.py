@@ -16,6 +16,7 @@ WIDTH = 440
 def column(title: str, sentence: str | None = None) -> Iterator[None]:
     """A narrow centred column with the logo, a heading and a sentence; all three are our own words."""
     with st.container(horizontal_alignment="center"), st.container(width=WIDTH):
+        st.space("large")
         st.image(LOGO, width=56)
         st.title(title, anchor=False)
         if sentence:

@@ -25,7 +25,7 @@ def header(board: Board) -> None:
         "Annotator time to go": duration(view.minutes_left),
         "State": study.state.capitalize(),
     }
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, gap="medium"):
         for title, figure in figures.items():
             st.metric(title, figure, width="content")
     st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
@@ -95,7 +95,7 @@ def _number_row(result: CriterionResult, one: SystemResult, names: dict[int, str
     row = {"System": names.get(one.system, "The item"), "n": str(one.n), "Missing": str(one.missing)}
     known = isinstance(one.summary, Summary)
     if known and isinstance(one.interval, Interval):
-        row["Share" if result.share else "Mean"] = spoken(one.interval, result.share)
+        row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
         if not result.share:
             row["Median"] = f"{one.summary.median:g}"
             row["SD"] = NONE if one.summary.sd is None else f"{one.summary.sd:.2f}"

@@ -9,17 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from triptych.formats import ItemDraft, ItemFile, Turn
+from triptych.formats import ItemDraft, ItemFile, Problem, Turn
 
 LONGEST = 2000
-SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
+SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
+MANY = 12
 
 
 def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
     """Draws the whole finding; every text of the file appears as it stands."""
     _summary(file)
     _problems(file)
-    for sentence in misfits:
+    for sentence in misfits if file.ok else ():
         state.say(sentence, "warning")
     left, right = st.columns(2)
     with left:
@@ -33,30 +34,35 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
 def _summary(file: ItemFile) -> None:
     sizes = Counter(len(item.candidates) for item in file.items)
     each = " or ".join(str(size) for size in sorted(sizes)) or "no"
-    st.text(f"{file.kind}: {len(file.items):,} items, {each} candidates each, {len(file.systems)} systems")
+    parts = [_counted(len(file.items), "item"), f"{each} candidates each", _counted(len(file.systems), "system")]
+    st.text(f"{file.kind}: {', '.join(parts)}")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def _problems(file: ItemFile) -> None:
+    """The verdict, then every problem on a line of its own, by row."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
-        told = f"{counts['error']} errors" if counts["error"] > 1 else "One error"
+        told = _counted(counts["error"], "error")
         state.say(f"{told}. Nothing can be imported until the file is corrected and uploaded again.")
     elif file.ok:
         state.say("The file can be imported.", "success")
     else:
         state.say("There is no item in the file.")
-    if file.problems:
-        rows = [
-            {
-                "": SEVERITIES[problem.severity],
-                "Row": "" if problem.row is None else str(problem.row),
-                "Column": problem.column or "",
-                "What": problem.message,
-            }
-            for problem in file.problems
-        ]
-        wide = {"What": st.column_config.TextColumn(width="large")}
-        st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=wide, key="problems")
+    for severity, title in SEVERITIES.items():
+        found = [problem for problem in file.problems if problem.severity == severity]
+        if found:
+            st.caption(title)
+            with st.container(border=True, height=320 if len(found) > MANY else "content"):
+                st.text("\n".join(str(problem) for problem in sorted(found, key=_place)))
+
+
+def _place(problem: Problem) -> tuple[bool, int]:
+    """What concerns the whole file comes first, then by row, "and n more" at the end."""
+    return problem.message.startswith("…"), problem.row or 0
 
 
 def _columns(file: ItemFile) -> None:
@@ -69,26 +75,25 @@ def _columns(file: ItemFile) -> None:
 
 
 def _item(item: ItemDraft) -> None:
-    with st.container(border=True, height=420):
-        st.caption("Id")
-        st.text(item.external_id)
+    with st.container(border=True, height=420, gap="small"):
+        _content("Id", item.external_id, ())
         if item.context_text or item.context_turns:
             _content("Context", item.context_text, item.context_turns)
         for title, text in item.extra_texts.items():
-            _content("Shown beside it", f"{title}\n{text}", ())
+            _content("Shown beside the responses", f"{title}\n{text}", ())
         if item.meta:
             _content("Fields", "\n".join(f"{name}: {value}" for name, value in item.meta.items()), ())
         for number, candidate in enumerate(item.candidates, 1):
             st.divider()
-            st.caption(f"Candidate {number}, by the system")
-            st.text(candidate.system)
-            _content("Text", candidate.text, candidate.turns or ())
+            _content(f"System of candidate {number}", candidate.system, ())
+            _content(f"Candidate {number}", candidate.text, candidate.turns or ())
 
 
 def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
-    """A text or turns, cut where they are long."""
+    """A text or turns under a label of ours, cut where they are long."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
-    st.caption(label)
-    st.text(whole[:LONGEST] or "(empty)")
-    if len(whole) > LONGEST:
-        st.caption(f"… and {len(whole) - LONGEST:,} more characters")
+    with st.container(gap=None):
+        st.caption(label)
+        st.text(whole[:LONGEST] or "(empty)")
+        if len(whole) > LONGEST:
+            st.caption(f"… and {len(whole) - LONGEST:,} more characters")

@@ -122,7 +122,12 @@ _mount = st.components.v2.component("triptych.marked", js=SCRIPT, css=STYLE, iso
 
 def marked_item(item: HighlightedItem, key: str) -> None:
     """Draws the item's context and candidates; a mark's tooltip says who made it and why."""
-    data = {
+    _mount(data=drawn(item), key=key)
+
+
+def drawn(item: HighlightedItem) -> dict[str, Any]:
+    """The item as the browser gets it."""
+    return {
         "labels": [{"key": label.key, "title": label.title} for label in item.labels],
         "context": [_passage(passage) for passage in item.context],
         "candidates": [
@@ -130,7 +135,6 @@ def marked_item(item: HighlightedItem, key: str) -> None:
             for candidate in item.candidates
         ],
     }
-    _mount(data=data, key=key)
 
 
 def _passage(passage: Passage) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 import streamlit as st
 
 from components import state
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, read_items
 from triptych.models import Access, Round
-from triptych.rubric import Rubric, load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric import Rubric, parse_rubric, shipped_rubrics
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
 
 OWN = "A file of my own"
@@ -31,12 +34,11 @@ PRESENTATIONS = {
 
 def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and what it says; None while there is none, or its mistakes are on the screen."""
-    shipped = shipped_rubrics()
-    titles = {key: load_rubric(path).title for key, path in shipped.items()}
+    shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
+    titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
     if chosen != OWN:
-        text = shipped[chosen].read_text(encoding="utf-8")
-        return text, parse_rubric(text, shipped[chosen].name)
+        return shipped[chosen]
     upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
     if upload is None:
         st.caption("The shipped files in the folder rubrics/ are good examples; its README lists all that can be said.")
@@ -50,6 +52,13 @@ def choose_rubric() -> tuple[str, Rubric] | None:
         state.say("This rubric cannot be used yet:")
         st.text(str(refusal))
     return None
+
+
+@lru_cache(maxsize=64)
+def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
+    """A shipped rubric, read again only when its file has changed; reading YAML takes longer than a whole run."""
+    text = path.read_text(encoding="utf-8")
+    return text, parse_rubric(text, path.name)
 
 
 def choose_file(rubric: Rubric) -> ItemFile | None:

@@ -19,7 +19,7 @@ PAGES_OF_LEADS = [
     ("lead/ratings.py", "Ratings"),
 ]
 # a bookmark of somebody who was signed out leads to the sign-in page, and after it to where it points
-BOOKMARKS = ["my_work", "annotate", "study", "results", "ratings"]
+BOOKMARKS = ["my_work", "annotate", "new_study", "study", "results", "ratings"]
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:

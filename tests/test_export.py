@@ -20,9 +20,9 @@ from triptych.web import export
 
 
 @pytest.fixture
-def filled(sqlite_engine, make_study):
+def filled(engine, make_study):
     """(study, lead, annotators) with two annotations, one of them with a hostile explanation, and a highlight."""
-    with database.writing(sqlite_engine) as session:
+    with database.writing(engine) as session:
         study, lead, people = make_study(session, title="Export me")
         answers = full_answers(verdict="reject")
         answers["explanations"] = {
@@ -70,10 +70,10 @@ async def get(app, path: str) -> Answer:
 
 
 @pytest.fixture
-def ask(sqlite_engine, monkeypatch):
+def ask(engine, monkeypatch):
     """ask(who, path) → the answer of the export route to this person (None: nobody is signed in)."""
     app = Starlette(routes=export.EXPORT_ROUTES)
-    monkeypatch.setattr(export, "web_engine", lambda: sqlite_engine)
+    monkeypatch.setattr(export, "web_engine", lambda: engine)
 
     def asking(who, path):
         monkeypatch.setattr(export, "current_login", lambda request: who)
@@ -86,9 +86,9 @@ def rows_of(answer):
     return list(csv.DictReader(io.StringIO(answer.text, newline="")))
 
 
-def test_only_the_lead_of_the_study_gets_its_data(ask, filled, sqlite_engine):
+def test_only_the_lead_of_the_study_gets_its_data(ask, filled, engine):
     study, lead, people = filled
-    with database.writing(sqlite_engine) as session:
+    with database.writing(engine) as session:
         stranger = add_person(session, "another lead", Role.lead)
     path = f"/export/{study.slug}/ratings.csv"
     assert [ask(who, path).status_code for who in (None, people[0], stranger, lead)] == [401, 403, 404, 200]
@@ -132,20 +132,20 @@ def test_a_spreadsheet_finds_no_formula_in_an_export(ask, filled):
     assert mark["comment"] == "'+no"
 
 
-def test_exports_name_systems_only_after_unblinding(ask, filled, sqlite_engine):
+def test_exports_name_systems_only_after_unblinding(ask, filled, engine):
     study, lead, _ = filled
     paths = [f"/export/{study.slug}/{name}.csv" for name in ("ratings", "highlights")]
     blind = {row["system"] for path in paths for row in rows_of(ask(lead, path))}
     assert blind == {"System 1", "System 2", "System 3"}
     assert not any(name in ask(lead, path).text for path in paths for name in ("plumbum", "stannum", "ferrum"))
-    with database.writing(sqlite_engine) as session:
+    with database.writing(engine) as session:
         studies.unblind(session, study, lead.pseudonym)
     assert {row["system"] for row in rows_of(ask(lead, paths[0]))} == {"plumbum", "stannum", "ferrum"}
 
 
-def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, filled, sqlite_engine):
+def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, filled, engine):
     study, lead, people = filled
-    with database.writing(sqlite_engine) as session:
+    with database.writing(engine) as session:
         studies.unblind(session, study, lead.pseudonym)
         work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
         item = session.get_one(Item, work.item_id).external_id

@@ -122,9 +122,9 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
 
 
 @pytest.fixture
-def filled(sqlite_engine, make_study):
+def filled(engine, make_study):
     """(session, study, lead, annotators): two annotators, four items, the second one gives one point less."""
-    with database.writing(sqlite_engine) as session:
+    with database.writing(engine) as session:
         study, lead, people = make_study(session)
         for _ in range(4):
             for who, fluency in zip(people, (3, 2), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import add_person, full_answers
+from conftest import SMALL_RUBRIC, add_person, full_answers
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 from test_results import exclude, set_aside, submit
@@ -21,9 +21,9 @@ HOSTILE = "![x](http://evil.example/x.png) <b>bold</b> $x$ :material/star:"
 
 @pytest.fixture
 def lab(make_study):
-    """(study, lead, annotators) in the app's own database, two annotations in."""
+    """(study, lead, annotators) in the app's own database; both have rated its only item."""
     with database.writing(web_engine()) as session:
-        study, lead, people = make_study(session)
+        study, lead, people = make_study(session, items=1)
         for who, fluency in zip(people, (3, 2), strict=True):
             answers = full_answers(fluency=fluency)
             answers["highlights"] = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}]
@@ -59,7 +59,7 @@ def words(app) -> str:
 def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
-    assert [metric.value for metric in app.metric][:2] == ["2 of 12", "0 of 4"]
+    assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
     assert [heading.value for heading in app.subheader] == [
         "Fluency",
         "Verdict",
@@ -117,14 +117,16 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
         assert study.title not in words(app)
 
 
-def test_an_annotator_reaches_neither_page(visit, lab, monkeypatch):
+@pytest.mark.parametrize("page", ["results.py", "ratings.py"])
+def test_an_annotator_has_no_such_page_and_the_page_itself_refuses_her(visit, lab, page):
     _, _, people = lab
-    monkeypatch.setattr(state, "current_person", lambda: people[0])
-    app = AppTest.from_file(str(ROUTER), default_timeout=30).run()
-    for page in ("results.py", "ratings.py"):
-        with pytest.raises(Exception, match="page"):  # noqa: B017 (whatever Streamlit raises: there is no such page)
-            app.switch_page(str(ROUTER.parent / "lead" / page)).run()
-            assert not app.exception, "no such page"
+    with pytest.raises(ValueError, match="Could not find a navigation page"):
+        visit(people[0], page)
+    app = AppTest.from_file(str(ROUTER.parent / "lead" / page), default_timeout=30).run()
+    assert not app.exception
+    assert "This page is for leads" in app.error[0].value
+    assert "System 1" not in words(app)
+    assert not app.metric and not app.dataframe and not app.multiselect
 
 
 def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
@@ -133,9 +135,9 @@ def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
         for who in people:
             session.get_one(Person, who.person_id).kind = Kind.simulated
     app = visit(lead, "results.py", study=study.slug)
-    assert app.metric[0].value == "0 of 12"
+    assert app.metric[0].value == "0 of 3"
     app.multiselect[0].set_value(["simulated"]).run()
-    assert app.metric[0].value == "2 of 12"
+    assert app.metric[0].value == "2 of 3"
     assert "simulated annotators" in app.warning[0].value
 
 
@@ -174,8 +176,6 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
 
 
 def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
-    from conftest import SMALL_RUBRIC
-
     rubric = SMALL_RUBRIC.replace("title: Fluency", f"title: '{HOSTILE}'")
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, rubric=rubric)

@@ -1,4 +1,4 @@
-"""The annotation surface in a real browser, alone: a static page, made-up views, a draft route that can be told to fail."""
+"""The annotation surface in a real browser, alone: a static page, made-up views, a draft route that can fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
 pytestmark = pytest.mark.browser
 
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+ARGS += ["--disable-sync"]
 SELECT = """([id, from, to]) => {
   const box = document.querySelector(`[data-tw-text="${id}"]`);
   const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
@@ -298,7 +299,7 @@ def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view):
     assert len(sent) == 3 and len({action["submission"] for action in sent}) == 1
     assert sent[0]["assignment"] == "t-1" and sent[0]["version"] == 1 and sent[0]["pen"]
     assert sent[0]["answers"]["ratings"]["B"]["fluency"] == 7
-    page.evaluate("show({...data, work: {...data.work, receipt: actions.at(-1).value.submission, token: 't-2', store_key: 's-2'}})")
+    page.evaluate("show({...data, work: {...data.work, receipt: actions.at(-1).value.submission}})")
     page.clock.run_for(10_000)
     assert len(actions(page, "submit")) == 3
 
@@ -307,8 +308,9 @@ def test_the_next_item_starts_fresh_at_the_top_with_its_heading_focused(open_vie
     page = open_view(height=500)
     answer_all(page)
     page.keyboard.press("Control+Enter")
-    page.evaluate("""show(views.reviews({work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission},
-                                         progress: {done: 7, total: 40, minutes_left: null}}))""")
+    page.evaluate("""show(views.reviews({
+      work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission},
+      progress: {done: 7, total: 40, minutes_left: null}}))""")
     expect(page.locator("[data-tw-progress]")).to_have_text("Item 8 of 40")
     expect(page.locator("[data-tw-progress]")).to_be_focused()
     assert page.evaluate("document.scrollingElement.scrollTop") == 0
@@ -357,7 +359,7 @@ def test_best_takes_ties_and_none_of_them(open_view):
     page = open_view("succession")
     for question in ("relevance", "fluency"):
         for letter in "ABC":
-            page.evaluate("([q]) => document.querySelector(`[data-tw-question=\"${q}\"] input`).click()", [f"{letter}:{question}"])
+            page.evaluate("(q) => document.querySelector(q).click()", f'[data-tw-question="{letter}:{question}"] input')
     page.locator(".tw-tab").last.click()
     best = page.locator('[data-tw-question="item:best"]')
     best.locator("input[value=C]").check()
@@ -366,7 +368,9 @@ def test_best_takes_ties_and_none_of_them(open_view):
     assert draft(page)["ratings"]["item"]["best"] == ["A", "C"]
 
 
-@pytest.mark.parametrize(("start", "end", "quote"), [(0, 2, "Ça"), (7, 9, "👩‍👩‍👧‍👦"), (24, 26, "😀"), (27, 28, "e\u0301")])
+@pytest.mark.parametrize(
+    ("start", "end", "quote"), [(0, 2, "Ça"), (7, 9, "👩‍👩‍👧‍👦"), (24, 26, "😀"), (27, 28, "e\u0301")]
+)
 def test_highlights_are_exact_in_code_points_and_split_no_grapheme(open_view, start, end, quote):
     page = open_view("scripts")
     page.evaluate(SELECT, ["A", start, end])
@@ -380,11 +384,12 @@ def test_highlights_are_exact_in_code_points_and_split_no_grapheme(open_view, st
 
 def test_a_mouse_drag_in_right_to_left_text_marks_what_was_dragged_over(open_view):
     page = open_view("scripts")
-    page.locator('[data-tw-text="B"]').dblclick(position={"x": 8, "y": 10})
+    box = page.locator('[data-tw-text="B"]')
+    box.dblclick(position={"x": box.bounding_box()["width"] - 12, "y": 10})
     page.locator('.tw-float [data-tw-label="odd"]').click()
     mark = page.locator('[data-tw-text="B"] mark')
     expect(mark).to_have_count(1)
-    assert mark.text_content() in page.evaluate("data.item.candidates[1].text").split()
+    assert mark.text_content() == "תודה"
 
 
 def test_overlapping_highlights_are_both_kept_and_undone_one_by_one(open_view):
@@ -405,7 +410,7 @@ def test_highlights_work_by_keyboard_alone(open_view):
     page.keyboard.press("h")
     page.keyboard.press("2")
     expect(page.locator('[data-tw-text="A"] mark')).to_have_text("Dear")
-    page.keyboard.type("typing changes nothing")
+    page.keyboard.type("xyz")
     expect(page.locator('[data-tw-text="A"]')).to_contain_text("Dear guest, thank you")
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowRight")
@@ -461,7 +466,8 @@ def test_leaving_an_item_out_needs_a_reason(open_view, hook, kind):
 def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
     page = open_view()
     page.locator("[data-tw-back]").click()
-    page.evaluate("show(views.reviews({work: {token: 't-0', store_key: 's-0', state: 'submitted'}, draft: {ratings: {A: {fluency: 3}}}}))")
+    page.evaluate("""show(views.reviews({
+      work: {token: 't-0', store_key: 's-0', state: 'submitted'}, draft: {ratings: {A: {fluency: 3}}}}))""")
     expect(page.locator("[data-tw-submit]")).to_have_text("Submit changes")
     expect(radio(page, "A:fluency", 3)).to_be_checked()
     page.locator("[data-tw-forward]").click()
@@ -475,7 +481,8 @@ def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(op
     page = open_view("succession")
     expect(page.locator('[data-tw-text="A"]')).to_be_visible()
     expect(page.locator('[data-tw-text="B"]')).to_be_hidden()
-    page.locator(".tw-tab").nth(1).click()
+    page.locator(".tw-tab").nth(1).focus()
+    page.keyboard.press("Enter")
     expect(page.locator(".tw-problems")).to_contain_text("Semantic relevance, Response A is not answered")
     page.keyboard.type("45")
     expect(page.locator("[data-tw-step='1'].tw-next")).to_be_focused()
@@ -504,8 +511,9 @@ def test_an_unanswered_draft_says_so_and_a_reload_sends_it_again(open_view, serv
 def test_an_older_local_version_is_offered_and_not_taken(open_view, server):
     page = open_view()
     page.evaluate("""() => {
-      localStorage.setItem('triptych:s-9:old', JSON.stringify({time: Date.now(), base: 1, seq: 2, draft: {ratings: {A: {fluency: 2}}}}));
-      show(views.reviews({work: {token: 't-9', store_key: 's-9', draft_seq: 4}, draft: {ratings: {A: {fluency: 6}}}}));
+      const rated = (fluency) => ({ratings: {A: {fluency}}});
+      localStorage.setItem('triptych:s-9:old', JSON.stringify({time: Date.now(), base: 1, seq: 2, draft: rated(2)}));
+      show(views.reviews({work: {token: 't-9', store_key: 's-9', draft_seq: 4}, draft: rated(6)}));
     }""")
     expect(radio(page, "A:fluency", 6)).to_be_checked()
     page.locator("[data-tw-older=use]").click()
@@ -522,6 +530,31 @@ def test_an_item_open_elsewhere_says_so_and_continues_here_with_the_stored_answe
     expect(radio(page, "A:fluency", 1)).to_be_checked()
     expect(saved(page)).to_have_attribute("data-state", "saved")
     assert server.drafts[-1]["take"] is True and server.drafts[-1]["base"] == 7 and server.drafts[-1]["seq"] == 8
+
+
+def test_a_draft_refused_as_invalid_says_why_and_the_next_change_is_sent(open_view, server):
+    page = open_view()
+    server.refusal = (400, {"refused": "invalid", "message": "That does not fit."})
+    radio(page, "A:fluency", 5).check()
+    expect(page.locator(".tw-notices")).to_contain_text("That does not fit.")
+    expect(saved(page)).to_have_text("Not saved")
+    server.refusal = None
+    radio(page, "A:fluency", 4).check()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 4}}
+
+
+def test_the_content_note_is_shown_before_the_first_item_and_reachable_from_all(open_view):
+    page = open_view("conversation")
+    note = page.locator("[data-tw-content-note]")
+    expect(note).to_have_count(0)
+    page.locator("[data-tw-note-toggle]").click()
+    expect(note).to_contain_text("You may stop at any time")
+    page.reload()
+    page.wait_for_function("window.ready")
+    page.evaluate("""show(views.conversation({
+      work: {token: 't-0'}, progress: {done: 0, total: 40, minutes_left: null}}))""")
+    expect(note).to_contain_text("You may stop at any time")
 
 
 def test_a_second_tab_has_its_own_pen_and_a_reload_keeps_it(open_view):

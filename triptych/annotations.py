@@ -56,18 +56,21 @@ class DraftMessage(Message):
     draft: dict[str, Any]
 
 
-class SubmitMessage(Message):
+class FinalMessage(Message):
+    """What ends the work on an item; `base` is the last draft number the browser knows to be stored."""
+
     kind: str
     submission: str = Field(min_length=8, max_length=64)
     base: int = Field(default=0, ge=0, le=2**31)
+
+
+class SubmitMessage(FinalMessage):
     answers: dict[str, Any]
 
 
-class SetAsideMessage(Message):
+class SetAsideMessage(FinalMessage):
     """Skip or ignore the item, with a reason."""
 
-    kind: str
-    submission: str = Field(min_length=8, max_length=64)
     reason: str = Field(max_length=40)
     text: str = Field(default="", max_length=MAX_NOTE)
 
@@ -249,7 +252,7 @@ def _refuse_other_pen(assignment: Assignment, message: SubmitMessage) -> None:
 
 
 def _finish(
-    session: Session, assignment: Assignment, message: SubmitMessage | SetAsideMessage, state: AssignmentState
+    session: Session, assignment: Assignment, message: FinalMessage, state: AssignmentState
 ) -> None:
     """Gives the assignment its final state, settles its place and keeps the submission's id."""
     held = assignment.state in (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)

@@ -22,7 +22,6 @@ export class DraftSender {
     this.take = false;
     this.dirty = false;
     this.stopped = false;
-    this.refused = false;
     this.flying = null;
     this.attempt = 0;
     this.firstChange = null;
@@ -141,7 +140,6 @@ export class DraftSender {
     this.dirty = true;
     this.keepNow();
     this.stopped = true;
-    this.refused = true;
     this.#setState("waiting");
     this.#wake(false);
     this.onRefused(status, answer ?? {});
@@ -168,6 +166,11 @@ export class DraftSender {
     this.send();
   }
 
+  /** The draft itself was refused: the same one would be again, so the next change is waited for. */
+  awaitChange() {
+    this.stopped = false;
+  }
+
   stop() {
     this.stopped = true;
     this.clock.cancel(this.timer);
@@ -176,7 +179,6 @@ export class DraftSender {
 
   resume() {
     this.stopped = false;
-    this.refused = false;
     if (this.dirty && !this.flying) this.#plan(QUIET);
   }
 

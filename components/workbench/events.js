@@ -8,6 +8,8 @@ const TIP_AFTER = 250;
 const SELECTION_RESTS = 300;
 const PAUSE_CHECK = 60_000;
 
+const frameTop = (frame) => (frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top);
+
 export class Events {
   /** @param ui the surface */
   constructor(ui) {
@@ -17,6 +19,7 @@ export class Events {
     this.tip = h("div", { class: "tw-tip", role: "tooltip", hidden: true });
     this.pressed = null;
     this.pointerDown = false;
+    this.clear = 0;
     this.#listen();
   }
 
@@ -249,9 +252,11 @@ export class Events {
   measure() {
     const { root, head, foot } = this.ui;
     if (!head) return;
-    const bar = document.querySelector('[data-testid="stHeader"]');
-    const top = bar && getComputedStyle(bar).position !== "static" ? this.#overlap(bar) : 0;
+    const top = this.#overlap();
     root.style.setProperty("--tw-top", `${top}px`);
+    // the head sticks below that bar; without this margin it would cover the first lines before any scrolling
+    this.clear = Math.max(0, Math.round(top - this.#offset() + this.clear));
+    root.style.marginBlockStart = `${this.clear}px`;
     root.style.setProperty("--tw-head", `${top + head.offsetHeight}px`);
     root.style.setProperty("--tw-foot", `${foot.offsetHeight}px`);
     root.style.setProperty("--tw-room", `${this.#room()}px`);
@@ -260,18 +265,24 @@ export class Events {
   /** Height from the surface's top to the window's end, so that Submit keeps its place from item to item. */
   #room() {
     const frame = scroller(this.ui.root);
-    const own = frame === document.scrollingElement;
-    let room = frame.clientHeight - (this.ui.root.getBoundingClientRect().top + frame.scrollTop - (own ? 0 : frame.getBoundingClientRect().top));
+    let room = frame.clientHeight - this.#offset();
     for (let node = this.ui.root.parentElement; node && node !== frame; node = node.parentElement) {
       room -= parseFloat(getComputedStyle(node).paddingBottom);
     }
     return Math.max(0, Math.floor(room) - 1);
   }
 
-  #overlap(bar) {
+  /** Where the surface begins in what scrolls. */
+  #offset() {
     const frame = scroller(this.ui.root);
-    const frameTop = frame === document.scrollingElement ? 0 : frame.getBoundingClientRect().top;
-    return Math.max(0, Math.round(bar.getBoundingClientRect().bottom - frameTop));
+    return this.ui.root.getBoundingClientRect().top + frame.scrollTop - frameTop(frame);
+  }
+
+  /** How far Streamlit's own bar, where it shows anything, lies over what scrolls. */
+  #overlap() {
+    const bar = document.querySelector('[data-testid="stHeader"]');
+    if (!bar || getComputedStyle(bar).position === "static" || !bar.querySelector("a, button, img")) return 0;
+    return Math.max(0, Math.round(bar.getBoundingClientRect().bottom - frameTop(scroller(this.ui.root))));
   }
 
   /** Scrolls just enough to show an element between head and foot. */

@@ -38,11 +38,10 @@ export function syncHead(head, view) {
   head.querySelector(".tw-bar").title = heading.title;
 }
 
-export function showSaved(head, state) {
+export function showSaved(head, state, text = SAVED[state]) {
   const saved = head.querySelector("[data-tw-saved]");
-  if (saved.dataset.state === state) return;
   saved.dataset.state = state;
-  saved.textContent = SAVED[state];
+  saved.textContent = text;
 }
 
 export function buildFoot({ rubric, work, feedback }) {

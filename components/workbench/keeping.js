@@ -43,11 +43,14 @@ export class Keeping {
       post: postDraft(routes.draft), keep: (entry) => this.#keep(entry),
       onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
     });
-    if (adopted) this.#sendAgain(found.seq);
+    this.adopted = adopted ? found.seq : null;
   }
 
-  #sendAgain(seq) {
-    this.sender.seq = Math.max(this.sender.seq, seq);
+  /** Sends again what an earlier visit left unacknowledged on this computer. */
+  sendAgain() {
+    if (this.adopted === null) return;
+    this.sender.seq = Math.max(this.sender.seq, this.adopted);
+    this.adopted = null;
     this.sender.changed();
   }
 

@@ -5,6 +5,7 @@ import { hintOf, isNumeric, isSlider, optionsOf, valueKey } from "./scale.js";
 import { wordCount } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
 
+const LONGEST_TEXT = 10_000;
 const LONG_OPTIONS = 34; // characters of all options that fit one row of a narrow column
 
 /** Title, ⓘ and question of a criterion: the head of its row of cells. */
@@ -159,7 +160,7 @@ function askParts({ id }, ask, limits) {
     : "Why? Please write a few words.";
   const area = ask.free_text === "none" ? [] : [
     h("textarea", {
-      rows: 2, dir: "auto", class: "tw-area", data: { "tw-explain": id },
+      rows: 2, dir: "auto", class: "tw-area", maxlength: LONGEST_TEXT, data: { "tw-explain": id },
       "aria-label": ask.free_text === "required" ? "Explanation (required)" : "Explanation in your own words",
       placeholder: limits.min_words ? `${limits.min_words}–${limits.max_words} words` : `up to ${limits.max_words} words`,
     }),

@@ -128,6 +128,7 @@ export class Surface {
     this.#startPlace();
     this.#draw();
     this.#showOlder();
+    keeping.sendAgain();
     if (before) this.#toTop();
   }
 
@@ -307,15 +308,18 @@ export class Surface {
   #refused(status, answer) {
     if (answer.refused === "submitted" && this.submission.pending) return;
     const message = answer.message || "Your answers could not be stored. Reload the page; they are kept on this computer.";
+    showSaved(this.head, "waiting", "Not saved");
+    if (answer.refused === "invalid") this.keeping.sender.awaitChange();
+    this.refusal?.remove();
     if (answer.refused !== "open_elsewhere") {
-      this.#tell("warning", message);
+      this.refusal = this.#tell("warning", message);
       return;
     }
-    const shown = this.#tell("warning", message, [["Continue here", () => {
+    this.refusal = this.#tell("warning", message, [["Continue here", () => {
       this.#adopt(answer.draft ?? {});
       this.keeping.sender.takeOver(answer.draft_seq);
     }, { "tw-take": "1" }]]);
-    shown.querySelector("button").focus();
+    this.refusal.querySelector("button").focus();
   }
 
   toast(text, undoable = false) {
@@ -573,7 +577,7 @@ export class Surface {
       this.#point(missing[0]);
       return;
     }
-    this.#send({ kind: "submit", version: this.view.work.version, answers: this.answers.snapshot(), active_seconds: this.activity.seconds() });
+    this.#send({ kind: "submit", answers: this.answers.snapshot() });
   }
 
   /** Skip or ignore the item, with a reason. */
@@ -584,7 +588,10 @@ export class Surface {
   #send(action) {
     this.keeping.sender.stop();
     this.#setBusy(true);
-    this.submission.start({ assignment: this.view.work.token, pen: this.pen, submission: uuid(), ...action });
+    const { token: assignment, version } = this.view.work;
+    const { base } = this.keeping.sender;
+    const common = { assignment, version, base, pen: this.pen, submission: uuid(), active_seconds: this.activity.seconds() };
+    this.submission.start({ ...common, ...action });
   }
 
   /** Back, forward, continue, stop: leave this item, with everything stored first if that is quick. */

@@ -13,19 +13,18 @@ NEW = "lead/new_study.py"
 
 def draw(line: StudyLine) -> None:
     study = line.study
+    address = {"study": study.slug}
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(study.title, width="stretch")
-            if study.demo:
-                st.badge("Demo", color="gray")
             st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
             who = "annotator" if line.annotators == 1 else "annotators"
             facts = [f"{line.done} of {line.expected} annotations", f"{line.annotators} {who}", f"{study.round} round"]
             st.caption(" · ".join(facts), width="stretch")
-            st.page_link("lead/study.py", label="Open", query_params={"study": study.slug})
-            st.page_link("lead/results.py", label="Results", query_params={"study": study.slug})
+            st.page_link("lead/study.py", label="Study", icon=":material/tune:", query_params=address)
+            st.page_link("lead/results.py", label="Results", icon=":material/bar_chart:", query_params=address)
 
 
 def remove_demo() -> None:

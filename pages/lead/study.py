@@ -29,7 +29,8 @@ STATES = {
 def state_of(study: Study) -> None:
     """Where the study stands, and the steps from there."""
     st.write(STATES[StudyState(study.state)])
-    with st.container(horizontal=True):
+    address = {"study": study.slug}
+    with st.container(horizontal=True, vertical_alignment="center"):
         for to in sorted(studies.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
             label, help_text = STEPS[to]
             label = "Reopen" if to == StudyState.open and study.state != StudyState.draft else label
@@ -37,8 +38,8 @@ def state_of(study: Study) -> None:
             if st.button(label, key=f"to-{to}", help=help_text, type=main):
                 state.run_command(studies.set_state, study, to, who.pseudonym)
                 st.rerun()
-        st.page_link("lead/results.py", label="Results", query_params={"study": study.slug})
-        st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
+        st.page_link("lead/results.py", label="Results", icon=":material/bar_chart:", query_params=address)
+        st.page_link("lead/ratings.py", label="Every rating", icon=":material/table_rows:", query_params=address)
 
 
 def way_in(study: Study) -> None:
@@ -55,14 +56,14 @@ def way_in(study: Study) -> None:
     if study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
         st.code(addresses.study_address(study), language=None)
-        st.write("A personal link lets somebody in without a name, for example after losing the return code.")
+        st.write("Somebody who lost her return code comes back by a personal link.")
     else:
         st.write("Invite people by name. Each gets a personal link, good for 90 days.")
     personal_link(study)
 
 
 def personal_link(study: Study) -> None:
-    with st.form("invite", clear_on_submit=True):
+    with st.form("invite", clear_on_submit=True, width=560):
         name = st.text_input("Name", max_chars=people.LONGEST_NAME)
         st.caption("The name of somebody who takes part already gives her a new link; the old one stops working.")
         if st.form_submit_button("Make a personal link"):

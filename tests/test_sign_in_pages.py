@@ -1,0 +1,299 @@
+"""The sign-in pages and the router, run without a browser: who gets which pages, what they say, what they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, add_person
+from sqlmodel import Session
+from streamlit.testing.v1 import AppTest
+
+from components import state
+from triptych import people, studies
+from triptych.database import reading, writing
+from triptych.models import Access, Role, StudyState
+from triptych.web.session import web_engine
+
+PASSCODE = "correct horse battery"
+ROUTER = str(ROOT / "pages" / "router.py")
+LEAD_PAGES = sorted(path.stem for path in (ROOT / "pages" / "lead").glob("*.py"))
+
+
+@pytest.fixture
+def engine():
+    return web_engine()
+
+
+@pytest.fixture
+def study(engine, make_study):
+    with writing(engine) as session:
+        return make_study(session, annotators=0)[0]
+
+
+def app(**query: str) -> AppTest:
+    test = AppTest.from_file(ROUTER, default_timeout=30)
+    for name, value in query.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def be(monkeypatch: pytest.MonkeyPatch, who: people.Who | None) -> None:
+    monkeypatch.setattr(state, "current_person", lambda: who)
+
+
+def shown(test: AppTest) -> str:
+    """All that a person reads on the page."""
+    assert not test.exception
+    parts = [test.title, test.header, test.markdown, test.text, test.caption, test.error, test.warning, test.info]
+    return "\n".join(str(element.value).replace("\\", "") for part in parts for element in part)
+
+
+def field(test: AppTest, label: str):
+    return next(one for one in test.text_input if one.label.startswith(label))
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    return next(one for one in test.button if one.label == label).click().run()
+
+
+def arrival(test: AppTest) -> state.Arrival | None:
+    return test.session_state["arrival"] if "arrival" in test.session_state else None
+
+
+def signs_in(session: Session, test: AppTest) -> people.Who:
+    """Who the browser would be after posting the ticket that the page gave it."""
+    return people.who_is(session, people.use_ticket(session, arrival(test).ticket))
+
+
+def test_a_stranger_sees_the_sign_in_page_only(study):
+    test = app()
+
+    assert [one.label for one in test.tabs] == ["Take part", "I have a return code", "Lead"]
+    assert "Sign out" not in shown(test)
+
+
+@pytest.mark.parametrize("page", LEAD_PAGES)
+def test_every_lead_page_stops_a_stranger_by_itself(monkeypatch, page):
+    be(monkeypatch, None)
+    test = AppTest.from_file(str(ROOT / "pages" / "lead" / f"{page}.py"), default_timeout=30).run()
+
+    assert shown(test).startswith("You are signed out.")
+
+
+@pytest.mark.parametrize("page", LEAD_PAGES)
+def test_every_lead_page_stops_an_annotator_by_itself(monkeypatch, engine, page):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Anna"))
+    test = AppTest.from_file(str(ROOT / "pages" / "lead" / f"{page}.py"), default_timeout=30).run()
+
+    assert shown(test).startswith("This page is for leads.")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "pages" / "lead").glob("*.py")), ids=lambda path: path.stem)
+def test_every_lead_page_asks_who_is_there_before_it_does_anything(page: Path):
+    body = page.read_text()
+    assert 'state.require("lead")' in body
+    before = body.split('state.require("lead")')[0]
+    assert "state.reading()" not in before.split("\ndef ")[0]
+
+
+def test_an_annotator_is_given_her_own_pages_and_no_lead_page(monkeypatch, engine):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app()
+
+    assert test.title[0].value == "My work"
+    with pytest.raises(ValueError, match="lead/results"):
+        test.switch_page("lead/results.py").run()
+
+
+def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_study):
+    with writing(engine) as session:
+        _, _, (anna, _) = make_study(session)
+        be(monkeypatch, anna)
+    test = press(app(), "Start")
+
+    assert not test.exception
+    assert test.get("bidi_component")
+
+
+def test_a_lead_starts_with_her_studies(monkeypatch, engine):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Ada", Role.lead))
+
+    assert not app().exception
+
+
+# Set-up
+
+
+def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
+    with writing(engine) as session:
+        secret = people.issue_setup_ticket(session)
+    test = app(setup=secret)
+    field(test, "Your name").input("Ada")
+    field(test, "Choose a passcode").input(PASSCODE)
+    press(test, "Make the account")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).role == Role.lead
+
+
+def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
+    with writing(engine) as session:
+        secret = people.issue_setup_ticket(session)
+    test = app(setup=secret)
+    field(test, "Your name").input("Ada")
+    field(test, "Choose a passcode").input("short")
+
+    assert "8 to 200 characters" in shown(press(test, "Make the account"))
+    with reading(engine) as session:
+        assert not people.has_lead(session)
+
+
+@pytest.mark.parametrize("secret", ["", "guess"])
+def test_without_the_link_there_is_no_form_for_an_account(secret):
+    test = app(setup=secret)
+
+    assert "no longer valid" in shown(test)
+    assert not test.text_input
+
+
+def test_before_there_is_a_lead_the_page_says_where_the_link_is():
+    assert "the terminal printed" in shown(app())
+
+
+# Leads
+
+
+def test_a_lead_signs_in_with_name_and_passcode(engine):
+    with writing(engine) as session:
+        lead = people.create_lead(session, "Ada", PASSCODE)
+    test = app()
+    field(test, "Name").input("Ada")
+    field(test, "Passcode").input(PASSCODE)
+    press(test, "Sign in")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == lead.id
+
+
+def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine):
+    with writing(engine) as session:
+        people.create_lead(session, "Ada", PASSCODE)
+    test = app()
+    for name in ("Ada", "Eve"):
+        field(test, "Name").input(name)
+        field(test, "Passcode").input("wrong wrong")
+        assert people.WRONG in shown(press(test, "Sign in"))
+        assert arrival(test) is None
+
+
+# Annotators
+
+
+def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
+    test = app()
+    field(test, "Your name").input("Anna")
+    press(test, "Start")
+    code = arrival(test).return_code
+
+    assert code in shown(test)
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        again = people.return_to_study(session, studies.by_slug(session, study.slug), "Anna", code)
+        assert who.person_id == again.id
+
+
+def test_the_return_code_brings_her_back(engine, study):
+    with writing(engine) as session:
+        person, code = people.join_open_study(session, study, "Anna")
+    test = app()
+    field(test, "Your name in this study").input("Anna")
+    field(test, "Return code").input(code)
+    press(test, "Continue")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == person.id
+
+
+def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
+    name = "![x](https://evil.example/x.png) <b>"
+    with writing(engine) as session:
+        people.join_open_study(session, study, name)
+    test = app()
+    field(test, "Your name").input(name)
+    press(test, "Start")
+
+    assert "\\!\\[x\\]\\(https\\:" in test.error[0].value
+    assert name in shown(test)
+
+
+def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
+    with writing(engine) as session:
+        secret = people.invite(session, study, "Anna")
+        person = people.accept_invitation(session, secret)
+    test = app(join=secret)
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == person.id
+
+
+def test_a_link_that_is_not_valid_says_so():
+    test = app(join="guess")
+
+    assert "not valid" in shown(test)
+    assert arrival(test) is None
+
+
+def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
+    with writing(engine) as session:
+        secret = people.invite(session, study, "Anna")
+        be(monkeypatch, add_person(session, "Ada", Role.lead))
+    test = app(join=secret)
+
+    assert arrival(test) is None
+    assert arrival(press(test, "Open it as the person it was made for"))
+
+
+def test_a_panel_address_signs_in_its_participant(engine, study):
+    with writing(engine) as session:
+        here = studies.by_slug(session, study.slug)
+        here.access = Access.panel
+    test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
+
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        known = people.join_from_panel(session, studies.by_slug(session, study.slug), "prolific", "5f1", "s")
+        assert who.person_id == known.id
+        assert who.name is None
+
+
+def test_a_newcomer_from_a_panel_hears_that_the_study_is_not_open(engine, study):
+    with writing(engine) as session:
+        here = studies.by_slug(session, study.slug)
+        here.access, here.state = Access.panel, StudyState.closed
+    test = app(study=study.slug, PROLIFIC_PID="5f1")
+
+    assert "not open" in shown(test)
+    assert arrival(test) is None
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    "text", ["a_b*c*", "[x](y)", "# x", "1. x", "$x$", "<b>&amp;", ":red[x]", "~~x~~", "|a|", "`x`"]
+)
+def test_plain_text_leaves_no_mark_unescaped(text):
+    left = state.plain(text)
+    while "\\" in left:
+        before, _, after = left.partition("\\")
+        assert not set(before) & set("_*[]()#.$<>&;:~|`")
+        left = after[1:]
+    assert not set(left) & set("_*[]()#.$<>&;:~|`")
+
+
+def test_an_icon_name_does_not_become_an_icon():
+    assert ":smile:" not in state.plain(":smile:").replace("\\", "")
