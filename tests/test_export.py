@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 
 import pytest
 from conftest import add_person, full_answers
-from sqlalchemy import select
 from starlette.applications import Starlette
-from test_results import resubmit, set_aside, submit
+from test_results import first_work, resubmit, set_aside, submit
 
 from triptych import database, studies
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.models import Assignment, Item, Role
+from triptych.models import Item, Role
 from triptych.web import export
 
 
@@ -147,7 +146,7 @@ def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, f
     study, lead, people = filled
     with database.writing(engine) as session:
         studies.unblind(session, study, lead.pseudonym)
-        work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
+        work = first_work(session, people[0])
         item = session.get_one(Item, work.item_id).external_id
         last = {
             "slot": "C",

@@ -52,6 +52,11 @@ def resubmit(session, who, work, answers, seconds=30.0):
     annotations.submit(session, who, message)
 
 
+def first_work(session, who):
+    mine = select(Assignment).where(Assignment.person_id == who.person_id)
+    return session.scalars(mine.order_by(Assignment.id)).first()
+
+
 def set_aside(session, study, who, kind, reason):
     work = assignments.current(session, study, who)
     message = SetAsideMessage(
@@ -153,7 +158,7 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     asked = []
     load = results._load
     monkeypatch.setattr(results, "_load", lambda s, y, only: asked.append(only) or load(s, y, only))
-    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
+    work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(results.frame_of(session, study).ratings) == 48
     assert asked == [{work.id}]
@@ -319,7 +324,7 @@ def test_systems_are_numbers_until_the_lead_unblinds(filled):
 
 def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
     session, study, _, people = filled
-    work = session.scalars(select(Assignment).where(Assignment.person_id == people[0].person_id).order_by(Assignment.id)).first()
+    work = first_work(session, people[0])
     spans = [{"slot": "A", "turn": None, "start": 26, "end": 29, "label": "good", "comment": "a smile"}]
     resubmit(session, people[0], work, {**full_answers(), "highlights": spans})
     (external_id, count), *_ = results.highlight_counts(session, study, Counted()).items()

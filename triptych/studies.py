@@ -141,7 +141,7 @@ def create_study(
         rubric_id=text.id,
         presentation=plan.presentation or rubric.presentation,
         raters_per_item=plan.raters_per_item,
-        settings={"items_per_annotator": plan.items_per_annotator},
+        settings=_settings(plan),
         seed=plan.seed or secrets.token_hex(8),
         item_count=len(items),
         created_at=clock.now(),
@@ -156,6 +156,12 @@ def create_study(
     session.flush()
     events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
     return study
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    """What has no column of its own; a panel's study gets the code that proves to the panel that it was finished."""
+    code = secrets.token_hex(4).upper() if plan.access == Access.panel else None
+    return {"items_per_annotator": plan.items_per_annotator, "completion_code": code}
 
 
 def _free_slug(session: Session, title: str) -> str:
