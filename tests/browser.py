@@ -52,6 +52,7 @@ FLAGS = [
 SIZE = {"width": 1440, "height": 900}
 WORKBENCH = ".tw [data-tw-submit], .tw [data-tw-continue]"
 STILL_FOR = 250
+PATIENCE = 20_000  # for a busy machine; what waits, waits for an event and not for time
 
 # Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
 STILL = """
@@ -90,7 +91,9 @@ def chromium() -> Iterator[Any]:
     flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else FLAGS
     with playwright.sync_playwright() as player:
         started = player.chromium.launch(executable_path=path, args=flags)
+        expect.set_options(timeout=PATIENCE)
         yield started
+        expect.set_options(timeout=5000)
         started.close()
 
 

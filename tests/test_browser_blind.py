@@ -255,7 +255,7 @@ def visit_as_lead(app: browser.App, world: World, chromium: Any) -> set[str]:
         page.goto(f"{app.url}/{path}?study={world.slugs['side_by_side']}")
         browser.settled(page)
         tap.look(page)
-    browser.expect(page.frame_locator("iframe").first.get_by_text(ITEM_IDS[0]).first).to_be_attached()
+    browser.expect(page.frame_locator("iframe").first.locator(".ag-row").first).to_be_attached()
     page.context.close()
     return {line.split(" in ")[0] for line in tap.found(*PLANTED)}
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import browser
 import pytest
-from conftest import add_person, join
+from conftest import SMALL_RUBRIC, add_person, join
 
 from triptych import annotations, assignments, studies
 from triptych.annotations import SubmitMessage, read_message
@@ -134,7 +134,8 @@ def rubric() -> str:
             "skip": {"title": PAYLOADS[4], "reasons": reasons},
             "ignore_item": {"title": PAYLOADS[5], "reasons": reasons},
             "set_aside_response": {"title": PAYLOADS[6], "reasons": reasons},
-        }
+        },
+        ensure_ascii=False,
     )
 
 
@@ -159,10 +160,10 @@ class World:
 
     def fill(self, session: Any) -> None:
         """One study with hostile everything and annotations in it; one more study per payload as its title."""
-        lead = add_person(session, SHORT[0], Role.lead)
+        lead = add_person(session, f"lead {SHORT[0]}", Role.lead)
         self.lead = lead.person_id
         for title in PAYLOADS[1:]:
-            studies.create_study(session, studies.Plan(title=title), rubric(), items()[:1], "seed", self.lead)
+            studies.create_study(session, studies.Plan(title=title), SMALL_RUBRIC, items()[:1], "seed", self.lead)
         plan = studies.Plan(title=PAYLOADS[0], seed="xss", presentation="side_by_side")
         study = studies.create_study(session, plan, rubric(), items(), lead.pseudonym, self.lead)
         studies.set_state(session, study, StudyState.open, lead.pseudonym)

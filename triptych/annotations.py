@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import delete, func, insert, literal, or_, select, update
+from sqlalchemy import bindparam, delete, func, insert, literal, or_, select, update
 from sqlmodel import Session
 
 from triptych import assignments, clock, events, studies
@@ -35,6 +35,24 @@ from triptych.people import Who
 from triptych.studies import Design
 
 MAX_NOTE = 4000
+_rating, _explanation = Rating.__table__, Explanation.__table__
+# prepared once: they run for every annotation
+_this_assignment = bindparam("assignment")
+_RATINGS = (
+    select(
+        Rating.position, Criterion.key, Rating.number, Option.key, Rating.missing, Explanation.reasons, Explanation.text
+    )
+    .join(Criterion, Criterion.id == Rating.criterion_id)
+    .outerjoin(Option, Option.id == Rating.option_id)
+    .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+    .where(Rating.assignment_id == _this_assignment)
+    .order_by(Criterion.position, Rating.position)
+)
+_SPANS = (
+    select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label, Highlight.comment)
+    .where(Highlight.assignment_id == _this_assignment)
+    .order_by(Highlight.id)
+)
 OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
 GIVEN = "This item was submitted before."
 
@@ -172,7 +190,7 @@ def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
         _refuse_unless_current(study, assignment, message)
         _refuse_other_pen(assignment, message)
         _store(session, study, assignment, who, message)
-    return Receipt(message.submission, assignment, assignments.current(session, study, who))
+    return Receipt(message.submission, assignment, assignments.current_in(session, study, who))
 
 
 def _store(session: Session, study: Study, assignment: Assignment, who: Who, message: SubmitMessage) -> None:
@@ -221,16 +239,13 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
             old=old,
             new=new,
         )
-    return Receipt(message.submission, assignment, assignments.current(session, study, who))
+    return Receipt(message.submission, assignment, assignments.current_in(session, study, who))
 
 
 def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
     """Study first, then assignment: one order of locks for every command, so that none waits in a circle."""
-    study = studies.lock(session, assignments.by_token(session, who, token).study_id)
-    found = session.scalars(
-        select(Assignment).where(Assignment.token == token).execution_options(populate_existing=True)
-    )
-    return study, found.one()
+    study = studies.lock(session, assignments.study_of(session, who, token))
+    return study, assignments.by_token(session, who, token)
 
 
 def _is_repeat(session: Session, assignment: Assignment, submission: str) -> bool:
@@ -288,17 +303,24 @@ def _clear(session: Session, assignment: Assignment) -> None:
 
 def _write_ratings(session: Session, design: Design, assignment: Assignment, checked: Checked) -> None:
     rows = [_rating_row(design, assignment, rating) for rating in checked.ratings]
-    ids = session.scalars(insert(Rating).returning(Rating.id, sort_by_parameter_order=True), rows).all() if rows else []
-    explained = [
-        {"rating_id": i, "reasons": list(r.reasons), "text": r.text, "words": count_words(r.text)}
-        for i, r in zip(ids, checked.ratings, strict=True)
-        if r.reasons or r.text
-    ]
+    connection = session.connection()
+    if rows:
+        connection.execute(insert(_rating), rows)
+    explained = {(r.position, r.criterion): r for r in checked.ratings if r.reasons or r.text}
     if explained:
-        session.execute(insert(Explanation), explained)
+        keys = {row.id: key for key, row in design.criteria.items()}
+        written = select(_rating.c.id, _rating.c.position, _rating.c.criterion_id)
+        found = connection.execute(written.where(_rating.c.assignment_id == assignment.id)).all()
+        by_place = {(row.position, keys[row.criterion_id]): row.id for row in found}
+        connection.execute(insert(_explanation), [_explained(by_place[place], r) for place, r in explained.items()])
     for position, reason in checked.set_aside.items():
         slot = update(Slot).where(Slot.assignment_id == assignment.id, Slot.position == position)
         session.execute(slot.values(set_aside=reason))
+
+
+def _explained(rating_id: int, rating: CheckedRating) -> dict[str, Any]:
+    words = count_words(rating.text)
+    return {"rating_id": rating_id, "reasons": list(rating.reasons), "text": rating.text, "words": words}
 
 
 def _rating_row(design: Design, assignment: Assignment, rating: CheckedRating) -> dict[str, Any]:
@@ -348,24 +370,12 @@ def _text_of(candidate: Any, turn: int | None) -> str:
 
 def stored_answers(session: Session, assignment: Assignment) -> dict[str, Any]:
     """Ratings, explanations and highlights as they stand in the tables, for the event log."""
-    ratings = (
-        select(Rating.position, Criterion.key, Rating.number, Option.key, Rating.missing, Explanation)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
-        .where(Rating.assignment_id == assignment.id)
-        .order_by(Criterion.position, Rating.position)
-    )
-    spans = select(Highlight).where(Highlight.assignment_id == assignment.id).order_by(Highlight.id)
+    here = {"assignment": assignment.id}
+    connection = session.connection()
+    ratings = connection.execute(_RATINGS, here).all()
     return {
         "state": assignment.state,
         "version": assignment.version - 1,
-        "ratings": [
-            [position, criterion, number, option, missing, *([e.reasons, e.text] if e else [[], ""])]
-            for position, criterion, number, option, missing, e in session.execute(ratings)
-        ],
-        "highlights": [
-            [span.position, span.turn, span.start, span.end, span.label, span.comment]
-            for span in session.scalars(spans)
-        ],
+        "ratings": [[*rating[:5], *([[], ""] if rating.reasons is None else rating[5:])] for rating in ratings],
+        "highlights": [list(span) for span in connection.execute(_SPANS, here)],
     }

@@ -15,7 +15,7 @@ from datetime import timedelta
 from enum import StrEnum
 from itertools import permutations
 
-from sqlalchemy import ColumnElement, Select, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock, events, studies
@@ -36,8 +36,14 @@ from triptych.people import Who
 
 TTL = timedelta(minutes=30)
 ITEM_WEIGHT = 4
+NOT_YOURS = "This item is not yours, or no longer there."
 FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 SEEN = (*FINISHED, AssignmentState.skipped)
+
+# prepared once: these run for every annotation
+_own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
+_OWN = select(Assignment).where(_own).execution_options(populate_existing=True)
+_OWN_STUDY = select(Assignment.study_id).where(_own)
 
 
 class Nothing(StrEnum):
@@ -62,7 +68,11 @@ class Progress:
 
 def current(session: Session, study: Study, who: Who) -> Assignment | Nothing:
     """The annotator's reserved item, or the next one, reserved in the caller's transaction."""
-    study = studies.lock(session, study.id)
+    return current_in(session, studies.lock(session, study.id), who)
+
+
+def current_in(session: Session, study: Study, who: Who) -> Assignment | Nothing:
+    """As `current`, for a study that this transaction has locked already."""
     barred = _barred(session, study, who)
     held = _held(session, study, who)
     if held is not None and (barred is None or barred == Nothing.paused):
@@ -346,11 +356,18 @@ def renew(session: Session, who: Who, token: str) -> bool:
 
 
 def by_token(session: Session, who: Who, token: str) -> Assignment:
-    """This person's assignment. Raises NotFound for any other."""
-    mine = select(Assignment).where(Assignment.token == token, Assignment.person_id == who.person_id)
-    found = session.scalars(mine).first()
+    """This person's assignment, as the database has it now. Raises NotFound for any other."""
+    found = session.scalars(_OWN, {"token": token, "person": who.person_id}).first()
     if found is None:
-        raise NotFound("This item is not yours, or no longer there.")
+        raise NotFound(NOT_YOURS)
+    return found
+
+
+def study_of(session: Session, who: Who, token: str) -> int:
+    """The study of this person's assignment. Raises NotFound for any other."""
+    found = session.connection().execute(_OWN_STUDY, {"token": token, "person": who.person_id}).scalar()
+    if found is None:
+        raise NotFound(NOT_YOURS)
     return found
 
 

@@ -11,11 +11,23 @@ import json
 import secrets
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.models import Event, EventDetail, Study
+
+_study, _event, _detail = Study.__table__, Event.__table__, EventDetail.__table__
+_this_study = _study.c.id == bindparam("study")
+_NEXT = (
+    update(_study)
+    .where(_this_study)
+    .values(event_number=_study.c.event_number + 1)
+    .returning(_study.c.event_number, _study.c.event_hash)
+)
+_EVENT = insert(_event).returning(_event.c.id)
+_DETAIL = insert(_detail)
+_HEAD = update(_study).where(_this_study).values(event_hash=bindparam("head"))
 
 
 def record(
@@ -30,14 +42,10 @@ def record(
     new: dict[str, Any] | None = None,
 ) -> int:
     """Appends one event in the caller's transaction; returns its number in the study's chain."""
-    head = (
-        update(Study)
-        .where(Study.id == study_id)
-        .values(event_number=Study.event_number + 1)
-        .returning(Study.event_number, Study.event_hash)
-        .execution_options(synchronize_session=False)
-    )
-    number, previous = session.execute(head).one()
+    # prepared statements on one connection: an event is written with every annotation, and again for the next item
+    session.flush()
+    connection = session.connection()
+    number, previous = connection.execute(_NEXT, {"study": study_id}).one()
     salt = secrets.token_hex(16)
     row = {
         "study_id": study_id,
@@ -51,11 +59,10 @@ def record(
         "previous_hash": previous,
     }
     row["hash"] = chain_hash(row)
-    event_id = session.execute(insert(Event).values(**row).returning(Event.id)).scalar_one()
+    event_id = connection.execute(_EVENT, row).scalar_one()
     if old is not None or new is not None:
-        session.execute(insert(EventDetail).values(event_id=event_id, salt=salt, old=old, new=new))
-    new_head = update(Study).where(Study.id == study_id).values(event_hash=row["hash"])
-    session.execute(new_head.execution_options(synchronize_session=False))
+        connection.execute(_DETAIL, {"event_id": event_id, "salt": salt, "old": old, "new": new})
+    connection.execute(_HEAD, {"study": study_id, "head": row["hash"]})
     return number
 
 

@@ -6,13 +6,11 @@ import { textBox } from "./highlighter.js";
 import { buildQuestion, criterionHead } from "./question.js";
 
 const WIDEST_SIDE_BY_SIDE = 3;
-const CHATS_SIDE_BY_SIDE = 1;
 
 /** "grid" side by side, "steps" one response at a time, "single" one response, "stack" on narrow screens. */
 export function layoutOf(view, narrow) {
   const count = view.item.candidates.length;
-  const most = view.rubric.judged === "conversation" ? CHATS_SIDE_BY_SIDE : WIDEST_SIDE_BY_SIDE;
-  if (count > 1 && (view.rubric.presentation === "succession" || count > Math.max(most, WIDEST_SIDE_BY_SIDE))) return "steps";
+  if (count > WIDEST_SIDE_BY_SIDE || (count > 1 && view.rubric.presentation === "succession")) return "steps";
   if (narrow) return "stack";
   return count === 1 ? "single" : "grid";
 }

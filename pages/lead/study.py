@@ -51,11 +51,11 @@ def way_in(study: Study) -> None:
         )
     if study.access == Access.panel:
         st.write("Give this address to the panel; it fills in the two ids.")
-        st.code(addresses.panel_address(study), language=None)
+        st.code(addresses.panel_address(study), language=None, wrap_lines=True)
         return
     if study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
-        st.code(addresses.study_address(study), language=None)
+        st.code(addresses.study_address(study), language=None, wrap_lines=True)
         st.write("Somebody who lost her return code comes back by a personal link.")
     else:
         st.write("Invite people by name. Each gets a personal link, good for 90 days.")
@@ -73,7 +73,7 @@ def personal_link(study: Study) -> None:
     made = state.recall("invited")
     if made and made[0] == study.slug:
         st.text(f"Personal link of {made[1]}. Copy it now: it is not stored and cannot be shown again.")
-        st.code(made[2], language=None)
+        st.code(made[2], language=None, wrap_lines=True)
 
 
 who = state.require("lead")

@@ -1,0 +1,168 @@
+"""`make screenshots`: pictures of every screen of a running app with the demo studies, light and dark, wide and narrow.
+
+All go to docs/screenshots/all/ (not kept in the repository); the few that README and guides show are kept beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from bench.server import ROOT, Server, running_app
+from bench.surface import chromium
+
+PICTURES = ROOT / "docs" / "screenshots"
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+LOOKS = [(scheme, size) for scheme in ("light", "dark") for size in (WIDE, NARROW)]
+KEPT = {
+    "annotate": "annotate-dialogue-light-1440",
+    "annotate-dark": "annotate-reviews-dark-1440",
+    "annotate-phone": "annotate-posts-light-390",
+    "guidelines": "guidelines-light-1440",
+    "new-study": "new-study-light-1440",
+    "results": "results-light-1440",
+}
+DEMOS = {
+    "reviews": "demo-replies-to-customer-reviews",
+    "dialogue": "demo-next-turns-in-a-dialogue",
+    "conversations": "demo-emotional-support-conversations",
+    "posts": "demo-answers-to-mental-health-questions",
+}
+STILL = """
+() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+  && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
+  && document.getAnimations().every((one) => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)
+"""
+SOME_ANSWERS = """
+(limit) => [...document.querySelectorAll('.tw [data-tw-question]')].slice(0, limit).forEach((question, n) => {
+  const inputs = [...question.querySelectorAll('input[type=radio]')];
+  if (question.offsetParent && inputs.length) inputs[(n * 5 + 1) % inputs.length].click();
+})
+"""
+
+
+class Photographer:
+    """Takes a picture of what a page shows, in every look."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.look = ""
+
+    def take(self, page: Page, name: str, whole: bool = False) -> None:
+        page.wait_for_function(STILL)
+        page.evaluate("document.fonts.ready")
+        size = page.viewport_size
+        if whole:
+            height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+            page.set_viewport_size({"width": size["width"], "height": min(height + 40, 6000)})
+            page.wait_for_function(STILL)
+        page.screenshot(path=self.folder / f"{name}-{self.look}.png")
+        page.set_viewport_size(size)
+
+
+@contextmanager
+def looking(browser: Browser, scheme: str, size: dict[str, int], state: dict | None = None) -> Iterator[Page]:
+    context = browser.new_context(viewport=size, color_scheme=scheme, storage_state=state, reduced_motion="reduce")
+    yield context.new_page()
+    context.close()
+
+
+def begin(page: Page, server: Server, study: str, name: str) -> None:
+    """Takes part in a demo study under a name."""
+    page.goto(f"{server.url}/?study={study}")
+    page.get_by_label("Your name", exact=True).fill(name)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name=re.compile("noted")).click()
+    expect(page.get_by_role("heading", name="My work")).to_be_visible(timeout=20_000)
+    page.goto(f"{server.url}/annotate?study={study}")
+    page.locator(".tw[data-token]").wait_for()
+
+
+def annotators_screens(browser: Browser, server: Server, camera: Photographer, scheme: str, size: dict[str, int]) -> None:
+    for short, study in DEMOS.items():
+        with looking(browser, scheme, size) as page:
+            begin(page, server, study, f"Kim {camera.look} {short}")
+            page.evaluate(SOME_ANSWERS, 7)
+            camera.take(page, f"annotate-{short}")
+            if short == "dialogue":
+                page.locator("[data-tw-guidelines-open]").click()
+                camera.take(page, "guidelines")
+                page.goto(f"{server.url}/my_work")
+                expect(page.get_by_role("heading", name="My work")).to_be_visible()
+                camera.take(page, "my-work")
+            if short == "conversations":
+                page.evaluate(SOME_ANSWERS, 99)
+                page.locator("[data-tw-submit]").click()
+                page.locator("[data-tw-continue]").wait_for()
+                camera.take(page, "training-feedback")
+
+
+def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
+    page.goto(f"{server.url}/studies")
+    expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
+    camera.take(page, "studies")
+    page.goto(f"{server.url}/new_study")
+    region = page.get_by_role("region", name=re.compile("^Items"))
+    region.locator("input[type=file]").set_input_files(ROOT / "data" / "demo" / "dialogue_response.jsonl")
+    expect(page.get_by_role("button", name="Create the study")).to_be_visible()
+    camera.take(page, "new-study", whole=True)
+    for name, whole in (("study", True), ("results", True), ("ratings", False)):
+        page.goto(f"{server.url}/{name}?study={DEMOS['reviews']}")
+        page.get_by_test_id("stElementContainer").nth(6).wait_for()
+        if name == "ratings":
+            page.frame_locator("iframe").locator(".ag-row").first.wait_for()
+        camera.take(page, name, whole)
+
+
+def everyones_screens(page: Page, server: Server, camera: Photographer) -> None:
+    page.goto(server.url)
+    page.get_by_label("Your name", exact=True).wait_for()
+    camera.take(page, "sign-in")
+
+
+def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) -> dict:
+    """Makes the lead account; returns the signed-in browser state."""
+    with looking(browser, "light", WIDE) as page:
+        page.goto(server.setup_link())
+        page.get_by_label("Your name", exact=True).fill("Dr Lead")
+        picture(page)
+        page.locator("input[type=password]").fill("a long passcode 42")
+        page.get_by_role("button", name="Make the account").click()
+        expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible(timeout=20_000)
+        return page.context.storage_state()
+
+
+def main() -> int:
+    folder = PICTURES / "all"
+    folder.mkdir(parents=True, exist_ok=True)
+    camera = Photographer(folder)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        running_app(Path(home), {"TRIPTYCH_DEMO": "1"}) as server,
+        sync_playwright() as player,
+    ):
+        browser = chromium(player)
+        camera.look = "light-1440"
+        lead = set_up(browser, server, lambda page: camera.take(page, "set-up"))
+        for scheme, size in LOOKS:
+            camera.look = f"{scheme}-{size['width']}"
+            with looking(browser, scheme, size) as page:
+                everyones_screens(page, server, camera)
+            annotators_screens(browser, server, camera, scheme, size)
+            with looking(browser, scheme, size, lead) as page:
+                leads_screens(page, server, camera)
+    for name, source in KEPT.items():
+        shutil.copyfile(folder / f"{source}.png", PICTURES / f"{name}.png")
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder.relative_to(ROOT)}, {len(KEPT)} kept.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
