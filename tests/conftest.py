@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import uuid
-import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.exc import OperationalError
 
 from triptych import clock, database, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
@@ -62,31 +64,36 @@ def postgres_binaries() -> Path | None:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a throw-away PostgreSQL cluster on a free port; initdb refuses root, so root lends it to nobody."""
+    """URL of a throw-away PostgreSQL cluster on a free port; it refuses root, so root lends it to another user."""
     binaries = postgres_binaries()
     if binaries is None:
         absent("the PostgreSQL server (initdb)")
     folder = tmp_path_factory.mktemp("postgres")
-    demote = {}
+    other: dict[str, str] = {}
     if os.geteuid() == 0:
-        user = "postgres"
         for parent in (folder, *folder.parents[:3]):
             parent.chmod(parent.stat().st_mode | 0o055)
-        shutil.chown(folder, user)
-        demote = {"user": user}
+        other = {"user": "postgres"}
+        shutil.chown(folder, **other)
     port, data = free_port(), folder / "data"
-    quiet = {"check": True, "capture_output": True, "cwd": "/", **demote}
-    subprocess.run(
-        [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"], **quiet
-    )
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    subprocess.run([binaries / "pg_ctl", "-D", data, "-o", options, "-l", folder / "log", "-w", "start"], **quiet)
-    yield f"postgresql+psycopg://triptych@127.0.0.1:{port}"
-    stopped = subprocess.run(
-        [binaries / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop"], **(quiet | {"check": False})
-    )
-    if stopped.returncode:
-        warnings.warn(f"PostgreSQL did not stop: {stopped.stderr!r}", stacklevel=1)
+    making = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"]
+    subprocess.run(making, check=True, capture_output=True, cwd="/", **other)
+    serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
+    with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
+        url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
+        wait_for_postgres(f"{url}/postgres", server)
+        yield url
+        server.send_signal(signal.SIGQUIT)
+
+
+def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
+    """Returns when the server takes connections; fails when it ends instead."""
+    engine = create_engine(url)
+    while server.poll() is None:
+        with suppress(OperationalError), engine.connect():
+            engine.dispose()
+            return
+    pytest.fail(f"PostgreSQL ended with {server.returncode} before it took a connection.")
 
 
 @pytest.fixture

@@ -79,8 +79,8 @@ def stored(app: browser.App, name: str) -> Assignment:
 
 
 def count(app: browser.App, table: Any, name: str) -> int:
+    wanted = select(table.id).where(table.assignment_id == stored(app, name).id)
     with app.reading() as session:
-        wanted = select(table.id).join(Assignment).where(Assignment.token == name)
         return len(session.exec(wanted).all())
 
 
@@ -203,11 +203,12 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
     name = token(page)
     radio(page, "A:fluency", 3).check()
     is_saved(page)
-    page.route(DRAFT, lambda route: route.abort())
+    context.set_offline(True)
     radio(page, "A:verdict", "reject").check()
     page.locator(REJECTED).fill("Annas words")
     expect(saved(page)).to_have_attribute("data-state", "waiting")
-    page.close(run_before_unload=False)
+    page.close()
+    context.set_offline(False)
     browser.signed_in(context, app, annotator("Berta"))
     sent: list[str] = []
     context.on("request", lambda request: sent.append(request.post_data or ""))

@@ -266,9 +266,7 @@ def _refuse_other_pen(assignment: Assignment, message: SubmitMessage) -> None:
         raise OpenElsewhere(OPEN_ELSEWHERE)
 
 
-def _finish(
-    session: Session, assignment: Assignment, message: FinalMessage, state: AssignmentState
-) -> None:
+def _finish(session: Session, assignment: Assignment, message: FinalMessage, state: AssignmentState) -> None:
     """Gives the assignment its final state, settles its place and keeps the submission's id."""
     held = assignment.state in (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)
     if assignment.purpose == Purpose.main:

@@ -41,9 +41,67 @@ FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.
 SEEN = (*FINISHED, AssignmentState.skipped)
 
 # prepared once: these run for every annotation
+_study, _person, _item, _now = (bindparam(name) for name in ("study", "person", "item", "now"))
 _own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
 _OWN = select(Assignment).where(_own).execution_options(populate_existing=True)
 _OWN_STUDY = select(Assignment.study_id).where(_own)
+_MEMBERSHIP = select(Membership.excluded_at).where(
+    Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
+)
+_mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
+_HELD = select(Assignment).where(_mine_here, Assignment.state == AssignmentState.reserved)
+_GIVE_BACK = (
+    update(Assignment)
+    .where(
+        Assignment.study_id == _study,
+        Assignment.state == AssignmentState.reserved,
+        Assignment.expires_at < _now,
+    )
+    .values(state=AssignmentState.expired)
+    .returning(Assignment.item_id, Assignment.purpose)
+    .execution_options(synchronize_session=False)
+)
+_TAKE = (
+    update(Item)
+    .where(Item.id == _item, Item.taken < Item.raters, ~Item.retired)
+    .values(taken=Item.taken + 1)
+    .execution_options(synchronize_session=False)
+)
+_NEXT_TRAINING = (
+    select(Item.id)
+    .where(
+        Item.study_id == _study,
+        Item.purpose == Purpose.training,
+        Item.id.not_in(select(Assignment.item_id).where(_mine_here)),
+    )
+    .order_by(Item.id)
+    .limit(1)
+)
+_has_seen = select(Assignment.id).where(
+    Assignment.item_id == Item.id, Assignment.person_id == _person, Assignment.state != AssignmentState.expired
+)
+_NEXT_ITEM = (
+    select(Item.id)
+    .where(
+        Item.study_id == _study,
+        Item.purpose == Purpose.main,
+        ~Item.retired,
+        Item.taken < Item.raters,
+        ~_has_seen.exists(),
+    )
+    .order_by(Item.priority, Item.taken, Item.rank)
+    .limit(1)
+)
+_NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True)
+_shown = (
+    select(Candidate.system_id, Slot.position, func.count())
+    .join(Slot, Slot.candidate_id == Candidate.id)
+    .join(Assignment, Assignment.id == Slot.assignment_id)
+    .where(Assignment.state != AssignmentState.expired)
+    .group_by(Candidate.system_id, Slot.position)
+)
+_SHOWN_TO_PERSON = _shown.where(_mine_here)
+_SHOWN_OF_ITEM = _shown.where(Assignment.item_id == _item)
 
 
 class Nothing(StrEnum):
@@ -84,10 +142,7 @@ def current_in(session: Session, study: Study, who: Who) -> Assignment | Nothing
 
 def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
     """Why this person may get no new item now."""
-    mine = select(Membership).where(
-        Membership.study_id == study.id, Membership.person_id == who.person_id, Membership.role == Role.annotator
-    )
-    membership = session.scalars(mine).first()
+    membership = session.execute(_MEMBERSHIP, {"study": study.id, "person": who.person_id}).first()
     if membership is None:
         raise NotFound("You are not an annotator of this study.")
     if membership.excluded_at is not None:
@@ -100,12 +155,7 @@ def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
 
 
 def _held(session: Session, study: Study, who: Who) -> Assignment | None:
-    mine = select(Assignment).where(
-        Assignment.study_id == study.id,
-        Assignment.person_id == who.person_id,
-        Assignment.state == AssignmentState.reserved,
-    )
-    return session.scalars(mine).first()
+    return session.scalars(_HELD, {"study": study.id, "person": who.person_id}).first()
 
 
 def _kept_alive(session: Session, held: Assignment) -> Assignment:
@@ -133,27 +183,15 @@ def reserve_next(session: Session, study: Study, who: Who) -> Assignment | Nothi
 
 def give_back_expired(session: Session, study: Study) -> None:
     """Places whose reservation ran out become free; drafts stay with their assignment."""
-    due = (
-        update(Assignment)
-        .where(
-            Assignment.study_id == study.id,
-            Assignment.state == AssignmentState.reserved,
-            Assignment.expires_at < clock.now(),
-        )
-        .values(state=AssignmentState.expired)
-        .returning(Assignment.item_id, Assignment.purpose)
-        .execution_options(synchronize_session=False)
-    )
-    for item_id, purpose in session.execute(due).all():
+    due = session.execute(_GIVE_BACK, {"study": study.id, "now": clock.now()}).all()
+    for item_id, purpose in due:
         if purpose == Purpose.main:
             free_place(session, item_id)
 
 
 def take_place(session: Session, item_id: int) -> bool:
     """Counts one more place of the item, if one is free; the database refuses one too many whoever races."""
-    taking = update(Item).where(Item.id == item_id, Item.taken < Item.raters, ~Item.retired)
-    taken = session.execute(taking.values(taken=Item.taken + 1).execution_options(synchronize_session=False))
-    return taken.rowcount == 1
+    return session.execute(_TAKE, {"item": item_id}).rowcount == 1
 
 
 def free_place(session: Session, item_id: int) -> None:
@@ -167,10 +205,7 @@ def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]
 
 
 def _next_training(session: Session, study: Study, who: Who) -> int | None:
-    wanted = select(Item.id).where(
-        Item.study_id == study.id, Item.purpose == Purpose.training, Item.id.not_in(_mine(study, who))
-    )
-    return session.scalars(wanted.order_by(Item.id).limit(1)).first()
+    return session.scalars(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).first()
 
 
 def _resumable(session: Session, study: Study, who: Who) -> Assignment | None:
@@ -199,26 +234,8 @@ def _is_main() -> ColumnElement[bool]:
 
 def _next_item(session: Session, study: Study, who: Who) -> int | None:
     """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen."""
-    seen = select(Assignment.id).where(
-        Assignment.item_id == Item.id,
-        Assignment.person_id == who.person_id,
-        Assignment.state != AssignmentState.expired,
-    )
-    wanted = (
-        select(Item.id)
-        .where(
-            Item.study_id == study.id,
-            Item.purpose == Purpose.main,
-            ~Item.retired,
-            Item.taken < Item.raters,
-            ~seen.exists(),
-        )
-        .order_by(Item.priority, Item.taken, Item.rank)
-        .limit(1)
-    )
-    if session.get_bind().dialect.name == "postgresql":
-        wanted = wanted.with_for_update(skip_locked=True)
-    return session.scalars(wanted).first()
+    wanted = _NEXT_UNLOCKED_ITEM if session.get_bind().dialect.name == "postgresql" else _NEXT_ITEM
+    return session.scalars(wanted, {"study": study.id, "person": who.person_id}).first()
 
 
 def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
@@ -285,19 +302,12 @@ def _order(
     session: Session, study: Study, who: Who, item_id: int, candidates: Sequence[tuple[int, int]]
 ) -> tuple[int, ...]:
     """Candidate ids in the order of their slots."""
-    counted = (
-        select(Candidate.system_id, Slot.position, func.count())
-        .join(Slot, Slot.candidate_id == Candidate.id)
-        .join(Assignment, Assignment.id == Slot.assignment_id)
-        .where(Assignment.state != AssignmentState.expired)
-        .group_by(Candidate.system_id, Slot.position)
-    )
-    by_person = counted.where(Assignment.study_id == study.id, Assignment.person_id == who.person_id)
-    by_item = counted.where(Assignment.item_id == item_id)
+    by_person = session.execute(_SHOWN_TO_PERSON, {"study": study.id, "person": who.person_id})
+    by_item = session.execute(_SHOWN_OF_ITEM, {"item": item_id})
     order = balanced_order(
         [system for _, system in candidates],
-        Counter({(s, p): n for s, p, n in session.execute(by_person)}),
-        Counter({(s, p): n for s, p, n in session.execute(by_item)}),
+        Counter({(s, p): n for s, p, n in by_person}),
+        Counter({(s, p): n for s, p, n in by_item}),
         f"{study.seed}|{who.pseudonym}|{item_id}",
     )
     return tuple(candidates[place][0] for place in order)

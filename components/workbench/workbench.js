@@ -33,16 +33,25 @@ export function clearLocal() {
   }
 }
 
-/** Waits for what is unsaved (at most five seconds), then clears; resolves to whether all was saved. */
-async function signOut() {
-  const saved = await Promise.all([...mounted].map((surface) => surface.settled(5000)));
-  for (const surface of mounted) surface.keeping.sender.stop();
+const WAIT = 3500; // less than the page that signs out waits
+
+/** Waits for what is unsaved; resolves to whether all was saved. Nothing is given up here: she may yet stay. */
+async function save() {
+  const saved = await Promise.all([...mounted].map((surface) => surface.settled(WAIT)));
+  if (!saved.every(Boolean)) return false;
   clearLocal();
-  return saved.every(Boolean);
+  return true;
 }
 
-// The page that signs out may pass detail.waitUntil(promise) to hear when it may go on.
+// The page that signs out hears when it may go on, by detail.waitUntil(promise) or a list detail.waits.
 window.addEventListener("triptych:sign-out", (event) => {
-  const done = signOut();
+  const done = save();
   event.detail?.waitUntil?.(done);
+  event.detail?.waits?.push(done);
+});
+
+// It happened: what is left belongs to somebody who is gone, and is neither kept nor sent.
+window.addEventListener("triptych:signed-out", () => {
+  for (const surface of mounted) surface.keeping.sender.done();
+  clearLocal();
 });

@@ -74,6 +74,6 @@ if not drawn:
 if others:
     st.subheader("Studies you can join", anchor=False)
 for study in others:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+    with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.text(study.title)
         st.button("Join", key=f"join-{study.slug}", on_click=join, args=(study,))

@@ -56,8 +56,9 @@ def tools(board: Board, pseudonym: str) -> None:
         if study.unblinded_at is None:
             with st.popover("Unblind"):
                 st.text(BLIND)
-                unblind = (studies.unblind, study, pseudonym)
-                st.button("Show the system names", type="primary", on_click=state.run_command, args=unblind)
+                if st.button("Show the system names", type="primary"):
+                    state.run_command(studies.unblind, study, pseudonym)
+                    st.rerun()
         else:
             st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
 

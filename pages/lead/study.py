@@ -52,6 +52,8 @@ def way_in(study: Study) -> None:
     if study.access == Access.panel:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
+        st.write("Whoever has finished sees this completion code, which the panel asks for.")
+        st.code(study.settings.get("completion_code"), language=None)
         return
     if study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
