@@ -20,12 +20,12 @@ import aiohttp
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 
 from triptych.rubric import Rubric
 from triptych.simulation import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0
+TRIGGERS = "$$STREAMLIT_INTERNAL_KEY"  # how Streamlit begins the name under which a component's triggers travel
 DRAFT_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -76,7 +76,7 @@ class PageSession:
 
     async def trigger(self, component_id: str, event: str, value: Any) -> float:
         """A component's `setTriggerValue(event, value)`: one run; returns its seconds."""
-        name = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{component_id}__events"
+        name = f"{TRIGGERS}_{component_id}__events"
         return await self.run(WidgetState(id=name, json_trigger_value=json.dumps([{"event": event, "value": value}])))
 
     def find(self, kind: str) -> list[Any]:

@@ -267,6 +267,17 @@ def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
     assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
+def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, page):
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("words of hers")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    assert page.evaluate(LOCAL) == []
+
+
 def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     page.locator("[data-tw-question] input").first.focus()
     page.keyboard.type("321132", delay=30)

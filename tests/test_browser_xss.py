@@ -15,7 +15,7 @@ import browser
 import pytest
 from conftest import SMALL_RUBRIC, add_person, join
 
-from triptych import annotations, assignments, studies
+from triptych import annotations, desk, studies
 from triptych.annotations import SubmitMessage, read_message
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.models import Person, Role, StudyState
@@ -177,15 +177,17 @@ class World:
 
     @staticmethod
     def _annotate(session: Any, study: Any, who: Any) -> None:
-        work = assignments.current(session, study, who)
+        view = desk.lay(session, study, who).view
+        turn = None if view.item.candidates[0].text else 0
         explained = {f"c{n}": {"o0": {"reasons": ["r0", "r1"], "text": BOUQUET}} for n in (1, 3, 5)}
         answers = {
             "ratings": {slot: {f"c{n}": "o0" if n % 2 else 3 for n in range(7)} for slot in "ABC"},
             "explanations": dict.fromkeys("ABC", explained),
+            "highlights": [{"slot": "A", "turn": turn, "start": 0, "end": 9, "label": "h0", "comment": BOUQUET}],
             "note": BOUQUET,
         }
-        message = {"kind": "submit", "assignment": work.token, "version": 1, "pen": "a pen of tests"}
-        message |= {"submission": f"by {work.token}", "answers": answers}
+        message = {"kind": "submit", "assignment": view.work.token, "version": 1, "pen": "a pen of tests"}
+        message |= {"submission": f"by {view.work.token}", "answers": answers}
         annotations.submit(session, who, read_message(SubmitMessage, message))
 
 
@@ -239,10 +241,13 @@ def watched(app: browser.App, chromium: Any) -> Iterator[tuple[Watch, Any]]:
 
 
 def missing(page: Any, selector: str, wanted: tuple[str, ...] = PAYLOADS) -> list[str]:
-    """The payloads that do not stand literally in the text of an element."""
-    shown = " ".join(page.locator(selector).all_text_contents())
-    flat = " ".join(shown.split())
-    return [payload for payload in wanted if " ".join(payload.split()) not in flat]
+    """The payloads that do not stand literally in the text of an element; invisible joiners and breaks aside."""
+    flat = visible(" ".join(page.locator(selector).all_text_contents()))
+    return [payload for payload in wanted if visible(payload) not in flat]
+
+
+def visible(words: str) -> str:
+    return " ".join(words.replace("\u2060", "").split())
 
 
 def test_the_watch_itself_sees_scripts_requests_and_links(app, chromium):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
+import browser
 import pytest
-from conftest import absent
 
 from components.marked import SCRIPT, STYLE, drawn
 from triptych.results import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.rubric import HighlightLabel
 
-playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
+chromium = browser.chromium
 
 LABELS = (HighlightLabel(key="good", title="Good"), HighlightLabel(key="bad", title="<u>Bad</u>"))
 DRAW = """async ([script, data]) => {
@@ -23,21 +20,10 @@ DRAW = """async ([script, data]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[playwright.Browser]:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None:
-        absent("Chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def draw(browser):
+def draw(chromium):
     """draw(text, spans) → the page with the text under System 1 and a hostile context above it."""
-    page = browser.new_page()
+    page = chromium.new_page()
     page.set_content(f"<style>{STYLE}</style><body></body>")
 
     def drawing(text: str, *spans: Span, speaker: str = ""):

@@ -10,26 +10,13 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 
+import browser
 import pytest
+from browser import expect, radio, select_text
 from conftest import ROOT, absent
 
-playwright = pytest.importorskip("playwright.sync_api")
-expect = playwright.expect
 pytestmark = pytest.mark.browser
-
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-ARGS += ["--disable-sync"]
-SELECT = """([id, from, to]) => {
-  const box = document.querySelector(`[data-tw-text="${id}"]`);
-  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
-  const nodes = [];
-  while (walker.nextNode()) nodes.push(walker.currentNode);
-  const place = (offset) => {
-    for (const node of nodes) { if (offset <= node.length) return [node, offset]; offset -= node.length; }
-  };
-  box.focus();
-  document.getSelection().setBaseAndExtent(...place(from), ...place(to));
-}"""
+chromium = browser.chromium
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -88,24 +75,13 @@ def server() -> Iterator[Server]:
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[playwright.Browser]:
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    if path is None:
-        absent("Chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=ARGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def open_view(browser, server):
+def open_view(chromium, server):
     """Opens a view of tests/workbench/views.js; the test fails if the page raises an error."""
     contexts, errors = [], []
 
     def open_(view: str = "reviews", width: int = 1440, height: int = 900, context=None, **options):
-        context = context or browser.new_context(viewport={"width": width, "height": height}, **options)
+        context = context or chromium.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -117,10 +93,6 @@ def open_view(browser, server):
     for context in dict.fromkeys(contexts):
         context.close()
     assert errors == []
-
-
-def radio(page, question: str, value: object):
-    return page.locator(f'[data-tw-question="{question}"] input[value="{value}"]')
 
 
 def answer_all(page) -> None:
@@ -172,8 +144,10 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     page = open_view()
     focus_heading(page)
     page.keyboard.type("436217", delay=30)
-    given = {q: page.locator(f'[data-tw-question="{q}"] input:checked').get_attribute("value") for q in (
-        "A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")}
+    given = {
+        q: page.locator(f'[data-tw-question="{q}"] input:checked').get_attribute("value")
+        for q in ("A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")
+    }
     assert list(given.values()) == ["4", "3", "6", "2", "1", "7"]
     expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
 
@@ -182,8 +156,10 @@ def test_a_digit_is_the_point_of_that_number_and_a_full_stop_adds_a_half(open_vi
     page = open_view("conversation")
     focus_heading(page)
     page.keyboard.type("2.13.0", delay=10)
-    shown = [page.locator(f'[data-tw-question="A:{key}"] input:checked').get_attribute("value") for key in (
-        "fluency", "empathy", "identification", "comforting")]
+    shown = [
+        page.locator(f'[data-tw-question="A:{key}"] input:checked').get_attribute("value")
+        for key in ("fluency", "empathy", "identification", "comforting")
+    ]
     assert shown == ["2.5", "1", "3", "0"]
 
 
@@ -373,7 +349,7 @@ def test_best_takes_ties_and_none_of_them(open_view):
 )
 def test_highlights_are_exact_in_code_points_and_split_no_grapheme(open_view, start, end, quote):
     page = open_view("scripts")
-    page.evaluate(SELECT, ["A", start, end])
+    select_text(page, "A", start, end)
     page.locator('.tw-float [data-tw-label="addresses"]').click()
     answer_all(page)
     page.keyboard.press("Control+Enter")
@@ -395,7 +371,7 @@ def test_a_mouse_drag_in_right_to_left_text_marks_what_was_dragged_over(open_vie
 def test_overlapping_highlights_are_both_kept_and_undone_one_by_one(open_view):
     page = open_view()
     for start, end, label in ((0, 10, "addresses"), (5, 20, "odd")):
-        page.evaluate(SELECT, ["A", start, end])
+        select_text(page, "A", start, end)
         page.locator(f'.tw-float [data-tw-label="{label}"]').click()
     expect(page.locator('[data-tw-text="A"] mark')).to_have_count(3)
     page.keyboard.press("u")
@@ -420,7 +396,7 @@ def test_highlights_work_by_keyboard_alone(open_view):
 
 def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_view, server):
     page = open_view("conversation")
-    page.evaluate(SELECT, ["A:1", 0, 10])
+    select_text(page, "A:1", 0, 10)
     page.locator(".tw-float [data-tw-label=empathy]").click()
     page.locator('[data-tw-text="A:1"] mark').click()
     page.locator(".tw-popover input").fill("warm")
@@ -428,7 +404,8 @@ def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_vie
     expect(page.locator(".tw-popover")).to_be_hidden()
     expect(saved(page)).to_have_attribute("data-state", "saved")
     assert server.drafts[-1]["draft"]["highlights"] == [
-        {"slot": "A", "turn": 1, "start": 0, "end": 10, "label": "empathy", "comment": "warm"}]
+        {"slot": "A", "turn": 1, "start": 0, "end": 10, "label": "empathy", "comment": "warm"}
+    ]
     page.locator('[data-tw-text="A:1"] mark').click()
     page.locator("[data-tw-unmark]").click()
     expect(page.locator('[data-tw-text="A:1"] mark')).to_have_count(0)
@@ -474,7 +451,10 @@ def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
     page.locator("[data-tw-stop]").click()
     page.wait_for_function("actions.some((a) => a.value.kind === 'stop')")
     assert [a["value"] for a in page.evaluate("actions")] == [
-        {"kind": "back", "assignment": "t-1"}, {"kind": "forward", "assignment": "t-0"}, {"kind": "stop"}]
+        {"kind": "back", "assignment": "t-1"},
+        {"kind": "forward", "assignment": "t-0"},
+        {"kind": "stop"},
+    ]
 
 
 def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(open_view):
@@ -522,8 +502,15 @@ def test_an_older_local_version_is_offered_and_not_taken(open_view, server):
 
 def test_an_item_open_elsewhere_says_so_and_continues_here_with_the_stored_answers(open_view, server):
     page = open_view()
-    server.refusal = (409, {"refused": "open_elsewhere", "draft": {"ratings": {"A": {"fluency": 1}}}, "draft_seq": 7,
-                            "message": "This item is open in another tab or computer."})
+    server.refusal = (
+        409,
+        {
+            "refused": "open_elsewhere",
+            "draft": {"ratings": {"A": {"fluency": 1}}},
+            "draft_seq": 7,
+            "message": "This item is open in another tab or computer.",
+        },
+    )
     radio(page, "A:fluency", 5).check()
     expect(page.locator(".tw-notices")).to_contain_text("open in another tab")
     page.locator("[data-tw-take]").click()

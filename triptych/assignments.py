@@ -93,6 +93,18 @@ _NEXT_ITEM = (
     .limit(1)
 )
 _NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True)
+_expired = Assignment.state == AssignmentState.expired
+_RESUMABLE = (
+    select(Assignment)
+    .where(_mine_here, _expired, Assignment.purpose == Purpose.main, Assignment.draft_seq > 0)
+    .order_by(Assignment.id.desc())
+    .limit(1)
+)
+_OWN_EXPIRED = select(Assignment).where(Assignment.item_id == _item, Assignment.person_id == _person, _expired)
+_DONE = select(func.count(), func.avg(Assignment.active_seconds)).where(
+    _mine_here, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN)
+)
+_CANDIDATES = select(Candidate.id, Candidate.system_id).where(Candidate.item_id == _item).order_by(Candidate.system_id)
 _shown = (
     select(Candidate.system_id, Slot.position, func.count())
     .join(Slot, Slot.candidate_id == Candidate.id)
@@ -210,14 +222,7 @@ def _next_training(session: Session, study: Study, who: Who) -> int | None:
 
 def _resumable(session: Session, study: Study, who: Who) -> Assignment | None:
     """Her own reservation that ran out with work in it comes first: nothing she wrote is lost."""
-    wanted = select(Assignment).where(
-        Assignment.study_id == study.id,
-        Assignment.person_id == who.person_id,
-        Assignment.purpose == Purpose.main,
-        Assignment.state == AssignmentState.expired,
-        Assignment.draft_seq > 0,
-    )
-    return session.scalars(wanted.order_by(Assignment.id.desc()).limit(1)).first()
+    return session.scalars(_RESUMABLE, {"study": study.id, "person": who.person_id}).first()
 
 
 def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
@@ -284,18 +289,12 @@ def _reserve(session: Session, study: Study, who: Who, item_id: int, purpose: Pu
 
 
 def _own_expired(session: Session, who: Who, item_id: int) -> Assignment | None:
-    expired = select(Assignment).where(
-        Assignment.item_id == item_id,
-        Assignment.person_id == who.person_id,
-        Assignment.state == AssignmentState.expired,
-    )
-    return session.scalars(expired).first()
+    return session.scalars(_OWN_EXPIRED, {"item": item_id, "person": who.person_id}).first()
 
 
 def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
     """(candidate, system) of an item, by system."""
-    wanted = select(Candidate.id, Candidate.system_id).where(Candidate.item_id == item_id)
-    return [(row.id, row.system_id) for row in session.execute(wanted.order_by(Candidate.system_id))]
+    return [(row.id, row.system_id) for row in session.execute(_CANDIDATES, {"item": item_id})]
 
 
 def _order(
@@ -405,10 +404,7 @@ def _is_editable(work: Assignment) -> bool:
 
 def progress(session: Session, study: Study, who: Who) -> Progress:
     """Counted over the main items; time from the mean of her own active seconds, from three items on."""
-    mine = select(func.count(), func.avg(Assignment.active_seconds)).where(
-        Assignment.study_id == study.id, Assignment.person_id == who.person_id, _is_main(), Assignment.state.in_(SEEN)
-    )
-    done, mean_seconds = session.execute(mine).one()
+    done, mean_seconds = session.execute(_DONE, {"study": study.id, "person": who.person_id}).one()
     limit = study.settings.get("items_per_annotator")
     total = max(min(study.item_count, limit or study.item_count), done)
     known = done >= 3 and mean_seconds

@@ -10,6 +10,7 @@ import hashlib
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
 from triptych import assignments
@@ -18,6 +19,14 @@ from triptych.people import Who
 from triptych.rubric import Choice, Criterion, Likert, Rubric
 
 LETTERS = "ABCDEF"
+# prepared once: they run for every item shown
+_TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
+_SLOTS = (
+    select(Slot.position, Candidate.text, Candidate.turns)
+    .join(Candidate, col(Candidate.id) == Slot.candidate_id)
+    .where(col(Slot.assignment_id) == bindparam("assignment"))
+    .order_by(col(Slot.position))
+)
 
 
 class Seen(BaseModel):
@@ -213,13 +222,8 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _item(session: Session, rubric: Rubric, assignment: Assignment) -> SeenItem:
     item = session.get_one(Item, assignment.item_id)
-    turns = session.exec(select(Turn).where(Turn.item_id == item.id).order_by(col(Turn.position))).all()
-    slots = session.exec(
-        select(Slot.position, Candidate.text, Candidate.turns)
-        .join(Candidate, col(Candidate.id) == Slot.candidate_id)
-        .where(Slot.assignment_id == assignment.id)
-        .order_by(col(Slot.position))
-    ).all()
+    turns = session.execute(_TURNS, {"item": item.id}).all()
+    slots = session.execute(_SLOTS, {"assignment": assignment.id}).all()
     context_turns = [(turn.speaker, turn.text) for turn in turns]
     return SeenItem(
         context=_context(rubric, item, context_turns),

@@ -315,14 +315,15 @@ def return_to_study(session: Session, study: Study, name: str, code: str) -> Per
     return right[0]
 
 
-def join(session: Session, study: Study, who: Who) -> None:
-    """Makes somebody who is signed in an annotator of a study that is open to everybody.
+def join(session: Session, study: Study, who: Who) -> Study:
+    """Makes somebody who is signed in an annotator of a study that is open to everybody; returns the study.
 
     Raises NotAllowed if it is not, StudyNotOpen.
     """
     _refuse_unless_for_all(study)
     _lock(session, study)
     _enrol(session, study, who.person_id, who.pseudonym)
+    return study
 
 
 def invite(session: Session, study: Study, name: str, email: str | None = None) -> str:

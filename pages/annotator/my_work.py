@@ -25,8 +25,8 @@ def go(study: Study) -> None:
 
 
 def join(study: Study) -> None:
-    state.run_command(people.join, study, who)
-    go(study)
+    if state.run_command(people.join, study, who):
+        go(study)
 
 
 def draw(study: Study, done: assignments.Progress, work: list) -> None:
