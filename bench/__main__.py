@@ -35,9 +35,10 @@ def main() -> int:
     figures = []
     for name in [] if given.no_run else given.measures or list(MEASURES):
         print(f"{name} …", file=sys.stderr, flush=True)
+        load = report.other_load()
         with tempfile.TemporaryDirectory(prefix="triptych-bench-") as home:
             found = MEASURES[name](options, Path(home))
-        report.save(name, found, given.quick)
+        report.save(name, found, given.quick, load)
         figures += found
     if figures:
         print(report.printed(figures))

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from os import cpu_count
+from os import cpu_count, getloadavg
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ INTRODUCTION = """# How fast Triptych is
 Written by `python -m bench --write-docs` from the JSON files of the last run; no figure is typed by hand.
 Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
 rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
-and the browser run on the same machine as the server and compete with it.
+and the browser run on the same machine as the server and compete with it; so does whatever else runs there, which is
+why each measure names the machine's load before it began (0 is a quiet machine).
 """
 
 
@@ -40,10 +41,16 @@ def machine() -> dict[str, str]:
     }
 
 
-def save(name: str, figures: Sequence[Figure], quick: bool) -> None:
-    """Keeps the figures of one measure in bench/out/."""
+def other_load() -> float:
+    """Processes that ran or waited in the last minute; above half the processors no time is to be trusted."""
+    return round(getloadavg()[0], 1)
+
+
+def save(name: str, figures: Sequence[Figure], quick: bool, load: float) -> None:
+    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began."""
     OUT.mkdir(exist_ok=True)
-    result = {"measure": name, "quick": quick, "machine": machine(), "figures": [asdict(figure) for figure in figures]}
+    found = [asdict(figure) for figure in figures]
+    result = {"measure": name, "quick": quick, "load": load, "machine": machine(), "figures": found}
     (OUT / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -65,8 +72,13 @@ def page(results: Sequence[dict[str, Any]]) -> str:
     lines += [", ".join(f"{name} {value}" for name, value in found.items()) + "." for found in machines.values()]
     rows = [row_of(figure) for _, figure in figures]
     lines += ["", table(rows, HEADING), "", "## How each was measured", ""]
-    lines += [f"- **{f.what}** (`{r['measure']}`{', quick run' if r['quick'] else ''}): {f.note}." for r, f in figures]
+    lines += [f"- **{figure.what}** ({_circumstances(result)}): {figure.note}." for result, figure in figures]
     return "\n".join(lines) + "\n"
+
+
+def _circumstances(result: dict[str, Any]) -> str:
+    quick = ", quick run" if result["quick"] else ""
+    return f"`{result['measure']}`{quick}, load of the machine before it {result.get('load', 0):g}"
 
 
 def write_docs() -> None:

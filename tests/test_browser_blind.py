@@ -28,7 +28,7 @@ CANDIDATE_BASE = 77_310_049_200
 OTHER_NAME = "Ykva Planted-Otherperson"
 PLANTED = (*SYSTEMS, *ITEM_IDS, *META, *TAGS, "vault-pqzz", OTHER_NAME)
 # words of the lead's pages and of their files, which nobody else has a reason to receive
-LEADS_ONLY = ("lead/", "new_study.py", "Every rating", "Ratings as CSV", "Show the system names", "Make a personal link")
+LEADS_ONLY = ("lead/", "new_study.py", "Every rating", "Ratings as CSV", "Show the system names", "For annotators")
 LEAD_PAGES = ("studies", "study", "results", "ratings", "new_study")
 
 RUBRIC = SMALL_RUBRIC.replace("tag: error", f"tag: {TAGS[0]}").replace("tag: tone", f"tag: {TAGS[1]}")
@@ -103,8 +103,8 @@ class Tap:
 
     def _body(self, request: Any) -> None:
         response = request.response()
-        if response is None or "/static/" in request.url:  # Streamlit's own files, the same for everybody
-            return
+        if response is None or "/static/" in request.url or "/component/" in request.url:
+            return  # files of Streamlit and of the grid, the same for everybody
         self.heard.append((f"headers of {request.url}", json.dumps(response.headers_array()).encode()))
         if response.ok and response.status != 204:
             self.heard.append((request.url, response.body()))
@@ -251,7 +251,7 @@ def test_the_sign_in_page_names_nothing(app, chromium):
 
 def visit_as_lead(app: browser.App, world: World, chromium: Any) -> set[str]:
     tap, page = new_tap(chromium, app, world.lead)
-    for path in ("study", "results", "ratings"):
+    for path in ("results", "ratings"):
         page.goto(f"{app.url}/{path}?study={world.slugs['side_by_side']}")
         browser.settled(page)
         tap.look(page)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import browser
 import pytest
 from conftest import SMALL_RUBRIC, add_person, join
+from sqlmodel import select
 
 from triptych import annotations, desk, studies
 from triptych.annotations import SubmitMessage, read_message
@@ -267,7 +268,7 @@ def test_the_watch_itself_sees_scripts_requests_and_links(app, chromium):
 def test_imported_and_rubric_texts_stand_literally_on_the_workbench(app, world, watched):
     watch, page = watched
     with app.reading() as session:
-        reader = session.query(Person).filter(Person.name == SHORT[7]).one().id
+        reader = session.exec(select(Person.id).where(Person.name == SHORT[7])).one()
     browser.signed_in(page.context, app, reader)
     browser.open_workbench(page, app, world.slug)
     page.locator("[data-tw-guidelines-open]").click()

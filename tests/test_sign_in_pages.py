@@ -43,7 +43,17 @@ def be(monkeypatch: pytest.MonkeyPatch, who: people.Who | None) -> None:
 def shown(test: AppTest) -> str:
     """All that a person reads on the page."""
     assert not test.exception
-    parts = [test.title, test.header, test.markdown, test.text, test.caption, test.error, test.warning, test.info]
+    parts = [
+        test.title,
+        test.header,
+        test.markdown,
+        test.text,
+        test.caption,
+        test.error,
+        test.warning,
+        test.info,
+        test.code,
+    ]
     return "\n".join(str(element.value).replace("\\", "") for part in parts for element in part)
 
 

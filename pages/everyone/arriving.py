@@ -17,8 +17,7 @@ if arrival.return_code is None:
         arrive(arrival.ticket, drop=drop)
     st.stop()
 with column("Your return code", "With your name it brings you back to your work, on any computer."):
-    with st.container(border=True, key="return-code"):
-        st.header(arrival.return_code, anchor=False)
+    st.code(arrival.return_code, language=None)
     st.write("It is shown only now. Write it down, or copy it to a safe place.")
     noted = st.button("I have noted it. Start", type="primary")
     arrive(arrival.ticket, drop=drop, go=noted)
