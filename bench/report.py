@@ -78,7 +78,7 @@ def page(results: Sequence[dict[str, Any]]) -> str:
 
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
-    return f"`{result['measure']}`{quick}, load of the machine before it {result.get('load', 0):g}"
+    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}"
 
 
 def write_docs() -> None:

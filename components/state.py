@@ -21,6 +21,7 @@ from triptych.web.session import COOKIE, web_engine, who_holds
 MESSAGES, ARRIVAL = "messages", "arrival"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
+AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
 MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
 
 
@@ -162,6 +163,7 @@ def plain(text: str) -> str:
     """Text for a place where Streamlit reads Markdown, written so that it comes out as it stands.
 
     Markdown could load a remote image or pass as our own words. Every ASCII punctuation mark is escaped; a word
-    joiner keeps :name: from becoming an icon.
+    joiner keeps :name: from becoming an icon, and addresses, which are found even where they are escaped, from
+    becoming links.
     """
-    return PUNCTUATION.sub(r"\\\1", SHORTCODE.sub(":\u2060", text))
+    return PUNCTUATION.sub(r"\\\1", AUTOLINK.sub("\u2060", SHORTCODE.sub(":\u2060", text)))

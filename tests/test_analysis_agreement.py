@@ -36,9 +36,7 @@ def as_table(ratings: list[list[float | None]]) -> np.ndarray:
 
 
 def columns(ratings: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
-    return np.array([row[0] for row in ratings], dtype=int), np.array(
-        [row[1] for row in ratings], dtype=float
-    )
+    return np.array([row[0] for row in ratings], dtype=int), np.array([row[1] for row in ratings], dtype=float)
 
 
 def attempt(statistic, *arguments):

@@ -79,9 +79,7 @@ def test_where_every_answer_is_missing_the_other_shares_are_none():
 
 
 def test_an_unknown_option_is_named_and_not_dropped():
-    assert (
-        attempt(shares, ["a", "z"], ["a"]) == "Not defined: the value z is not an option of this criterion."
-    )
+    assert attempt(shares, ["a", "z"], ["a"]) == "Not defined: the value z is not an option of this criterion."
 
 
 def test_shares_of_nothing_are_said_in_words():
@@ -103,9 +101,7 @@ def test_distribution_of_nothing_is_all_zeros():
 
 
 def test_a_number_between_the_points_is_named_and_not_rounded():
-    assert (
-        attempt(distribution, [1, 2.5], LIKERT) == "Not defined: the value 2.5 is not a point of the scale."
-    )
+    assert attempt(distribution, [1, 2.5], LIKERT) == "Not defined: the value 2.5 is not a point of the scale."
 
 
 @given(st.lists(st.sampled_from([*LIKERT, NAN])))
@@ -125,10 +121,7 @@ def test_unknown_positions_are_left_out_of_the_system_means_too():
 
 
 def test_ratings_without_any_known_position_are_said_in_words():
-    assert (
-        attempt(position_means, [1, 2], [NAN, -1], ["a", "b"])
-        == "Not defined: no rating has a known position."
-    )
+    assert attempt(position_means, [1, 2], [NAN, -1], ["a", "b"]) == "Not defined: no rating has a known position."
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 7)), min_size=1, max_size=30))
@@ -165,9 +158,7 @@ def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots
     after = attempt(majority, [row[0] for row in moved], [row[1] for row in moved], "yes")
     assert before == after
     order = ["yes", "no", "unsure"]
-    assert attempt(shares, [row[1] for row in ballots], order) == attempt(
-        shares, [row[1] for row in moved], order
-    )
+    assert attempt(shares, [row[1] for row in ballots], order) == attempt(shares, [row[1] for row in moved], order)
 
 
 @given(votes)

@@ -85,9 +85,7 @@ def test_below_five_annotators_the_interval_is_clustered_by_item_and_says_so():
     reach = 4.30265273 * math.sqrt(1 / 3)
     assert (found.low, found.high) == pytest.approx((2 - reach, 2 + reach))
     assert found.kind == "item"
-    assert (
-        found.sentence == "95 % interval for these annotators: 2 annotators are too few to speak for others."
-    )
+    assert found.sentence == "95 % interval for these annotators: 2 annotators are too few to speak for others."
 
 
 def test_one_annotator_is_spoken_of_in_the_singular():
@@ -168,9 +166,7 @@ def test_neither_row_order_nor_names_change_an_interval(ratings, random):
         (item_names[item], annotator_names[annotator], system, value)
         for item, annotator, system, value in random.sample(ratings, len(ratings))
     ]
-    items, annotators, systems, values = (
-        (list(column) for column in zip(*moved, strict=True)) if moved else [[]] * 4
-    )
+    items, annotators, systems, values = (list(column) for column in zip(*moved, strict=True)) if moved else [[]] * 4
     assert close(mean_of(ratings), attempt(mean_interval, values, items, annotators))
     after = attempt(difference_interval, values, items, annotators, systems, "new", "base")
     assert close(difference_of(ratings), after)

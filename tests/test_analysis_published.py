@@ -23,11 +23,7 @@ def cases(shared: Path, statistic: str) -> list[tuple[dict, pd.DataFrame]]:
     """The published cases of one statistic, each with the ratings that it speaks of."""
     folder = shared / "acceptance"
     listed = json.loads((folder / "ACCEPTANCE.json").read_text())["cases"]
-    return [
-        (case, chosen(folder / case["data"], case["where"]))
-        for case in listed
-        if case["statistic"] == statistic
-    ]
+    return [(case, chosen(folder / case["data"], case["where"])) for case in listed if case["statistic"] == statistic]
 
 
 def chosen(path: Path, where: dict[str, str]) -> pd.DataFrame:

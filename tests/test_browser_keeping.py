@@ -239,9 +239,14 @@ def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context)
     name = token(page)
     browser.answer_all(page)
     page.locator("[data-tw-submit]").click()
-    expect(page.locator('[data-testid="stMain"]')).to_contain_text("signed out")
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    expect(page.get_by_text("You were signed out")).to_be_visible()
     now = stored(app, name)
     assert (now.state, now.draft["ratings"]) == ("reserved", {"A": {"fluency": 3}})
+    browser.signed_in(context, app, now.person_id)
+    browser.open_workbench(page, app, SLUG)
+    expect(radio(page, "B:fluency", 1)).to_be_checked()
+    is_saved(page)
 
 
 def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, page):

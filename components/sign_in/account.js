@@ -13,10 +13,11 @@ function unsent() {
   }
 }
 
-/** Lets the workbench send its last draft; it may push promises into `detail.waits`. */
+/** Lets the workbench send its last draft; it says with `detail.waitUntil(promise)` what to wait for. */
 async function flush() {
   const waits = [];
-  window.dispatchEvent(new CustomEvent("triptych:sign-out", { detail: { waits } }));
+  const waitUntil = (promise) => waits.push(promise);
+  window.dispatchEvent(new CustomEvent("triptych:sign-out", { detail: { waitUntil } }));
   await Promise.race([Promise.allSettled(waits), new Promise((done) => setTimeout(done, WAIT))]);
 }
 
@@ -28,7 +29,6 @@ async function signOut(button) {
     button.disabled = false;
     return;
   }
-  left.forEach((key) => localStorage.removeItem(key));
   try {
     const answer = await fetch(new URL("auth/sign-out", document.baseURI), {
       method: "POST",
@@ -36,6 +36,8 @@ async function signOut(button) {
       credentials: "same-origin",
     });
     if (!answer.ok) throw new Error(answer.status);
+    left.forEach((key) => localStorage.removeItem(key));
+    window.dispatchEvent(new CustomEvent("triptych:signed-out"));
     location.replace(new URL(".", document.baseURI).href);
   } catch {
     button.disabled = false;

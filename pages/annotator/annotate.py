@@ -42,6 +42,9 @@ def act(action: Any) -> None:
 
 
 def on_action() -> None:
+    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    if state.current_person() != who:
+        return
     act(state.component_value(KEY, "action"))
     state.remember("acted", True)
 

@@ -25,7 +25,8 @@ def go(study: Study) -> None:
 
 
 def join(study: Study) -> None:
-    if state.run_command(people.join, study, who):
+    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    if state.current_person() == who and state.run_command(people.join, study, who):
         go(study)
 
 
