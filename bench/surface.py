@@ -125,7 +125,7 @@ def keys(options: Options, home: Path) -> list[Figure]:
             page.wait_for_selector("[data-tw-saved][data-state=saved]")
             right.append(_right_keys(page))
             _answer_and_submit(page)
-    note = "focus on the first of six seven-point questions, keys 1 4 2 6 7 1, checked on the page once the draft is saved"
+    note = "keys 1 4 2 6 7 1 on six seven-point questions, checked on the page once the draft is saved"
     return [at_least("six keys 30 ms apart: right ratings", "of 6", right, 6, note=note)]
 
 

@@ -18,7 +18,8 @@ from triptych.rubric import load_rubric, shipped_rubrics
 
 PATHS = {
     "study.title", "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
-    "work.can_go_back", "work.receipt", "progress.done", "progress.total", "progress.minutes_left",
+    "work.active_seconds", "work.can_go_back", "work.receipt",
+    "progress.done", "progress.total", "progress.minutes_left",
     "item.context.title",
     "item.context.text", "item.context.turns", "item.context.stars", "item.context.facts", "item.context.extra_texts",
     "item.candidates.letter", "item.candidates.text", "item.candidates.turns", "draft", "notice", "feedback",

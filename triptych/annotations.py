@@ -6,14 +6,15 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import bindparam, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Boolean, Float, bindparam, case, delete, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, events, studies
-from triptych.answers import Checked, CheckedRating, check_answers, check_draft, count_words, parse_answers
+from triptych import assignments, clock, database, events, studies
+from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.assignments import TTL, Nothing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere
 from triptych.models import (
@@ -34,7 +35,7 @@ from triptych.models import (
 from triptych.people import Who
 from triptych.studies import Design
 
-MAX_NOTE = 4000
+MOST = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
 _rating, _explanation = Rating.__table__, Explanation.__table__
 # prepared once: they run for every annotation
 _this_assignment = bindparam("assignment")
@@ -62,14 +63,14 @@ class Message(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     assignment: str = Field(max_length=64)
-    version: int = Field(ge=1, le=2**31)
+    version: int = Field(ge=1, le=MOST)
     pen: str = Field(min_length=8, max_length=64)
     active_seconds: float = Field(default=0, ge=0, le=10**7, allow_inf_nan=False)
 
 
 class DraftMessage(Message):
-    seq: int = Field(ge=1, le=2**31)
-    base: int = Field(ge=0, le=2**31)
+    seq: int = Field(ge=1, le=MOST)
+    base: int = Field(ge=0, le=MOST)
     take: bool = False
     draft: dict[str, Any]
 
@@ -79,7 +80,7 @@ class FinalMessage(Message):
 
     kind: str
     submission: str = Field(min_length=8, max_length=64)
-    base: int = Field(default=0, ge=0, le=2**31)
+    base: int = Field(default=0, ge=0, le=MOST)
 
 
 class SubmitMessage(FinalMessage):
@@ -90,7 +91,7 @@ class SetAsideMessage(FinalMessage):
     """Skip or ignore the item, with a reason."""
 
     reason: str = Field(max_length=40)
-    text: str = Field(default="", max_length=MAX_NOTE)
+    text: Text = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,55 @@ class Receipt:
 
 
 M = TypeVar("M", bound=Message)
+
+# prepared once: these run for every draft or annotation
+_at = Slot.assignment_id == bindparam("assignment")
+_COUNT_SLOTS = select(func.count()).where(_at)
+_DRAFTED = (
+    select(
+        Assignment.id.label("assignment_id"),
+        Assignment.version,
+        Assignment.reserved_at,
+        Study.id,
+        Study.state,
+        Study.round,
+        Study.seed,
+        Study.created_at,
+        Study.rubric_id,
+        select(func.count()).where(Slot.assignment_id == Assignment.id).scalar_subquery().label("candidates"),
+    )
+    .join(Study, Study.id == Assignment.study_id)
+    .where(Assignment.token == bindparam("token"), Assignment.person_id == bindparam("person"))
+)
+_LAST_RECEIPT = (
+    select(Submission.id)
+    .where(Submission.assignment_id == bindparam("assignment"))
+    .order_by(Submission.version.desc())
+    .limit(1)
+)
+# the one statement that decides every race between tabs
+_STORE_DRAFT = (
+    update(Assignment)
+    .where(Assignment.id == bindparam("assignment"), Assignment.version == bindparam("of"))
+    .where(Assignment.draft_seq < bindparam("seq"))
+    .where(
+        or_(
+            Assignment.pen == bindparam("new_pen"),
+            Assignment.draft_seq == bindparam("base"),
+            bindparam("take", type_=Boolean),
+        )
+    )
+    .values(
+        draft=bindparam("new_draft"),
+        draft_seq=bindparam("seq"),
+        pen=bindparam("new_pen"),
+        # what was submitted took the time it took; an edit counts when it is submitted
+        active_seconds=case(
+            (Assignment.submitted_at.is_(None), bindparam("seconds", type_=Float)), else_=Assignment.active_seconds
+        ),
+        expires_at=bindparam("until"),
+    )
+)
 
 
 def read_message(kind: type[M], data: Any) -> M:
@@ -132,51 +182,41 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     Another tab may take the pen if nothing was stored since it looked (`base`), or on request (`take`).
     Returns the sequence number stored, or why not. Raises NotFound, InvalidAnnotation.
     """
-    assignment = assignments.by_token(session, who, message.assignment)
-    study = session.get_one(Study, assignment.study_id)
-    if assignment.version != message.version:
-        return Refusal("submitted", GIVEN, receipt=_last_receipt(session, assignment))
-    if study.state == StudyState.closed:
+    run = session.connection().execute
+    found = run(_DRAFTED, {"token": message.assignment, "person": who.person_id}).first()
+    if found is None:
+        raise NotFound(assignments.NOT_YOURS)
+    if found.version != message.version:
+        return Refusal("submitted", GIVEN, receipt=run(_LAST_RECEIPT, {"assignment": found.assignment_id}).scalar())
+    if found.state == StudyState.closed:
         return Refusal("closed", "This study is closed; nothing more can be stored.")
-    rubric = studies.design_of(session, study).rubric
-    check_draft(rubric, study.round, _candidate_count(session, assignment), message.draft)
-    if session.execute(_storing(assignment, message)).rowcount == 1:
+    check_draft(studies.design_of(session, found).rubric, found.round, found.candidates, message.draft)
+    change = {
+        "new_draft": message.draft,
+        "seq": message.seq,
+        "new_pen": message.pen,
+        "seconds": _capped(found.reserved_at, message.active_seconds),
+        "until": clock.now() + TTL,
+    }
+    race = {"assignment": found.assignment_id, "base": message.base, "take": message.take, "of": message.version}
+    if run(_STORE_DRAFT, {**change, **race}).rowcount == 1:
         return message.seq
-    if assignment.pen == message.pen:
-        return assignment.draft_seq
-    return Refusal("open_elsewhere", OPEN_ELSEWHERE, assignment.draft, assignment.draft_seq)
+    # somebody else may have written since it was read
+    stored = session.get_one(Assignment, found.assignment_id, populate_existing=True)
+    if stored.version != message.version:
+        return Refusal("submitted", GIVEN, receipt=run(_LAST_RECEIPT, {"assignment": stored.id}).scalar())
+    if stored.pen == message.pen:
+        return stored.draft_seq
+    return Refusal("open_elsewhere", OPEN_ELSEWHERE, stored.draft, stored.draft_seq)
 
 
-def _storing(assignment: Assignment, message: DraftMessage) -> Any:
-    """The one statement that decides every race between tabs."""
-    return (
-        update(Assignment)
-        .where(Assignment.id == assignment.id, Assignment.version == message.version)
-        .where(Assignment.draft_seq < message.seq)
-        .where(or_(Assignment.pen == message.pen, Assignment.draft_seq == message.base, literal(message.take)))
-        .values(
-            draft=message.draft,
-            draft_seq=message.seq,
-            pen=message.pen,
-            active_seconds=_capped(assignment, message.active_seconds),
-            expires_at=clock.now() + TTL,
-        )
-        .execution_options(synchronize_session=False)
-    )
-
-
-def _last_receipt(session: Session, assignment: Assignment) -> str | None:
-    wanted = select(Submission.id).where(Submission.assignment_id == assignment.id)
-    return session.scalars(wanted.order_by(Submission.version.desc()).limit(1)).first()
-
-
-def _capped(assignment: Assignment, seconds: float) -> float:
+def _capped(reserved_at: datetime, seconds: float) -> float:
     """Active seconds as the browser measured them, never more than the time since the item was given out."""
-    return min(seconds, max((clock.now() - assignment.reserved_at).total_seconds(), 0))
+    return min(seconds, max((clock.now() - reserved_at).total_seconds(), 0))
 
 
 def _candidate_count(session: Session, assignment: Assignment) -> int:
-    return session.execute(select(func.count()).where(Slot.assignment_id == assignment.id)).scalar_one()
+    return session.connection().execute(_COUNT_SLOTS, {"assignment": assignment.id}).scalar_one()
 
 
 def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
@@ -203,22 +243,23 @@ def _store(session: Session, study: Study, assignment: Assignment, who: Who, mes
         _clear(session, assignment)
     _write_ratings(session, design, assignment, checked)
     _write_highlights(session, assignment, checked)
-    assignment.note = checked.note or None
+    assignment.note, assignment.reason = checked.note or None, None
     assignment.draft, assignment.draft_seq = message.answers, assignment.draft_seq + 1
     _finish(session, assignment, message, AssignmentState.submitted)
     kind = "annotation edited" if edited else assignment.state
-    new = stored_answers(session, assignment)
+    new = _logged(assignment, checked)
     events.record(session, study.id, kind, who.pseudonym, assignment_id=assignment.id, old=old, new=new)
 
 
 def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Receipt:
     """Skips the item (its place becomes free) or ignores it (counts as done), with a reason of the rubric.
 
-    Raises InvalidAnnotation, NotFound, AlreadySubmitted, StudyNotOpen.
+    Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen.
     """
     study, assignment = _locked(session, who, message.assignment)
     if not _is_repeat(session, assignment, message.submission):
         _refuse_unless_current(study, assignment, message)
+        _refuse_other_pen(assignment, message)
         rubric = studies.design_of(session, study).rubric
         offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
         if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
@@ -244,8 +285,12 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
 
 def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
     """Study first, then assignment: one order of locks for every command, so that none waits in a circle."""
-    study = studies.lock(session, assignments.study_of(session, who, token))
-    return study, assignments.by_token(session, who, token)
+    found = assignments.by_token(session, who, token)
+    study = studies.lock(session, found.study_id)
+    if not database.is_sqlite(session):
+        # somebody may have been faster between the two; on SQLite a write transaction is alone
+        session.refresh(found)
+    return study, found
 
 
 def _is_repeat(session: Session, assignment: Assignment, submission: str) -> bool:
@@ -261,7 +306,7 @@ def _refuse_unless_current(study: Study, assignment: Assignment, message: Messag
     studies.refuse_unless_writable(study)
 
 
-def _refuse_other_pen(assignment: Assignment, message: SubmitMessage) -> None:
+def _refuse_other_pen(assignment: Assignment, message: FinalMessage) -> None:
     if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
         raise OpenElsewhere(OPEN_ELSEWHERE)
 
@@ -275,7 +320,7 @@ def _finish(session: Session, assignment: Assignment, message: FinalMessage, sta
         elif state != AssignmentState.skipped and not held and not assignments.take_place(session, assignment.item_id):
             state = AssignmentState.surplus
     assignment.state = state
-    assignment.active_seconds = _capped(assignment, message.active_seconds)
+    assignment.active_seconds = _capped(assignment.reserved_at, message.active_seconds)
     assignment.submitted_at = now = clock.now()
     assignment.pen = None
     session.add(
@@ -364,6 +409,21 @@ def _text_of(candidate: Any, turn: int | None) -> str:
     if turn is not None and candidate.turns is not None and turn < len(candidate.turns):
         return candidate.turns[turn][1]
     raise InvalidAnnotation("A highlight names a turn that is not there.")
+
+
+def _logged(assignment: Assignment, checked: Checked) -> dict[str, Any]:
+    """The same as `stored_answers`, of what has just been written."""
+    return {
+        "state": assignment.state,
+        "version": assignment.version - 1,
+        "ratings": [
+            [r.position, r.criterion, r.number, r.option, r.missing, list(r.reasons), r.text] for r in checked.ratings
+        ],
+        "highlights": [
+            [place, span.turn, span.start, span.end, span.label, span.comment.strip()]
+            for place, span in checked.highlights
+        ],
+    }
 
 
 def stored_answers(session: Session, assignment: Assignment) -> dict[str, Any]:

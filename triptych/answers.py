@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric import Ask, Choice, Criterion, Rubric, shown
@@ -18,7 +18,8 @@ from triptych.rubric import Ask, Choice, Criterion, Rubric, shown
 LETTERS = "ABCDEF"
 ABOUT_ITEM = "item"
 MAX_TEXT = 10_000
-Text = Annotated[str, Field(max_length=MAX_TEXT)]
+# PostgreSQL stores no NUL, and no keyboard types one
+Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: text.replace("\x00", ""))]
 Name = Annotated[str, Field(max_length=60)]
 
 
@@ -87,12 +88,12 @@ def check_draft(rubric: Rubric, study_round: str, candidates: int, data: Any) ->
     answers = parse_answers(data)
     known = {criterion.key: criterion for criterion in rubric.asked(study_round)}
     for place, given in answers.ratings.items():
-        _position(place, candidates)
+        about = "item" if _position(place, candidates) is None else "candidate"
         for key, value in given.items():
-            if key not in known:
-                raise InvalidAnnotation(f"{key!r} is not asked in this study.")
-            # an unticked `best` is an empty list until something is ticked
-            if value != []:
+            if key not in known or known[key].about != about:
+                raise InvalidAnnotation(f"{key!r} is not asked about {_named(place)} in this study.")
+            # a `best` that was ticked and unticked again is an empty list
+            if value != [] or known[key].scale.kind != "best":
                 known[key].scale.check(value)
     _check_labels(rubric, candidates, answers)
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from itertools import permutations
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
+from sqlalchemy.orm import defer
 from sqlmodel import Session
 
 from triptych import clock, events, studies
@@ -44,12 +45,15 @@ SEEN = (*FINISHED, AssignmentState.skipped)
 _study, _person, _item, _now = (bindparam(name) for name in ("study", "person", "item", "now"))
 _own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
 _OWN = select(Assignment).where(_own).execution_options(populate_existing=True)
-_OWN_STUDY = select(Assignment.study_id).where(_own)
 _MEMBERSHIP = select(Membership.excluded_at).where(
     Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
 )
 _mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
-_HELD = select(Assignment).where(_mine_here, Assignment.state == AssignmentState.reserved)
+_UNFINISHED = (
+    select(Assignment)
+    .where(_mine_here, Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]))
+    .order_by(Assignment.id.desc())
+)
 _GIVE_BACK = (
     update(Assignment)
     .where(
@@ -67,18 +71,17 @@ _TAKE = (
     .values(taken=Item.taken + 1)
     .execution_options(synchronize_session=False)
 )
+# a list made once: asked per item, SQLite walks all her work for each item that she has seen
+_SEEN_ITEMS = select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)
 _NEXT_TRAINING = (
     select(Item.id)
     .where(
         Item.study_id == _study,
         Item.purpose == Purpose.training,
-        Item.id.not_in(select(Assignment.item_id).where(_mine_here)),
+        Item.id.not_in(_SEEN_ITEMS),
     )
     .order_by(Item.id)
     .limit(1)
-)
-_has_seen = select(Assignment.id).where(
-    Assignment.item_id == Item.id, Assignment.person_id == _person, Assignment.state != AssignmentState.expired
 )
 _NEXT_ITEM = (
     select(Item.id)
@@ -87,20 +90,12 @@ _NEXT_ITEM = (
         Item.purpose == Purpose.main,
         ~Item.retired,
         Item.taken < Item.raters,
-        ~_has_seen.exists(),
+        Item.id.not_in(_SEEN_ITEMS),
     )
     .order_by(Item.priority, Item.taken, Item.rank)
     .limit(1)
 )
 _NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True)
-_expired = Assignment.state == AssignmentState.expired
-_RESUMABLE = (
-    select(Assignment)
-    .where(_mine_here, _expired, Assignment.purpose == Purpose.main, Assignment.draft_seq > 0)
-    .order_by(Assignment.id.desc())
-    .limit(1)
-)
-_OWN_EXPIRED = select(Assignment).where(Assignment.item_id == _item, Assignment.person_id == _person, _expired)
 _DONE = select(func.count(), func.avg(Assignment.active_seconds)).where(
     _mine_here, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN)
 )
@@ -144,12 +139,14 @@ def current(session: Session, study: Study, who: Who) -> Assignment | Nothing:
 def current_in(session: Session, study: Study, who: Who) -> Assignment | Nothing:
     """As `current`, for a study that this transaction has locked already."""
     barred = _barred(session, study, who)
-    held = _held(session, study, who)
+    unfinished = session.scalars(_UNFINISHED, {"study": study.id, "person": who.person_id}).all()
+    held = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
     if held is not None and (barred is None or barred == Nothing.paused):
-        return _kept_alive(session, held)
+        held.expires_at = clock.now() + TTL
+        return held
     if barred is not None:
         return barred
-    return reserve_next(session, study, who)
+    return _reserve_next(session, study, who, unfinished)
 
 
 def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
@@ -166,31 +163,30 @@ def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
     }.get(StudyState(study.state))
 
 
-def _held(session: Session, study: Study, who: Who) -> Assignment | None:
-    return session.scalars(_HELD, {"study": study.id, "person": who.person_id}).first()
+def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[Assignment]) -> Assignment | Nothing:
+    """Gives back what ran out, then takes the next item for this person, or says why there is none.
 
-
-def _kept_alive(session: Session, held: Assignment) -> Assignment:
-    held.expires_at = clock.now() + TTL
-    return held
-
-
-def reserve_next(session: Session, study: Study, who: Who) -> Assignment | Nothing:
-    """Gives back what ran out, then takes the next item for this person, or says why there is none."""
+    `expired`: her own reservations that ran out before; one with work in it comes first, so nothing she wrote is lost.
+    """
     give_back_expired(session, study)
     training = _next_training(session, study, who)
     if training is not None:
-        return _reserve(session, study, who, training, Purpose.training)
-    own = _resumable(session, study, who)
-    if own is not None and take_place(session, own.item_id):
-        own.state, own.expires_at = AssignmentState.reserved, clock.now() + TTL
-        return own
+        return _reserve(session, study, who, training, Purpose.training, expired)
+    begun = next((own for own in expired if own.purpose == Purpose.main and own.draft_seq > 0), None)
+    if begun is not None and take_place(session, begun.item_id):
+        return _taken_up(begun)
     if _has_reached_limit(session, study, who):
         return Nothing.finished
     while (item_id := _next_item(session, study, who)) is not None:
         if take_place(session, item_id):
-            return _reserve(session, study, who, item_id, Purpose.main)
+            return _reserve(session, study, who, item_id, Purpose.main, expired)
     return _why_nothing(session, study, who)
+
+
+def _taken_up(own: Assignment) -> Assignment:
+    """A reservation that ran out is hers again, with the order she saw and her draft."""
+    own.state, own.expires_at = AssignmentState.reserved, clock.now() + TTL
+    return own
 
 
 def give_back_expired(session: Session, study: Study) -> None:
@@ -217,12 +213,9 @@ def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]
 
 
 def _next_training(session: Session, study: Study, who: Who) -> int | None:
+    if not studies.design_of(session, study).rubric.training:
+        return None
     return session.scalars(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).first()
-
-
-def _resumable(session: Session, study: Study, who: Who) -> Assignment | None:
-    """Her own reservation that ran out with work in it comes first: nothing she wrote is lost."""
-    return session.scalars(_RESUMABLE, {"study": study.id, "person": who.person_id}).first()
 
 
 def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
@@ -255,13 +248,14 @@ def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
     return Nothing.finished if session.scalars(held.limit(1)).first() is None else Nothing.nothing_free
 
 
-def _reserve(session: Session, study: Study, who: Who, item_id: int, purpose: Purpose) -> Assignment:
+def _reserve(
+    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, expired: Sequence[Assignment]
+) -> Assignment:
     """A new assignment with its slots; one of hers that ran out on this item is taken up again as it was."""
-    now = clock.now()
-    before = _own_expired(session, who, item_id)
+    before = next((own for own in expired if own.item_id == item_id), None)
     if before is not None:
-        before.state, before.expires_at = AssignmentState.reserved, now + TTL
-        return before
+        return _taken_up(before)
+    now = clock.now()
     order = _order(session, study, who, item_id, _candidates(session, item_id))
     assignment = Assignment(
         token=secrets.token_urlsafe(12),
@@ -286,10 +280,6 @@ def _reserve(session: Session, study: Study, who: Who, item_id: int, purpose: Pu
         new={"item": item_id, "order": list(order), "purpose": purpose},
     )
     return assignment
-
-
-def _own_expired(session: Session, who: Who, item_id: int) -> Assignment | None:
-    return session.scalars(_OWN_EXPIRED, {"item": item_id, "person": who.person_id}).first()
 
 
 def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
@@ -372,20 +362,14 @@ def by_token(session: Session, who: Who, token: str) -> Assignment:
     return found
 
 
-def study_of(session: Session, who: Who, token: str) -> int:
-    """The study of this person's assignment. Raises NotFound for any other."""
-    found = session.connection().execute(_OWN_STUDY, {"token": token, "person": who.person_id}).scalar()
-    if found is None:
-        raise NotFound(NOT_YOURS)
-    return found
-
-
 def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:
     """Everything this person has finished or skipped in the study, oldest first."""
     mine = select(Assignment).where(
         Assignment.study_id == study.id, Assignment.person_id == who.person_id, Assignment.state.in_(SEEN)
     )
-    return list(session.scalars(mine.order_by(Assignment.submitted_at, Assignment.id)))
+    # drafts may be long, and hardly any of them is looked at
+    ordered = mine.order_by(Assignment.submitted_at, Assignment.id).options(defer(Assignment.draft))
+    return list(session.scalars(ordered))
 
 
 def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -> Assignment | None:

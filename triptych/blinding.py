@@ -46,6 +46,7 @@ class Work(Seen):
     store_key: str
     state: str
     purpose: str
+    active_seconds: float
     can_go_back: bool
     receipt: str | None
 
@@ -151,6 +152,7 @@ def view(
             store_key=store_key(assignment, who),
             state="reserved" if assignment.submitted_at is None else "submitted",
             purpose="training" if assignment.purpose == Purpose.training else "main",
+            active_seconds=assignment.active_seconds,
             can_go_back=done.done > 0,
             receipt=receipt,
         ),

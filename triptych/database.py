@@ -30,6 +30,7 @@ PRAGMAS = {
     "trusted_schema": 0,
     "mmap_size": 0,
 }
+MIGRATING = 7226  # the advisory lock of whoever migrates
 SAFE_SQLITE = (3, 51, 3)
 log = logging.getLogger("triptych.database")
 _write_lock = threading.Lock()
@@ -150,5 +151,8 @@ def _upgrade(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            # several processes start at once; the second finds the schema made and does nothing
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)

@@ -83,6 +83,8 @@ def act(session: Session, study: Study, who: Who, action: Any, showing: str | No
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen; then nothing has changed.
     """
     kind = action.get("kind") if isinstance(action, dict) else None
+    if not isinstance(kind, str):
+        raise InvalidAnnotation("The workbench sent no action.")
     if kind == "submit":
         return _after(session, study, who, annotations.submit(session, who, read_message(SubmitMessage, action)))
     if kind in ("skip", "ignore"):

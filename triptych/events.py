@@ -11,23 +11,18 @@ import json
 import secrets
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select
 from sqlmodel import Session
 
-from triptych import clock
+from triptych import clock, database
 from triptych.models import Event, EventDetail, Study
 
-_study, _event, _detail = Study.__table__, Event.__table__, EventDetail.__table__
-_this_study = _study.c.id == bindparam("study")
-_NEXT = (
-    update(_study)
-    .where(_this_study)
-    .values(event_number=_study.c.event_number + 1)
-    .returning(_study.c.event_number, _study.c.event_hash)
+# prepared once: these run for every annotation
+_LOCKED = (
+    select(Study).where(Study.id == bindparam("study")).with_for_update().execution_options(populate_existing=True)
 )
-_EVENT = insert(_event).returning(_event.c.id)
-_DETAIL = insert(_detail)
-_HEAD = update(_study).where(_this_study).values(event_hash=bindparam("head"))
+_INSERT = insert(Event).returning(Event.id)
+_INSERT_DETAIL = insert(EventDetail)
 
 
 def record(
@@ -42,28 +37,35 @@ def record(
     new: dict[str, Any] | None = None,
 ) -> int:
     """Appends one event in the caller's transaction; returns its number in the study's chain."""
-    # prepared statements on one connection: an event is written with every annotation, and again for the next item
-    session.flush()
-    connection = session.connection()
-    number, previous = connection.execute(_NEXT, {"study": study_id}).one()
+    study = locked_study(session, study_id)
     salt = secrets.token_hex(16)
     row = {
         "study_id": study_id,
-        "number": number,
+        "number": study.event_number + 1,
         "at": clock.now(),
         "actor": actor,
         "kind": kind,
         "assignment_id": assignment_id,
         "subject": subject,
         "digest": digest(salt, old, new),
-        "previous_hash": previous,
+        "previous_hash": study.event_hash,
     }
     row["hash"] = chain_hash(row)
-    event_id = connection.execute(_EVENT, row).scalar_one()
+    event_id = session.execute(_INSERT, row).scalar_one()
     if old is not None or new is not None:
-        connection.execute(_DETAIL, {"event_id": event_id, "salt": salt, "old": old, "new": new})
-    connection.execute(_HEAD, {"study": study_id, "head": row["hash"]})
-    return number
+        session.execute(_INSERT_DETAIL, {"event_id": event_id, "salt": salt, "old": old, "new": new})
+    study.event_number, study.event_hash = row["number"], row["hash"]
+    return row["number"]
+
+
+def locked_study(session: Session, study_id: int) -> Study:
+    """The study's row, locked until the transaction ends, so that two writers never share a place in the chain.
+
+    A write transaction on SQLite has locked the whole database already; what this session has read stays true.
+    """
+    if database.is_sqlite(session):
+        return session.get_one(Study, study_id)
+    return session.scalars(_LOCKED, {"study": study_id}).one()
 
 
 def digest(salt: str, old: Any, new: Any) -> str:

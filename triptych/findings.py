@@ -114,7 +114,7 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
     return (scale.low, scale.high) if isinstance(scale, Number) else (0.0, 1.0)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def criterion_results(frame: Frame, counted: Counted = Counted()) -> tuple[CriterionResult, ...]:  # noqa: B008 (frozen)
     """Results of every criterion asked; kept until the frame changes, as a redraw asks for the same again."""
     rows = counted_ratings(frame, counted)

@@ -284,6 +284,17 @@ class Item(Base, table=True):
         UniqueConstraint("study_id", "external_id"),
         CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
         CheckConstraint("purpose IN ('main', 'training')", name="ck_item_purpose"),
+        Index(
+            "ix_item_free",
+            "study_id",
+            "purpose",
+            "retired",
+            "priority",
+            "taken",
+            "rank",
+            sqlite_where=text("taken < raters"),
+            postgresql_where=text("taken < raters"),
+        ),
         Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
     )
     id: int | None = Field(default=None, primary_key=True)

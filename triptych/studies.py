@@ -104,7 +104,7 @@ _designs: dict[tuple[int, str, str], Design] = {}
 
 
 def design_of(session: Session, study: Study) -> Design:
-    """The study's design, kept per process; the seed tells studies of different databases apart."""
+    """The study's design, kept per process; seed and time tell studies of different databases apart."""
     name = (study.id, study.seed, study.created_at.isoformat())
     if name not in _designs:
         text = session.get_one(RubricText, study.rubric_id)
@@ -120,8 +120,7 @@ def design_of(session: Session, study: Study) -> Design:
 
 def lock(session: Session, study_id: int) -> Study:
     """The study's row, locked first by every command that writes to the study."""
-    wanted = select(Study).where(Study.id == study_id).with_for_update().execution_options(populate_existing=True)
-    return session.scalars(wanted).one()
+    return events.locked_study(session, study_id)
 
 
 def create_study(

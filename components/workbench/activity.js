@@ -43,9 +43,10 @@ export class Activity {
     this.last = this.now();
   }
 
-  nextItem() {
+  /** Another item lies here, on which she has spent so many seconds before. */
+  nextItem(seconds = 0) {
     this.mark();
-    this.item = 0;
+    this.item = 1000 * seconds;
     this.renewed = this.now();
   }
 

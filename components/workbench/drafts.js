@@ -73,7 +73,10 @@ export class DraftSender {
     this.seq += 1;
     const fields = { ...this.body(), seq: this.seq, base: this.base, take: this.take };
     const text = JSON.stringify(fields);
-    if (keepalive && text.length * 3 > KEEPALIVE_LIMIT && new TextEncoder().encode(text).length > KEEPALIVE_LIMIT) return;
+    if (keepalive && text.length * 3 > KEEPALIVE_LIMIT && new TextEncoder().encode(text).length > KEEPALIVE_LIMIT) {
+      if (!this.flying) this.#plan(0);
+      return;
+    }
     this.dirty = false;
     this.retrying = false;
     this.firstChange = null;

@@ -112,7 +112,7 @@ export class Surface {
     if (before && this.keeping) this.keeping.sender.leave();
     this.submission.stop();
     this.busy = false;
-    this.activity.nextItem();
+    this.activity.nextItem(this.view.work.active_seconds ?? 0);
     const keeping = new Keeping(this.view, {
       pen: this.pen, seconds: () => this.activity.seconds(),
       on: {

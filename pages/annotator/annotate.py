@@ -37,8 +37,9 @@ def act(action: Any) -> None:
         with state.writing() as session:
             laid = desk.act(session, studies.by_slug(session, slug), who, action, showing)
     except TriptychError as refusal:
-        laid = lay(showing=showing, notice=str(refusal))
-    state.remember("desk", laid)
+        state.remember("refusal", str(refusal))
+    else:
+        state.remember("desk", laid)
 
 
 def on_action() -> None:
@@ -51,7 +52,7 @@ def on_action() -> None:
 
 acted = state.take("acted", False)
 try:
-    laid: Desk = state.take("desk") or lay(showing=state.recall("showing"))
+    laid: Desk = state.take("desk") or lay(showing=state.recall("showing"), notice=state.take("refusal"))
 except TriptychError as refusal:
     state.say(str(refusal))
     st.stop()

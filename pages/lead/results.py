@@ -93,7 +93,9 @@ shown.header(board)
 tools(board, who.pseudonym)
 with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
     shown.annotators(board.overview.annotators)
-follow(lambda: number_now(study), board.frame.number)
+# of a very large study every thousandth event draws anew: the numbers take seconds, and hardly move
+every = 1 if len(board.frame.ratings) < 100_000 else 1000
+follow(lambda: number_now(study) // every, board.frame.number // every)
 if board.frame.ratings.empty:
     st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
     st.stop()

@@ -196,6 +196,13 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("item", schema=None) as batch_op:
         batch_op.create_index(
+            "ix_item_free",
+            ["study_id", "purpose", "retired", "priority", "taken", "rank"],
+            unique=False,
+            sqlite_where=sa.text("taken < raters"),
+            postgresql_where=sa.text("taken < raters"),
+        )
+        batch_op.create_index(
             "ix_item_next", ["study_id", "purpose", "retired", "priority", "taken", "rank"], unique=False
         )
 
