@@ -183,7 +183,7 @@ class Annotator:
     @property
     def view(self) -> dict[str, Any]:
         """The blinded view on the workbench."""
-        return json.loads(self.workbench.json)
+        return json.loads(json.loads(self.workbench.json)["view"])
 
     async def act(self, action: Any) -> float:
         """One action of the workbench; returns the seconds of its run."""

@@ -367,7 +367,8 @@ def accept_invitation(session: Session, secret: str) -> Person:
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
     """The study that a panel's address leads to: it names a panel study and carries a participant id."""
     wanted = (Study.slug == parameters.get("study", "")) & (Study.access == Access.panel)
-    study = session.scalars(select(Study).where(wanted)).first() if "study" in parameters else None
+    carries_an_id = "study" in parameters and len(parameters) > 1
+    study = session.scalars(select(Study).where(wanted)).first() if carries_an_id else None
     return study if study and panel_of(study).id_param in parameters else None
 
 

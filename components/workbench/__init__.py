@@ -21,7 +21,7 @@ if (!document.querySelector('link[data-tw-style]')) {
   document.head.append(style);
 }
 const module = import(at('workbench.js'));
-export default async (component) => (await module).default(component);
+export default async (component) => (await module).default({ ...component, data: JSON.parse(component.data.view) });
 """
 
 _mount = st.components.v2.component("triptych.workbench", js=LOADER % version(), isolate_styles=False)
@@ -29,5 +29,6 @@ _mount = st.components.v2.component("triptych.workbench", js=LOADER % version(),
 
 def workbench(view: View, *, key: str, on_action: Callable[[], None]) -> dict[str, Any] | None:
     """Draws the blinded view; returns the action of this run, if the browser sent one."""
-    result = _mount(data=view.model_dump(mode="json"), key=key, on_action_change=on_action)
+    # one string: of nested data Streamlit makes an Arrow search, and imports pandas for it
+    result = _mount(data={"view": view.model_dump_json()}, key=key, on_action_change=on_action)
     return result.action
