@@ -21,7 +21,7 @@ run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .

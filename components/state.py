@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ MESSAGES, ARRIVAL = "messages", "arrival"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
+_found = threading.local()
 MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
 
 
@@ -57,6 +59,12 @@ def current_person() -> Who | None:
     return who_holds(st.context.cookies.get(COOKIE))
 
 
+def identify() -> Who | None:
+    """As `current_person`, for the router: the page that it runs need not ask again."""
+    _found.who = current_person()
+    return _found.who
+
+
 def has_cookie() -> bool:
     """Whether this browser was signed in once; with nobody signed in, that login has ended."""
     return COOKIE in st.context.cookies
@@ -67,7 +75,7 @@ def require(role: str) -> Who:
 
     `role` is "annotator" (leads may annotate too) or "lead".
     """
-    who = current_person()
+    who = _found.__dict__.pop("who", None) or current_person()
     if who is None:
         say("You are signed out. Reload the page to sign in again; nothing that was saved is lost.")
         st.stop()

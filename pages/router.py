@@ -44,7 +44,7 @@ def pages_of(who: Who) -> list[st.Page]:
 
 
 st.set_page_config(page_title="Triptych", page_icon=str(LOGO), layout="wide")
-who = state.current_person()
+who = state.identify()
 way_in = entrance(who)
 if way_in:
     path, title = way_in

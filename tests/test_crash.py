@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from serving import Server, World, build_world, running_app
 from sqlalchemy import func, select
 
@@ -100,7 +99,6 @@ def check_stored(home: Path, known: Acknowledged) -> None:
     engine.dispose()
 
 
-@pytest.mark.slow
 def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path):
     draw = random.Random(20)
     world, known = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()

@@ -96,10 +96,6 @@ def is_still_valid(path: tuple[Any, ...], old: Any, junk: Any) -> bool:
         return True
     if (name, junk) in (("turn", 3), ("end", 10**12)) and "draft" in path:
         return True  # where a span lies is looked at when it is submitted
-    if name == "kind" and junk in ([], {}):
-        return True  # see test_an_action_whose_kind_is_no_word_is_refused
-    if "ratings" in path and junk == []:
-        return True  # see test_a_rating_in_a_place_where_it_is_not_asked_is_refused
     # whole numbers may come as 5.0, and seconds have a fraction
     return name == "active_seconds" and isinstance(junk, float) and junk >= 0
 
@@ -338,7 +334,6 @@ def test_every_wrong_action_is_refused_and_changes_nothing(served: Served):
 
 
 @pytest.mark.parametrize("kind", [[], {}], ids=["list", "object"])
-@pytest.mark.xfail(strict=True, reason="desk.act looks an unhashable kind up in STEPS, and the page breaks")
 def test_an_action_whose_kind_is_no_word_is_refused(served: Served, kind: Any):
     async def is_still_there() -> bool:
         async with served.annotator() as annotator:
@@ -349,7 +344,6 @@ def test_an_action_whose_kind_is_no_word_is_refused(served: Served, kind: Any):
 
 
 @pytest.mark.parametrize("changed", [{"item": {"fluency": 3}}, {"A": {"fluency": []}}], ids=["of the item", "empty"])
-@pytest.mark.xfail(strict=True, reason="answers.check_draft lets both pass; neither ever becomes a rating")
 def test_a_rating_in_a_place_where_it_is_not_asked_is_refused(served: Served, changed: dict[str, Any]):
     async def status() -> int:
         async with served.annotator() as annotator:

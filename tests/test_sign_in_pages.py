@@ -54,7 +54,9 @@ def shown(test: AppTest) -> str:
         test.info,
         test.code,
     ]
-    return "\n".join(str(element.value).replace("\\", "") for part in parts for element in part)
+    # as the browser shows it: without the escapes, and without the word joiner that nobody sees
+    unescaped = str.maketrans({"\\": None, "\u2060": None})
+    return "\n".join(str(element.value).translate(unescaped) for part in parts for element in part)
 
 
 def field(test: AppTest, label: str):

@@ -151,7 +151,7 @@ def current_in(session: Session, study: Study, who: Who) -> Assignment | Nothing
 
 def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
     """Why this person may get no new item now."""
-    membership = session.execute(_MEMBERSHIP, {"study": study.id, "person": who.person_id}).first()
+    membership = session.connection().execute(_MEMBERSHIP, {"study": study.id, "person": who.person_id}).first()
     if membership is None:
         raise NotFound("You are not an annotator of this study.")
     if membership.excluded_at is not None:
@@ -199,7 +199,7 @@ def give_back_expired(session: Session, study: Study) -> None:
 
 def take_place(session: Session, item_id: int) -> bool:
     """Counts one more place of the item, if one is free; the database refuses one too many whoever races."""
-    return session.execute(_TAKE, {"item": item_id}).rowcount == 1
+    return session.connection().execute(_TAKE, {"item": item_id}).rowcount == 1
 
 
 def free_place(session: Session, item_id: int) -> None:
@@ -284,15 +284,15 @@ def _reserve(
 
 def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
     """(candidate, system) of an item, by system."""
-    return [(row.id, row.system_id) for row in session.execute(_CANDIDATES, {"item": item_id})]
+    return [(row.id, row.system_id) for row in session.connection().execute(_CANDIDATES, {"item": item_id})]
 
 
 def _order(
     session: Session, study: Study, who: Who, item_id: int, candidates: Sequence[tuple[int, int]]
 ) -> tuple[int, ...]:
     """Candidate ids in the order of their slots."""
-    by_person = session.execute(_SHOWN_TO_PERSON, {"study": study.id, "person": who.person_id})
-    by_item = session.execute(_SHOWN_OF_ITEM, {"item": item_id})
+    by_person = session.connection().execute(_SHOWN_TO_PERSON, {"study": study.id, "person": who.person_id})
+    by_item = session.connection().execute(_SHOWN_OF_ITEM, {"item": item_id})
     order = balanced_order(
         [system for _, system in candidates],
         Counter({(s, p): n for s, p, n in by_person}),
@@ -388,7 +388,7 @@ def _is_editable(work: Assignment) -> bool:
 
 def progress(session: Session, study: Study, who: Who) -> Progress:
     """Counted over the main items; time from the mean of her own active seconds, from three items on."""
-    done, mean_seconds = session.execute(_DONE, {"study": study.id, "person": who.person_id}).one()
+    done, mean_seconds = session.connection().execute(_DONE, {"study": study.id, "person": who.person_id}).one()
     limit = study.settings.get("items_per_annotator")
     total = max(min(study.item_count, limit or study.item_count), done)
     known = done >= 3 and mean_seconds

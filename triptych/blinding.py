@@ -224,8 +224,8 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
 
 def _item(session: Session, rubric: Rubric, assignment: Assignment) -> SeenItem:
     item = session.get_one(Item, assignment.item_id)
-    turns = session.execute(_TURNS, {"item": item.id}).all()
-    slots = session.execute(_SLOTS, {"assignment": assignment.id}).all()
+    turns = session.connection().execute(_TURNS, {"item": item.id}).all()
+    slots = session.connection().execute(_SLOTS, {"assignment": assignment.id}).all()
     context_turns = [(turn.speaker, turn.text) for turn in turns]
     return SeenItem(
         context=_context(rubric, item, context_turns),

@@ -51,9 +51,9 @@ def record(
         "previous_hash": study.event_hash,
     }
     row["hash"] = chain_hash(row)
-    event_id = session.execute(_INSERT, row).scalar_one()
+    event_id = session.connection().execute(_INSERT, row).scalar_one()
     if old is not None or new is not None:
-        session.execute(_INSERT_DETAIL, {"event_id": event_id, "salt": salt, "old": old, "new": new})
+        session.connection().execute(_INSERT_DETAIL, {"event_id": event_id, "salt": salt, "old": old, "new": new})
     study.event_number, study.event_hash = row["number"], row["hash"]
     return row["number"]
 

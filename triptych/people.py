@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock, events, passcodes
@@ -40,6 +40,15 @@ LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
 WRONG = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
+
+
+# prepared once: every run and every draft asks
+_WHO = (
+    select(Person.id, Person.pseudonym, Person.role, Person.name, Login.id)
+    .join(Login, Login.person_id == Person.id)
+    .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
+    .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
+)
 
 
 @dataclass(frozen=True)
@@ -216,17 +225,9 @@ def use_ticket(session: Session, secret: str) -> str:
 
 def who_is(session: Session, login_secret: str) -> Who | None:
     """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
-    wanted = (
-        select(Person, Login.id)
-        .join(Login, Login.person_id == Person.id)
-        .where(Login.secret_hash == passcodes.secret_hash(login_secret), Login.revoked_at.is_(None))
-        .where(Login.expires_at > clock.now(), Person.disabled_at.is_(None))
-    )
-    found = session.execute(wanted).first()
-    if found is None:
-        return None
-    person, login_id = found
-    return Who(person.id, person.pseudonym, person.role, person.name, login_id)
+    given = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
+    found = session.connection().execute(_WHO, given).first()
+    return None if found is None else Who(*found)
 
 
 def sign_out(session: Session, who: Who) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ def running(address: str) -> Iterator[None]:
 
     `address` is where the app is reached, for the link. Raises UnsafeDatabase if another server uses the file.
     """
+    # addresses of requests hold personal links; they have no place in a log
+    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     lock = database.lock_server(database.open_engine(settings.database_url()))
     engine = web_engine()
     if settings.wants_demo():

@@ -9,18 +9,20 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from sqlmodel import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych import annotations, assignments
+from triptych import annotations, assignments, people
 from triptych.annotations import DraftMessage, Refusal
 from triptych.database import writing
 from triptych.errors import InvalidAnnotation, TriptychError
 from triptych.people import Who
-from triptych.web.session import current_login, is_our_own, web_engine
+from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
+SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 MAX_BODY = 4 * 2**20
 
 
@@ -28,7 +30,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def _command(request: Request, run: Callable[[Who, Any], JSONResponse]) -> JSONResponse:
+async def _command(request: Request, run: Callable[[Session, Who, Any], JSONResponse]) -> JSONResponse:
     """One command of a signed-in annotator's own page, with its JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
@@ -50,34 +52,34 @@ async def _body(request: Request) -> Any:
         return None
 
 
-def _run(request: Request, run: Callable[[Who, Any], JSONResponse], body: Any) -> JSONResponse:
-    who = current_login(request)
-    if who is None:
-        return refused(401, "signed_out", "You are signed out. Sign in again; what you wrote is kept in this browser.")
+def _run(request: Request, run: Callable[[Session, Who, Any], JSONResponse], body: Any) -> JSONResponse:
+    """Who is asking and what is asked, in one transaction."""
+    secret = login_secret(request.cookies.get(COOKIE))
     try:
-        return run(who, body)
+        with writing(web_engine()) as session:
+            who = people.who_is(session, secret) if secret else None
+            if who is None:
+                return refused(401, "signed_out", SIGNED_OUT)
+            return run(session, who, body)
     except InvalidAnnotation as error:
         return refused(400, "invalid", str(error))
     except TriptychError as error:
         return refused(409, "closed", str(error))
 
 
-def _save_draft(who: Who, body: Any) -> JSONResponse:
-    message = annotations.read_message(DraftMessage, body)
-    with writing(web_engine()) as session:
-        answer = annotations.save_draft(session, who, message)
+def _save_draft(session: Session, who: Who, body: Any) -> JSONResponse:
+    answer = annotations.save_draft(session, who, annotations.read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
         return refused(409, answer.reason, answer.message, **more)
     return JSONResponse({"stored": answer})
 
 
-def _renew(who: Who, body: Any) -> JSONResponse:
+def _renew(session: Session, who: Who, body: Any) -> JSONResponse:
     token = body.get("assignment") if isinstance(body, dict) else None
     if not isinstance(token, str):
         raise InvalidAnnotation("A renewal names its assignment.")
-    with writing(web_engine()) as session:
-        return JSONResponse({"renewed": assignments.renew(session, who, token)})
+    return JSONResponse({"renewed": assignments.renew(session, who, token)})
 
 
 async def draft(request: Request) -> JSONResponse:
