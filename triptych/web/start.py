@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import database, people, settings
+from triptych import database, host, people, settings
 from triptych.database import reading, writing
 from triptych.web.session import web_engine
 
@@ -33,6 +33,7 @@ def running(address: str) -> Iterator[None]:
     if link:
         sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
         sys.stdout.flush()
+    host.send_at_once()
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
     gc.collect()
     gc.freeze()
