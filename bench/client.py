@@ -203,7 +203,7 @@ class Annotator:
             "active_seconds": 1.0,
             **changed,
         }
-        async with self.http.post(f"{self.url}/work/draft", json=body, headers=DRAFT_HEADERS) as answer:
+        async with self.http.post(f"{self.url}/desk/draft", json=body, headers=DRAFT_HEADERS) as answer:
             return answer.status, await answer.json()
 
     def answers(self, view: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 chromium = browser.chromium
 
 SLUG = "keeping"
-DRAFT = "**/work/draft"
+DRAFT = "**/desk/draft"
 REJECTED = '[data-tw-question="A:verdict"] textarea'
 LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 

@@ -173,7 +173,7 @@ def draft_body(annotator: Annotator, **changed: Any) -> dict[str, Any]:
     return {**body, "take": False, "draft": complete_answers(annotator), "active_seconds": 1.0, **changed}
 
 
-async def post(annotator: Annotator, data: str | bytes, path: str = "work/draft", **headers: str | None) -> int:
+async def post(annotator: Annotator, data: str | bytes, path: str = "desk/draft", **headers: str | None) -> int:
     """The status of the answer to a raw body; a header given as None is left out."""
     named = {**DRAFT_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
     kept = {name: value for name, value in named.items() if value is not None}
@@ -224,7 +224,7 @@ async def broken_bodies(served: Served) -> dict[str, int]:
         return {f"{path}: {n}": await post(annotator, b, path) for path in ROUTES for n, b in bodies.items()}
 
 
-ROUTES = ("work/draft", "work/renew")
+ROUTES = ("desk/draft", "desk/renew")
 
 
 def test_every_broken_body_is_refused_and_changes_nothing(served: Served):
@@ -277,7 +277,7 @@ async def messages_about_foreign_items(served: Served) -> list[Any]:
         answers, work, own = complete_answers(one), other.view["work"], one.view["work"]["token"]
         status, _ = await one.save_draft(work, answers)
         taken, _ = await one.save_draft(work, answers, take=True)
-        renewed = await post(one, json.dumps({"assignment": work["token"]}), "work/renew")
+        renewed = await post(one, json.dumps({"assignment": work["token"]}), "desk/renew")
         await one.act({**one.submission(one.view, answers), "assignment": work["token"]})
         await one.act(skip(one, work["token"]))
         await one.act({"kind": "back", "assignment": work["token"]})

@@ -113,7 +113,7 @@ def test_a_ticket_is_taken_once(server, data, lead):
     assert answers[1].cookie is None
 
 
-@pytest.mark.parametrize("path", ["/auth/ticket", "/auth/sign-out", "/work/draft", "/work/renew"])
+@pytest.mark.parametrize("path", ["/auth/ticket", "/auth/sign-out", "/desk/draft", "/desk/renew"])
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -168,7 +168,7 @@ def test_signing_in_as_somebody_else_ends_the_login_before(server, data, lead):
 
 
 def test_who_is_not_signed_in_stores_no_draft(server):
-    answer = send(server, "POST", "/work/renew", X_Triptych="1", Content_Type="application/json", Content_Length="0")
+    answer = send(server, "POST", "/desk/renew", X_Triptych="1", Content_Type="application/json", Content_Length="0")
 
     assert answer.status in (400, 401)
     assert b"stored" not in answer.body

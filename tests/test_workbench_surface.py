@@ -476,11 +476,11 @@ def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(op
 
 def test_an_unanswered_draft_says_so_and_a_reload_sends_it_again(open_view, server):
     page = open_view()
-    page.route("**/work/draft", lambda route: route.abort())
+    page.route("**/desk/draft", lambda route: route.abort())
     radio(page, "A:fluency", 5).check()
     expect(saved(page)).to_have_attribute("data-state", "waiting", timeout=8000)
     assert server.drafts == []
-    page.unroute("**/work/draft")
+    page.unroute("**/desk/draft")
     page.reload()
     page.wait_for_function("window.ready")
     expect(radio(page, "A:fluency", 5)).to_be_checked()

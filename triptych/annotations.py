@@ -124,6 +124,7 @@ _DRAFTED = (
     .join(Study, Study.id == Assignment.study_id)
     .where(Assignment.token == bindparam("token"), Assignment.person_id == bindparam("person"))
 )
+_SUBMITTED = select(Submission.assignment_id).where(Submission.id == bindparam("submission"))
 _LAST_RECEIPT = (
     select(Submission.id)
     .where(Submission.assignment_id == bindparam("assignment"))
@@ -294,10 +295,10 @@ def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
 
 
 def _is_repeat(session: Session, assignment: Assignment, submission: str) -> bool:
-    stored = session.get(Submission, submission)
-    if stored is not None and stored.assignment_id != assignment.id:
+    known = session.connection().execute(_SUBMITTED, {"submission": submission}).scalar()
+    if known not in (None, assignment.id):
         raise NotFound("This submission belongs to another item.")
-    return stored is not None
+    return known is not None
 
 
 def _refuse_unless_current(study: Study, assignment: Assignment, message: Message) -> None:

@@ -112,8 +112,8 @@ class Feedback(Seen):
 
 
 class Routes(Seen):
-    draft: str = "work/draft"
-    renew: str = "work/renew"
+    draft: str = "desk/draft"
+    renew: str = "desk/renew"
 
 
 class View(Seen):

@@ -22,7 +22,7 @@ const base = (rubric, item, more = {}) => ({
     ignore_item: null, set_aside_response: null, ...rubric,
   },
   item: { context: null, ...item },
-  draft: null, notice: null, feedback: null, routes: { draft: "work/draft", renew: "work/renew" },
+  draft: null, notice: null, feedback: null, routes: { draft: "desk/draft", renew: "desk/renew" },
   ...more, work: { token: "t-1", version: 1, draft_seq: 0, store_key: "s-1", state: "reserved", purpose: "main", can_go_back: true, receipt: null, ...more.work },
 });
 

@@ -90,4 +90,4 @@ async def renew(request: Request) -> JSONResponse:
     return await _command(request, _renew)
 
 
-WORK_ROUTES = [Route("/work/draft", draft, methods=["POST"]), Route("/work/renew", renew, methods=["POST"])]
+WORK_ROUTES = [Route("/desk/draft", draft, methods=["POST"]), Route("/desk/renew", renew, methods=["POST"])]
