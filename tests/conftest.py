@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, func, select, text
 from sqlalchemy.exc import OperationalError
 
 from triptych import clock, database, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.models import Membership, Person, Role, Study, StudyState
+from triptych.models import Item, Membership, Person, Purpose, Role, Study, StudyState
 from triptych.people import Who
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -168,6 +168,12 @@ def draft_items(count: int) -> list[ItemDraft]:
         )
         for n in range(1, count + 1)
     ]
+
+
+def count_items(session, study: Study) -> int:
+    """The main items that the database holds."""
+    wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    return session.execute(wanted).scalar_one()
 
 
 def add_person(session, name: str, role: Role = Role.annotator) -> Who:

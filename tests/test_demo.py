@@ -8,7 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import ROOT, add_person, draft_items
+from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 
 from triptych import database, demo, events, studies
@@ -59,7 +59,7 @@ def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study
 
     with database.reading(loaded) as session:
         assert [study.slug for study in studies.for_lead(session, lead)] == [own.slug]
-        assert studies.count_items(session, own) == len(draft_items(4))
+        assert count_items(session, own) == len(draft_items(4))
         assert events.first_broken(session, own.id) is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import SMALL_RUBRIC, SYSTEMS, add_person, draft_items, join
+from conftest import SMALL_RUBRIC, SYSTEMS, add_person, count_items, draft_items, join
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
@@ -250,5 +250,5 @@ def test_fields_that_the_rubric_shows_and_the_file_lacks_are_named():
 def test_every_study_of_the_fixture_counts_its_items(session, make_study):
     study, _, _ = make_study(session, items=5)
 
-    assert studies.count_items(session, study) == len(draft_items(5))
+    assert count_items(session, study) == len(draft_items(5))
     assert rows(session, Candidate) == 5 * len(SYSTEMS)

@@ -400,11 +400,6 @@ def delete_demo(session: Session) -> int:
     return len(ids)
 
 
-def count_items(session: Session, study: Study) -> int:
-    wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
-    return session.execute(wanted).scalar_one()
-
-
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 

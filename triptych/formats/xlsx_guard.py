@@ -35,7 +35,6 @@ EMPTY = b"<none/>"
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _DECLARATION = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _CELL = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{1,7})")
-_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 class Members(dict[str, bytes]):
