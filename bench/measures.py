@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import load, resources, surface
+from bench import analysis, load, resources, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -21,4 +21,5 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "idle": resources.idle,
     "memory": resources.memory,
     "size": resources.size,
+    "analysis": analysis.analysis,
 }

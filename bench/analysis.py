@@ -1,0 +1,94 @@
+"""How long the statistics of agreement take, without a server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import krippendorff
+import numpy as np
+
+from bench.figures import Figure, at_least, at_most
+from bench.options import Options
+from triptych.analysis.agreement import krippendorff_alpha
+from triptych.analysis.coefficients import agreement_table
+from triptych.analysis.icc import reliability
+from triptych.analysis.leave_one_out import without_each
+from triptych.analysis.pairs import annotator_pairs
+
+CRITERIA, POINTS, RATERS, ANNOTATORS = 5, 7, 3, 60
+
+
+def analysis(options: Options, home: Path) -> list[Figure]:
+    """Agreement on five criteria with 100,000 ratings each, and alpha of 10^6 ratings against `krippendorff`."""
+    criteria = [ratings(100_000, seed) for seed in range(CRITERIA)]
+    scale = np.arange(1, POINTS + 1)
+    rounds = options.rounds(10)
+    note = f"{CRITERIA} criteria × 100,000 ratings on {POINTS} points, {RATERS} of {ANNOTATORS} annotators per unit"
+
+    def tables() -> None:
+        for units, _, values in criteria:
+            agreement_table(units, values, "ordinal", scale)
+
+    def people() -> None:
+        for units, annotators, values in criteria:
+            without_each(units, annotators, values, "ordinal", scale)
+            annotator_pairs(units, annotators, values, "ordinal", scale)
+            reliability(units, annotators, values)
+
+    return [
+        at_most(
+            "agreement: all coefficients",
+            "ms",
+            milliseconds(tables, rounds),
+            300,
+            note=f"{note}; percent, two alphas, AC2 and Fleiss' kappa, each with an interval from 2,000 resamples",
+        ),
+        at_most(
+            "agreement: annotators",
+            "ms",
+            milliseconds(people, rounds),
+            1000,
+            note=f"{note}; alpha without each annotator, all pairs of annotators, three forms of ICC",
+        ),
+        against_package(max(rounds // 3, 2)),
+    ]
+
+
+def against_package(rounds: int) -> Figure:
+    """The package's time over ours, by turns, for ordinal alpha of 10^6 ratings."""
+    units, annotators, values = ratings(1_000_000, 9)
+    table = np.full((ANNOTATORS, units[-1] + 1), np.nan)
+    table[annotators, units] = values
+    ratios, ours = [], []
+    for _ in range(rounds):
+        (theirs,) = milliseconds(lambda: krippendorff.alpha(table, level_of_measurement="ordinal"), 1)
+        ours += milliseconds(lambda: krippendorff_alpha(units, values, "ordinal"), 1)
+        ratios.append(theirs / ours[-1])
+    note = (
+        f"ordinal alpha of 1,000,000 ratings in long form ({median(ours):.0f} ms) against `krippendorff`, which takes "
+        f"a table with a row for each of {ANNOTATORS} annotators"
+    )
+    return at_least("alpha: times as fast as the package", "×", ratios, 20, note=note)
+
+
+def ratings(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Units, annotators and values (count,) of a study in which each unit has three of sixty annotators."""
+    random = np.random.default_rng(seed)
+    units = np.arange(count) // RATERS
+    annotators = (units + 7 * (np.arange(count) % RATERS)) % ANNOTATORS
+    truth = random.normal(size=units[-1] + 1)[units]
+    values = np.clip(np.round((POINTS + 1) / 2 + truth + random.normal(size=count)), 1, POINTS)
+    return units, annotators, values
+
+
+def milliseconds(act: Callable[[], object], rounds: int) -> list[float]:
+    """How long each of the rounds took."""
+    found = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        act()
+        found.append(1000 * (time.perf_counter() - began))
+    return found

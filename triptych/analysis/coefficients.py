@@ -1,0 +1,183 @@
+"""Everything that can be said about the agreement on one criterion, with intervals from the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from triptych.analysis.agreement import Level, alphas, percents
+from triptych.analysis.chance import Weighting, fleiss, gwet, weight_table
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from triptych.errors import UndefinedStatistic
+
+BANDS = (0.667, 0.8)
+_WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+_WORTH_SAYING = 0.1
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One coefficient by a name that says its level or weights; a sentence (str) where it is not defined."""
+
+    key: str
+    name: str
+    value: float | str
+    interval: tuple[float, float] | str
+
+
+@dataclass(frozen=True)
+class AgreementTable:
+    """Agreement over `units` units with two ratings or more, together `ratings`; `alone` units have one rating.
+
+    coefficients: by key percent, alpha (at the level of the scale), alpha_interval (for an ordinal scale), ac,
+    fleiss; in this order.
+    """
+
+    units: int
+    ratings: int
+    alone: int
+    coefficients: tuple[Coefficient, ...]
+
+    def __getitem__(self, key: str) -> Coefficient:
+        return next(one for one in self.coefficients if one.key == key)
+
+
+def agreement_table(
+    units: Column,
+    values: Column,
+    level: Level,
+    scale: Column | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> AgreementTable:
+    """All coefficients of one criterion, each with its percentile bootstrap interval from the same draws.
+
+    units: (n,) labels; values: (n,) numbers, NaN = missing; scale: all points in order. Gwet's coefficient is AC1 on
+    nominal scales, AC2 with ordinal weights on ordinal and with quadratic weights on interval scales; Fleiss' kappa is
+    unweighted. The intervals speak for these annotators. Raises UndefinedStatistic when no unit has two ratings.
+    """
+    table = UnitCounts.build(units, values, scale)
+    wanted = _wanted(table, level)
+    defined = {key: statistic for key, (_, statistic) in wanted.items() if not isinstance(statistic, str)}
+    drawn = _drawn(table, defined, resamples, seed)
+    found = []
+    for key, (name, statistic) in wanted.items():
+        if isinstance(statistic, str):
+            found.append(Coefficient(key, name, statistic, statistic))
+            continue
+        value = float(statistic(table, table.observed())[0])
+        found.append(Coefficient(key, name, value, _limits(drawn[key], confidence)))
+    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(found))
+
+
+def agreement_by(
+    groups: Column, units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
+) -> dict[Hashable, AgreementTable | str]:
+    """The agreement table of each group of rows (one system, one batch), or the words why it has none.
+
+    groups: (n,) labels; the rest as in agreement_table. Groups in order of first appearance.
+    """
+    kept, labels, rated = numbers(values, groups, units)
+    group, names = codes(labels)
+    found: dict[Hashable, AgreementTable | str] = {}
+    for code, name in enumerate(names.tolist()):
+        rows = group == code
+        try:
+            found[name] = agreement_table(rated[rows], kept[rows], level, scale, resamples)
+        except UndefinedStatistic as error:
+            found[name] = str(error)
+    return found
+
+
+def intra_annotator(
+    annotators: Column,
+    units: Column,
+    values: Column,
+    level: Level,
+    scale: Column | None = None,
+    resamples: int = 2000,
+) -> AgreementTable:
+    """How far annotators agree with themselves on what they rated twice: units are (annotator, unit).
+
+    annotators, units: (n,) labels, a repeated item under the label of its first showing; the rest as in
+    agreement_table. Raises UndefinedStatistic when nobody rated a unit twice.
+    """
+    kept, raters, labels = numbers(values, annotators, units)
+    (rater, _), (unit, distinct) = codes(raters), codes(labels)
+    try:
+        return agreement_table(rater * max(len(distinct), 1) + unit, kept, level, scale, resamples)
+    except UndefinedStatistic as error:
+        if str(error) == NOT_PAIRED:
+            raise UndefinedStatistic("No item was rated twice by the same annotator.") from error
+        raise
+
+
+def category_note(missing: float | str, category: float | str, option: str) -> str:
+    """A sentence when it matters how an answer like "I don't know" is counted; otherwise "".
+
+    missing, category: alpha with that answer left out, and with it as a category of its own; option: its title.
+    """
+    if isinstance(missing, str) or isinstance(category, str) or abs(category - missing) <= _WORTH_SAYING:
+        return ""
+    return f"With “{option}” as a category of its own alpha is {category:.2f} instead of {missing:.2f}."
+
+
+def band_note(interval: tuple[float, float]) -> str:
+    """Where an interval of alpha lies against Krippendorff's 0.667 and 0.800 (Content Analysis, 2004, chapter 11)."""
+    low, high = interval
+    crossed = [f"{band:.3f}" for band in BANDS if low < band <= high]
+    if crossed:
+        return f"The interval straddles {' and '.join(crossed)}."
+    if low >= BANDS[1]:
+        return "The whole interval lies at or above 0.800: reliable."
+    if low >= BANDS[0]:
+        return "The whole interval lies between 0.667 and 0.800: enough for tentative conclusions only."
+    return "The whole interval lies below 0.667: too low to draw conclusions from."
+
+
+def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | str]]:
+    """Name and statistic of each coefficient by its key, or the words why these ratings do not define it."""
+    weights = _WEIGHTING[level]
+    gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"
+    wanted: dict[str, tuple[str, Statistic | str]] = {
+        "percent": ("Percent agreement", percents),
+        "alpha": (f"Krippendorff's alpha ({level})", partial(alphas, level=level)),
+    }
+    if level == "ordinal":
+        wanted["alpha_interval"] = ("Krippendorff's alpha (interval)", partial(alphas, level="interval"))
+    wanted["ac"] = (gwets, _weighted(gwet, table, weights))
+    wanted["fleiss"] = ("Fleiss' kappa (generalised to missing ratings)", _weighted(fleiss, table, "identity"))
+    if np.count_nonzero(table.used) > 1:
+        return wanted
+    return {key: one if key == "percent" else (one[0], NO_VARIATION) for key, one in wanted.items()}
+
+
+def _weighted(statistic: Statistic, table: UnitCounts, weights: Weighting) -> Statistic | str:
+    try:
+        return partial(statistic, weights=weight_table(weights, table.values))
+    except UndefinedStatistic as error:
+        return str(error)
+
+
+def _drawn(
+    table: UnitCounts, statistics: dict[str, Statistic], resamples: int, seed: int
+) -> dict[str, np.ndarray | str]:
+    """Resampled values of each statistic, or the words why nothing can be resampled."""
+    try:
+        return dict(zip(statistics, bootstrap(table, list(statistics.values()), resamples, seed), strict=True))
+    except UndefinedStatistic as error:
+        return dict.fromkeys(statistics, str(error))
+
+
+def _limits(values: np.ndarray | str, confidence: float) -> tuple[float, float] | str:
+    if isinstance(values, str):
+        return values
+    try:
+        return percentile_interval(values, confidence)
+    except UndefinedStatistic as error:
+        return str(error)

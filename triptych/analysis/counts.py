@@ -1,0 +1,242 @@
+"""Ratings as counts: what every coefficient of agreement is computed from, and resampled by.
+
+A unit is what two annotators can agree on: one candidate (or one item) under one criterion. How much a unit
+adds to agreement depends only on which values it received how often, its pattern; three ratings on seven
+points make at most 84 patterns. So ratings are first compressed to patterns, and every coefficient is made
+of sums over patterns, for the ratings themselves and for 2,000 resamples of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.errors import UndefinedStatistic
+
+NOT_PAIRED = "No item was rated by two annotators."
+NO_VARIATION = "Not defined: no variation (every rating is the same)."
+_LARGEST_KEY = 2**62
+CELLS_AT_ONCE = 4_000_000
+_FEW_POINTS = 21  # 0-10 in halves; up to here counting is quicker than sorting
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Units in b resamples: weights (b, P) of each pattern, alone (b, V) with one rating, of that value."""
+
+    weights: np.ndarray
+    alone: np.ndarray
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """How often each unit received each value, equal units merged into patterns.
+
+    counts: (P, V) ratings of value v in a unit of pattern p, at least two per unit; weights: (P,) units of that
+    pattern; alone: (V,) units with a single rating, which agree with nobody but tell how common a value is;
+    values: (V,) the points of the scale in order, or the values that occur, ascending.
+    """
+
+    counts: csr_array
+    weights: np.ndarray
+    alone: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def build(cls, units: Column, values: Column, scale: Column | None = None) -> UnitCounts:
+        """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
+
+        The patterns stand in an order given by their content, so neither the order of the rows nor the
+        names of the units matter. Raises UndefinedStatistic when no unit has two ratings or a value is not on
+        the scale.
+        """
+        numeric, labels = numbers(values, units)
+        value, domain = value_codes(numeric, scale)
+        unit, kept = paired_units(labels)
+        alone = np.bincount(value[~kept], minlength=len(domain))
+        counts, pattern = patterns(unit, value[kept], len(domain))
+        return cls(counts, np.bincount(pattern), alone, domain)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(P,) ratings per unit of each pattern, at least two."""
+        return self.counts.sum(axis=1)
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """(V,) whether a unit with two or more ratings received the value."""
+        return self.weights @ self.counts > 0
+
+    @property
+    def units(self) -> int:
+        """Units with two or more ratings."""
+        return int(self.weights.sum())
+
+    @property
+    def ratings(self) -> int:
+        """Ratings of those units."""
+        return int(self.weights @ self.sizes)
+
+    def varied(self) -> UnitCounts:
+        """The table itself; raises UndefinedStatistic when all its paired ratings are one value."""
+        if np.count_nonzero(self.used) < 2:
+            raise UndefinedStatistic(NO_VARIATION)
+        return self
+
+    def spread(self, numeric: np.ndarray) -> np.ndarray:
+        """(P,) sum of squared deviations from the unit's mean, value v standing for numeric[v]."""
+        rows = np.repeat(np.arange(len(self.sizes)), np.diff(self.counts.indptr))
+        means = self.counts @ numeric / self.sizes
+        squares = (numeric[self.counts.indices] - means[rows]) ** 2
+        return np.bincount(rows, self.counts.data * squares, minlength=len(self.sizes))
+
+    def observed(self) -> Draw:
+        """The ratings themselves, as a draw of one."""
+        return Draw(self.weights[None, :].astype(float), self.alone[None, :].astype(float))
+
+    def resamples(self, count: int, seed: int) -> Iterator[Draw]:
+        """`count` bootstrap samples of the units, in pieces that fit the memory.
+
+        Drawing U units is drawing Multinomial(U, w / U) numbers of patterns: the same law as resampling unit by
+        unit, at the price of the patterns. Units rated once are drawn among themselves, because how many
+        units are rated twice is decided by the plan of a study and not by chance.
+        """
+        random = np.random.default_rng(seed)
+        piece = max(1, CELLS_AT_ONCE // max(self.counts.shape))
+        for start in range(0, count, piece):
+            size = min(piece, count - start)
+            yield Draw(_multinomial(self.weights, size, random), _multinomial(self.alone, size, random))
+
+
+Statistic: TypeAlias = Callable[[UnitCounts, Draw], np.ndarray]
+"""(b,) one coefficient for each resample of a draw; NaN, which is never shown, where it is not defined."""
+
+
+def bootstrap(table: UnitCounts, statistics: Sequence[Statistic], resamples: int, seed: int) -> list[np.ndarray]:
+    """(resamples,) values of each statistic, all of them from the same draws. Raises UndefinedStatistic for one unit.
+
+    Speaks for these annotators: units are drawn with replacement, annotators are not. With thousands of values every
+    unit is a pattern of its own, and 2,000 resamples of 1e5 ratings take seconds.
+    """
+    if table.units < 2:
+        raise UndefinedStatistic("An interval needs at least two items rated by two annotators.")
+    found = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
+    return [np.concatenate(column) for column in zip(*found, strict=True)]
+
+
+def percentile_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
+    """Limits (low, high) that leave (1 - confidence) / 2 of the resampled values (b,) on either side.
+
+    NaN = a resample without variation, left out; when those are more than 1 - confidence of all, either limit could
+    lie among them and UndefinedStatistic is raised, as it is when all resamples agree.
+    """
+    defined = values[~np.isnan(values)]
+    if len(values) - len(defined) > (1 - confidence) * len(values):
+        raise UndefinedStatistic("No interval: almost every rating is the same.")
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+    if high - low <= _ROUNDING:
+        raise UndefinedStatistic("No interval: all items agree alike, so there is no variation to judge by.")
+    return float(low), float(high)
+
+
+def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes 0..U-1 (m,) of the units with two rows or more, and which of the n rows belong to these (n,).
+
+    labels: (n,). Raises UndefinedStatistic when there is no such unit.
+    """
+    unit = _unit_codes(labels)
+    paired = np.bincount(unit) > 1
+    if not paired.any():
+        raise UndefinedStatistic(NOT_PAIRED)
+    kept = paired[unit]
+    return (np.cumsum(paired) - 1)[unit[kept]], kept
+
+
+def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:
+    """Codes 0..V-1 (n,) of the values in the order of the scale, and the scale or else the V values that occur."""
+    code, distinct = codes(values)
+    if scale is not None:
+        return _places(distinct, scale)[code], np.asarray(scale, dtype=float)
+    return ranks(distinct)[code], np.sort(distinct)
+
+
+def ranks(distinct: np.ndarray) -> np.ndarray:
+    """Place (G,) of each of G different labels in their order, 0 first."""
+    place = np.empty(len(distinct), dtype=np.int64)
+    place[np.argsort(distinct)] = np.arange(len(distinct))
+    return place
+
+
+def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_array, np.ndarray]:
+    """Counts (P, points) of the P different contents of units, and (U,) the pattern of each unit.
+
+    unit, value: (n,) codes; every unit 0..U-1 has at least one rating.
+    """
+    pattern, distinct = pd.factorize(_row_keys(_content(unit, value, points)))
+    pattern = ranks(distinct)[pattern]
+    example = np.empty(len(distinct), dtype=np.int64)
+    example[pattern] = np.arange(len(pattern))
+    shows = np.zeros(len(pattern), dtype=bool)
+    shows[example] = True
+    shown = np.flatnonzero(shows[unit])
+    cells = (np.ones(len(shown)), (pattern[unit[shown]], value[shown]))
+    return csr_array(cells, shape=(len(distinct), points)), pattern
+
+
+def _unit_codes(labels: np.ndarray) -> np.ndarray:
+    """Codes (n,) of labels, perhaps with gaps: whole numbers that lie close together are codes already."""
+    if len(labels) and np.issubdtype(labels.dtype, np.signedinteger):
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < 2 * len(labels):
+            return np.subtract(labels, low, dtype=np.int64)
+    return codes(labels)[0]
+
+
+def _places(values: np.ndarray, scale: Column) -> np.ndarray:
+    """Place of each value on the scale, 0 first."""
+    place_of = {float(point): place for place, point in enumerate(scale)}
+    strange = sorted(set(values.tolist()) - place_of.keys())
+    if strange:
+        raise UndefinedStatistic(f"Not defined: the value {strange[0]:g} is not a point of the scale.")
+    return np.array([place_of[value] for value in values.tolist()], dtype=np.int64)
+
+
+def _content(unit: np.ndarray, value: np.ndarray, points: int) -> np.ndarray:
+    """What each of U units received, a (K, U) table: counts per value or, with many, its values in order."""
+    sizes = np.bincount(unit)
+    if points <= max(_FEW_POINTS, sizes.max()):
+        cells = np.bincount(value * len(sizes) + unit, minlength=points * len(sizes))
+        return cells.reshape(points, len(sizes))
+    unit, value = np.divmod(np.sort(unit * points + value), points)
+    place = np.arange(len(unit)) - (np.cumsum(sizes) - sizes)[unit]
+    table = np.zeros((sizes.max(), len(sizes)), dtype=np.int64)
+    table[place, unit] = value + 1
+    return table
+
+
+def _row_keys(table: np.ndarray) -> np.ndarray:
+    """One number per column of a (K, U) table: equal for equal columns, in lexicographic order."""
+    key, span = np.zeros(table.shape[1], dtype=np.int64), 1
+    for row in table:
+        width = int(row.max()) + 1
+        if span * width > _LARGEST_KEY:
+            key = np.unique(key, return_inverse=True)[1]
+            span = int(key.max()) + 1
+        key, span = key * width + row, span * width
+    return key
+
+
+def _multinomial(weights: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:
+    """(size, len(weights)) how often each kind of unit was drawn, as many draws as there are units."""
+    total = int(weights.sum())
+    if not total:
+        return np.zeros((size, len(weights)))
+    return random.multinomial(total, weights / total, size=size).astype(float)

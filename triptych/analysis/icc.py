@@ -1,0 +1,131 @@
+"""Intraclass correlations: which share of the variance of ratings lies between the items.
+
+Three forms, after Shrout & Fleiss 1979 and McGraw & Wong 1996, each for a single rating and for the mean of k:
+
+- ICC(1), one-way: each item may have its own annotators, whose severity counts as error. Also for incomplete data.
+- ICC(A), two-way, absolute agreement: the same annotators everywhere; differences in severity count as error.
+- ICC(C), two-way, consistency: as A, but differences in severity do not count.
+
+They read the ratings as numbers with equal steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.counts import NO_VARIATION, NOT_PAIRED
+from triptych.errors import UndefinedStatistic
+
+INCOMPLETE = "Not defined: not every annotator rated every item once. See the one-way form."
+_ONE_ITEM = "Not defined: there is only one item."
+_NO_DIFFERENCE = "Not defined: the items do not differ more than chance makes them."
+_NEVER = "No number of annotators would do: single ratings do not tell the items apart."
+_ROUNDING = 1e-20  # squared; values lie in [-1, 1], so a smaller mean square is not variation
+
+
+@dataclass(frozen=True)
+class Intraclass:
+    """One form: reliability of a single rating and of the mean of k; needed: annotators per item for the target.
+
+    A sentence (str) where a number is not defined.
+    """
+
+    single: float
+    mean: float | str
+    needed: int | str
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The three forms over `units` units and `annotators` annotators.
+
+    k: ratings per unit, which the means are of; where units differ in that, (N - sum n_i^2 / N) / (units - 1).
+    complete: every annotator rated every unit once; otherwise absolute and consistency are a sentence.
+    """
+
+    units: int
+    annotators: int
+    k: float
+    complete: bool
+    one_way: Intraclass | str
+    absolute: Intraclass | str
+    consistency: Intraclass | str
+
+
+def reliability(units: Column, annotators: Column, values: Column, target: float = 0.8) -> Reliability:
+    """ICC(1), ICC(A) and ICC(C) by analysis of variance, and how many raters an item needs.
+
+    units, annotators: (n,) labels; values: (n,) numbers, NaN = missing. On incomplete data there is ICC(1) only,
+    by one-way analysis with unequal n (Donner 1986): units rated once count for the variance between units.
+    Raises UndefinedStatistic: fewer than two units, none rated twice, no variation.
+    """
+    kept, labels, raters = numbers(values, units, annotators)
+    (unit, items), (rater, people) = codes(labels), codes(raters)
+    if len(kept) == len(items):
+        raise UndefinedStatistic(NOT_PAIRED)
+    if len(items) < 2:
+        raise UndefinedStatistic(_ONE_ITEM)
+    centred = kept - kept.mean()
+    if np.ptp(kept) <= _ROUNDING**0.5 * np.abs(kept).max():
+        raise UndefinedStatistic(NO_VARIATION)
+    centred /= np.abs(centred).max()
+    sizes = np.bincount(unit)
+    cells = np.bincount(unit * len(people) + rater, minlength=len(items) * len(people))
+    complete = len(people) > 1 and bool((cells == 1).all())
+    k = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(items) - 1))
+    absolute = consistency = INCOMPLETE
+    if complete:
+        table = np.empty((len(items), len(people)))
+        table[unit, rater] = centred
+        absolute, consistency = _two_way(table, target)
+    one_way = _one_way(centred, unit, sizes, k, target)
+    return Reliability(len(items), len(people), k, complete, one_way, absolute, consistency)
+
+
+def raters_needed(single: float, target: float = 0.8) -> int:
+    """Ratings per item whose mean has the target reliability, k = target (1 - r) / (r (1 - target)), rounded up.
+
+    single: reliability r of one rating; 0 < target < 1. Raises UndefinedStatistic when r is not above 0. Source:
+    Spearman 1910, Brown 1910.
+    """
+    if single <= 0:
+        raise UndefinedStatistic(_NEVER)
+    return max(1, math.ceil(target * (1 - single) / (single * (1 - target)) - 1e-9))
+
+
+def _one_way(values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float, target: float) -> Intraclass | str:
+    """MSB between units, MSW within: (MSB - MSW) / (MSB + (k - 1) MSW) and (MSB - MSW) / MSB."""
+    means = np.bincount(unit, values) / sizes
+    between = float((sizes * (means - values.mean()) ** 2).sum() / (len(sizes) - 1))
+    within = float(((values - means[unit]) ** 2).sum() / (len(values) - len(sizes)))
+    return _form(between - within, between + (k - 1) * within, between, target)
+
+
+def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | str, Intraclass | str]:
+    """Absolute agreement and consistency from mean squares of rows, columns and what is left; table (U, A)."""
+    units, raters = table.shape
+    rows, columns = table.mean(axis=1), table.mean(axis=0)
+    row = float(raters * rows.var(ddof=1))
+    column = float(units * columns.var(ddof=1))
+    rest = table - rows[:, None] - columns[None, :] + table.mean()
+    error = float((rest**2).sum() / ((units - 1) * (raters - 1)))
+    severity = (column - error) / units
+    common = row + (raters - 1) * error
+    absolute = _form(row - error, common + raters * severity, row + severity, target)
+    return absolute, _form(row - error, common, row, target)
+
+
+def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intraclass | str:
+    """Signal over the variance of a single rating and of the mean; words where the first is none."""
+    if of_one <= _ROUNDING:
+        return _NO_DIFFERENCE
+    single = signal / of_one
+    mean = signal / of_mean if of_mean > _ROUNDING else _NO_DIFFERENCE
+    try:
+        return Intraclass(single, mean, raters_needed(single, target))
+    except UndefinedStatistic as error:
+        return Intraclass(single, mean, str(error))

@@ -1,0 +1,109 @@
+"""What agreement would be without one annotator: finds the one who reads the rubric differently."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, vstack
+
+from triptych.analysis.agreement import Level, alphas
+from triptych.analysis.columns import Column, numbers
+from triptych.analysis.counts import (
+    CELLS_AT_ONCE,
+    NO_VARIATION,
+    NOT_PAIRED,
+    Draw,
+    UnitCounts,
+    paired_units,
+    patterns,
+    value_codes,
+)
+from triptych.analysis.pairs import named
+
+
+@dataclass(frozen=True)
+class WithoutAnnotator:
+    """Alpha of the others: over `units` units with two ratings left; change = alpha - alpha of all.
+
+    alpha and change are a sentence (str) where the others define no alpha.
+    """
+
+    annotator: Hashable
+    units: int
+    alpha: float | str
+    change: float | str
+
+
+def without_each(
+    units: Column, annotators: Column, values: Column, level: Level, scale: Column | None = None
+) -> tuple[WithoutAnnotator, ...]:
+    """Krippendorff's alpha without each annotator: the greatest rise first, undefined last.
+
+    Arguments as in krippendorff_alpha, annotators: (n,) labels. Nothing is counted again: the units that someone
+    rated leave their pattern and enter the pattern without their ratings. Raises UndefinedStatistic when
+    alpha of all annotators is not defined.
+    """
+    kept, labels, raters = numbers(values, units, annotators)
+    unit, shown = paired_units(labels)
+    rater, names = named(raters)
+    value, domain = value_codes(kept, scale)
+    reduced = _Reduced.build(unit, rater[shown], value[shown], domain, len(names))
+    everyone = float(alphas(reduced.table.varied(), reduced.table.observed(), level)[0])
+    found = [_without(names, start, reduced.table, draw, level, everyone) for start, draw in reduced.draws()]
+    rows = [row for piece in found for row in piece]
+    return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, str) else (False, -row.change)))
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    """A table of all patterns, those that only arise without someone included, and who makes which arise."""
+
+    table: UnitCounts
+    leaving: csr_array
+    entering: csr_array
+
+    @classmethod
+    def build(cls, unit: np.ndarray, rater: np.ndarray, value: np.ndarray, domain: np.ndarray, people: int) -> _Reduced:
+        """unit, rater, value: (n,) codes; every unit has two ratings or more."""
+        counts, pattern = patterns(unit, value, len(domain))
+        share, who = pd.factorize(unit * people + rater)
+        taken, taken_pattern = patterns(share, value, len(domain))
+        of_unit, of_rater = pattern[who // people], who % people
+        key, combination = np.unique(of_unit * taken.shape[0] + taken_pattern, return_inverse=True)
+        rest = counts[key // taken.shape[0]] - taken[key % taken.shape[0]]
+        usable = rest.sum(axis=1) > 1
+        place = np.where(usable, np.cumsum(usable) - 1, -1)[combination]
+        enters = place >= 0
+        old, new = counts.shape[0], int(usable.sum())
+        weights = np.concatenate([np.bincount(pattern), np.zeros(new, dtype=np.int64)])
+        table = UnitCounts(csr_array(vstack([counts, rest[usable]])), weights, np.zeros(len(domain)), domain)
+        leaving = csr_array((np.ones(len(who)), (of_rater, of_unit)), shape=(people, old + new))
+        entering = csr_array(
+            (np.ones(int(enters.sum())), (of_rater[enters], old + place[enters])), shape=(people, old + new)
+        )
+        return cls(table, leaving, entering)
+
+    def draws(self) -> Iterator[tuple[int, Draw]]:
+        """One row of weights per annotator left out, in pieces that fit the memory, with the first one's code."""
+        people, width = self.leaving.shape
+        piece = max(1, CELLS_AT_ONCE // max(width, len(self.table.values)))
+        for start in range(0, people, piece):
+            rows = slice(start, start + piece)
+            weights = self.table.weights + self.entering[rows].toarray() - self.leaving[rows].toarray()
+            yield start, Draw(weights, np.zeros((len(weights), len(self.table.values))))
+
+
+def _without(
+    names: list[Hashable], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
+) -> Iterator[WithoutAnnotator]:
+    left = draw.weights.sum(axis=1)
+    rated = left > 0
+    found = np.full(len(left), np.nan)
+    found[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
+    for at, (alpha, units) in enumerate(zip(found.tolist(), left.astype(int).tolist(), strict=True)):
+        words = NO_VARIATION if units else NOT_PAIRED
+        numbers = (words, words) if np.isnan(alpha) else (alpha, alpha - everyone)
+        yield WithoutAnnotator(names[start + at], units, *numbers)

@@ -1,0 +1,138 @@
+"""Annotators two by two: who agrees with whom, and how far apart they rate."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from triptych.analysis.chance import Weighting, kappas, weight_table
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.counts import NO_VARIATION, paired_units, ranks, value_codes
+from triptych.errors import UndefinedStatistic
+
+RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
+NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class AnnotatorPair:
+    """Two annotators over the n units both rated; a sentence (str) where a number is not defined.
+
+    percent: share of units with the same rating; kappa: Cohen's; pearson: correlation; mae: mean absolute
+    difference in scale points.
+    """
+
+    first: Hashable
+    second: Hashable
+    n: int
+    percent: float
+    kappa: float | str
+    pearson: float | str
+    mae: float
+
+
+@dataclass(frozen=True)
+class PairMeans:
+    """Means over pairs of annotators; a sentence where no pair has the number."""
+
+    pairs: int
+    kappa: float | str
+    pearson: float | str
+    mae: float
+
+
+def annotator_pairs(
+    units: Column,
+    annotators: Column,
+    values: Column,
+    weights: Weighting = "identity",
+    scale: Column | None = None,
+) -> tuple[AnnotatorPair, ...]:
+    """Every pair of annotators with a unit in common, in the order of their names.
+
+    units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: of Cohen's kappa, as in
+    triptych.analysis.chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
+    annotator rated a unit twice.
+    """
+    kept, labels, raters = numbers(values, units, annotators)
+    rater, names = named(raters)
+    unit, shared = paired_units(labels)
+    kept, rater = kept[shared], rater[shared]
+    if pd.Index(unit * len(names) + rater).has_duplicates:
+        raise UndefinedStatistic(RATED_TWICE)
+    first, second = together(unit)
+    turned = rater[first] > rater[second]
+    first, second = np.where(turned, second, first), np.where(turned, first, second)
+    key, pair = np.unique(rater[first] * len(names) + rater[second], return_inverse=True)
+    n = np.bincount(pair)
+    value, domain = value_codes(kept, scale)
+    columns = (
+        n.tolist(),
+        (np.bincount(pair, value[first] == value[second]) / n).tolist(),
+        _kappas(pair, value[first], value[second], weights, domain),
+        _correlations(pair, kept[first], kept[second]),
+        (np.bincount(pair, np.abs(kept[first] - kept[second])) / n).tolist(),
+    )
+    people = [(names[at // len(names)], names[at % len(names)]) for at in key.tolist()]
+    return tuple(AnnotatorPair(*two, *row) for two, row in zip(people, zip(*columns, strict=True), strict=True))
+
+
+def pair_means(pairs: Sequence[AnnotatorPair]) -> PairMeans:
+    """Plain means over pairs; a pair counts once however many units it shares. Needs at least one pair."""
+    return PairMeans(
+        len(pairs),
+        _mean([pair.kappa for pair in pairs]),
+        _mean([pair.pearson for pair in pairs]),
+        float(np.mean([pair.mae for pair in pairs])),
+    )
+
+
+def named(labels: np.ndarray) -> tuple[np.ndarray, list[Hashable]]:
+    """Codes (n,) of labels in the order of their names, and the names."""
+    code, distinct = codes(labels)
+    return ranks(distinct)[code], np.sort(distinct).tolist()
+
+
+def together(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers (K,), (K,) of every two rows of the same group, each two once; groups (n,) codes."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups)
+    after = np.repeat(np.cumsum(sizes), sizes) - np.arange(len(order)) - 1  # rows of the group behind this one
+    first = np.repeat(np.arange(len(order)), after)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after)
+    return order[first], order[first + step + 1]
+
+
+def _kappas(
+    pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: Weighting, domain: np.ndarray
+) -> list[float | str]:
+    try:
+        return _or_words(kappas(pair, first, second, weight_table(weights, domain)), NO_VARIATION)
+    except UndefinedStatistic as error:
+        return [str(error)] * (int(pair.max()) + 1)
+
+
+def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[float | str]:
+    """Pearson's correlation of each pair, or the words why there is none."""
+    n = np.bincount(pair)
+    largest = max(np.abs(first).max(), np.abs(second).max()) or 1.0
+    x, y = (column / largest - (np.bincount(pair, column / largest) / n)[pair] for column in (first, second))
+    spread = np.sqrt(np.bincount(pair, x * x) / n), np.sqrt(np.bincount(pair, y * y) / n)
+    defined = (spread[0] > _ROUNDING) & (spread[1] > _ROUNDING)
+    found = np.full(len(n), np.nan)
+    np.divide(np.bincount(pair, x * y) / n, spread[0] * spread[1], out=found, where=defined)
+    return _or_words(np.clip(found, -1, 1), NO_CORRELATION)
+
+
+def _or_words(numbers: np.ndarray, words: str) -> list[float | str]:
+    return [words if np.isnan(number) else number for number in numbers.tolist()]
+
+
+def _mean(found: list[float | str]) -> float | str:
+    """Mean of the numbers among them; the words of the first when there is no number."""
+    defined = [one for one in found if not isinstance(one, str)]
+    return float(np.mean(defined)) if defined else found[0]

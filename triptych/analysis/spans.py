@@ -1,0 +1,191 @@
+"""Agreement on highlights: which passages annotators marked, and with which label.
+
+Highlights come as rows (text, length, annotator, start, end, label). A row without a start says that its annotator
+read the text and marked nothing there, which is an answer too: without such rows silence would look like absence.
+
+- F1 of two annotators is 2 TP / (highlights of one + highlights of the other), over the texts both read; TP are
+  highlights matched one to one, when they are the same passage (exact) or share a character (overlapping). The
+  figure is the mean over pairs of annotators. It needs no count of what nobody marked (Hripcsak & Rothschild 2005).
+- Character alpha asks of every character whether it is marked: Krippendorff's nominal alpha with the characters as
+  units. It corrects for chance, and long texts of which little is marked move it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from triptych.analysis.agreement import alphas
+from triptych.analysis.columns import Column, codes
+from triptych.analysis.counts import UnitCounts
+from triptych.analysis.pairs import together
+from triptych.errors import UndefinedStatistic
+
+NOT_READ_TWICE = "No text was read by two annotators."
+NOTHING_MARKED = "Not defined: nobody highlighted anything in a text that two annotators read."
+EVERYTHING_MARKED = "Not defined: everybody highlighted everything."
+
+
+@dataclass(frozen=True)
+class SpanAgreement:
+    """Agreement on highlights of one label, or with label None on highlights whatever their label.
+
+    texts: read by two annotators or more; spans: highlights in them; pairs: pairs of annotators with a highlight in
+    a text both read. exact, overlapping: mean F1 over these pairs; alpha: over characters. A sentence (str) where a
+    number is not defined.
+    """
+
+    label: str | None
+    texts: int
+    spans: int
+    pairs: int
+    exact: float | str
+    overlapping: float | str
+    alpha: float | str
+
+
+@dataclass(frozen=True)
+class _Readings:
+    """Who read which text: reader (R,) and text (R,) codes of R readings; lengths (T,) of texts; people annotators."""
+
+    text: np.ndarray
+    reader: np.ndarray
+    lengths: np.ndarray
+    people: int
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """S highlights: the reading (S,) they belong to, start and end (S,) in characters, end exclusive."""
+
+    reading: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    def take(self, rows: np.ndarray) -> _Spans:
+        return _Spans(self.reading[rows], self.start[rows], self.end[rows])
+
+
+def span_agreement(
+    texts: Column, lengths: Column, annotators: Column, starts: Column, ends: Column, labels: Column
+) -> tuple[SpanAgreement, ...]:
+    """Agreement on all highlights whatever their label (first, label None), then on each label in order of names.
+
+    All (n,): texts, annotators: labels; lengths: characters of the row's text; starts, ends: 0 <= start < end <=
+    length, end exclusive, NaN = this annotator read the text and marked nothing; labels: text, ignored in those
+    rows. Raises UndefinedStatistic when no text was read by two annotators, ValueError for a passage
+    outside its text.
+    """
+    readings, spans, tags = _read(texts, lengths, annotators, starts, ends, labels)
+    return (
+        _agreement(readings, spans, None),
+        *(_agreement(readings, spans.take(tags == label), label) for label in sorted(set(tags.tolist()))),
+    )
+
+
+def _read(
+    texts: Column, lengths: Column, annotators: Column, starts: Column, ends: Column, labels: Column
+) -> tuple[_Readings, _Spans, np.ndarray]:
+    """The columns as readings of texts that two annotators read, the highlights in these, and their labels (S,)."""
+    (text, names), (reader, people) = codes(texts), codes(annotators)
+    start, end = (pd.Series(column).to_numpy(dtype=float, na_value=np.nan) for column in (starts, ends))
+    size = np.zeros(len(names), dtype=np.int64)
+    size[text] = np.asarray(lengths)
+    marked = ~np.isnan(start)
+    if not ((start >= 0) & (start < end) & (end <= size[text]))[marked].all():
+        raise ValueError("A highlight must lie inside its text and hold a character.")
+    reading, row = np.unique(text * max(len(people), 1) + reader, return_inverse=True)
+    shared = np.bincount(reading // max(len(people), 1), minlength=len(names)) > 1
+    if not shared.any():
+        raise UndefinedStatistic(NOT_READ_TWICE)
+    kept = shared[reading // len(people)]
+    marked &= kept[row]
+    place = (np.cumsum(kept) - 1)[row[marked]]
+    text_of = (np.cumsum(shared) - 1)[reading[kept] // len(people)]
+    readings = _Readings(text_of, reading[kept] % len(people), size[shared], len(people))
+    spans = _Spans(place, start[marked].astype(np.int64), end[marked].astype(np.int64))
+    return readings, spans, np.asarray(labels, dtype=object)[marked]
+
+
+def _agreement(readings: _Readings, spans: _Spans, label: str | None) -> SpanAgreement:
+    texts, count = len(readings.lengths), len(spans.start)
+    if not count:
+        return SpanAgreement(label, texts, 0, 0, NOTHING_MARKED, NOTHING_MARKED, NOTHING_MARKED)
+    exact, overlapping, pairs = _f1(readings, spans)
+    return SpanAgreement(label, texts, count, pairs, exact, overlapping, _character_alpha(readings, spans))
+
+
+def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
+    """Mean F1 over pairs of annotators, exact and overlapping, and the number of pairs with a highlight."""
+    given = np.bincount(spans.reading, minlength=len(readings.text))
+    one, other = together(readings.text)
+    pairs, pair = np.unique(_pair(readings, one, other), return_inverse=True)
+    spans_of_pair = np.bincount(pair, given[one] + given[other])
+    first, second = together(readings.text[spans.reading])
+    apart = readings.reader[spans.reading[first]] != readings.reader[spans.reading[second]]
+    meets = (spans.start[first] < spans.end[second]) & (spans.start[second] < spans.end[first])
+    first, second = first[apart & meets], second[apart & meets]
+    same = (spans.start[first] == spans.start[second]) & (spans.end[first] == spans.end[second])
+    shown = spans_of_pair > 0
+    scores = []
+    for chosen in (same, np.ones(len(same), dtype=bool)):
+        found = _matched(readings, spans, first[chosen], second[chosen], pairs)
+        scores.append(float(np.mean(2 * found[shown] / spans_of_pair[shown])))
+    return scores[0], scores[1], int(shown.sum())
+
+
+def _pair(readings: _Readings, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """A number for the two annotators of two readings, the same in either order."""
+    readers = readings.reader[one], readings.reader[other]
+    return np.minimum(*readers) * readings.people + np.maximum(*readers)
+
+
+def _matched(
+    readings: _Readings, spans: _Spans, first: np.ndarray, second: np.ndarray, pairs: np.ndarray
+) -> np.ndarray:
+    """Highlights matched one to one for each of the sorted pairs; first, second (E,): who may be matched with whom."""
+    reader = readings.reader[spans.reading]
+    turned = reader[first] > reader[second]
+    first, second = np.where(turned, second, first), np.where(turned, first, second)
+    # A highlight stands once for every annotator it is compared with, so all pairs are one graph.
+    left, row = np.unique(first * readings.people + reader[second], return_inverse=True)
+    right, column = np.unique(second * readings.people + reader[first], return_inverse=True)
+    graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(len(left), len(right)))
+    matched = left[maximum_bipartite_matching(graph, perm_type="column") >= 0] if len(left) else left
+    keys = reader[matched // readings.people] * readings.people + matched % readings.people
+    return np.bincount(np.searchsorted(pairs, keys), minlength=len(pairs))
+
+
+def _character_alpha(readings: _Readings, spans: _Spans) -> float | str:
+    """Nominal alpha over characters, from stretches in which the same annotators marked all characters."""
+    offset = np.cumsum(readings.lengths) - readings.lengths
+    start, end = _merged(readings, spans)
+    moves = np.concatenate([np.zeros(len(offset)), np.ones(len(start)), -np.ones(len(end))])
+    points, at = np.unique(np.concatenate([offset, start, end]), return_inverse=True)
+    marks = np.cumsum(np.bincount(at, moves)).astype(np.int64)
+    widths = np.diff(points, append=readings.lengths.sum())
+    readers = np.bincount(readings.text)[np.searchsorted(offset, points, side="right") - 1]
+    kinds, kind = np.unique(np.column_stack([readers - marks, marks]), axis=0, return_inverse=True)
+    characters = np.bincount(kind.ravel(), widths)
+    values = np.array([0.0, 1.0])
+    table = UnitCounts(csr_array(kinds.astype(float)), characters, np.zeros(2), values)
+    if not table.used.all():
+        return EVERYTHING_MARKED
+    return float(alphas(table, table.observed(), "nominal")[0])
+
+
+def _merged(readings: _Readings, spans: _Spans) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends, on one axis of all texts, of what each annotator marked, overlaps of her own merged."""
+    offset = np.cumsum(readings.lengths) - readings.lengths
+    stretch = int(readings.lengths.max()) + 1
+    base = spans.reading * stretch  # each reading on a stretch of its own, so that one running maximum serves all
+    order = np.lexsort((spans.start, spans.reading))
+    start, end = (base + spans.start)[order], np.maximum.accumulate((base + spans.end)[order])
+    opens = np.append(True, start[1:] > end[:-1])
+    closes = np.append(opens[1:], True)
+    shift = (offset[readings.text[spans.reading]] - base)[order]
+    return (start + shift)[opens], (end + shift)[closes]
