@@ -1,0 +1,258 @@
+"""Diagnostics of annotators: the careless stand out, the severe do not, and nothing is flagged on too little."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr
+
+from triptych.analysis.diagnostics import (
+    agreement_with_others,
+    drifts,
+    gold_accuracy,
+    missing_rates,
+    severities,
+    speeds,
+    straight_lining,
+)
+from triptych.analysis.rates import rate
+from triptych.errors import UndefinedStatistic
+
+NAN = math.nan
+ITEMS, ANNOTATORS, RATERS = 60, 12, 3
+
+rows = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4), st.sampled_from([1, 2, 5, NAN])), max_size=60
+)
+
+
+def study(random, kind="honest"):
+    """Values, units, items, annotators, order; annotator 0 works as `kind` says, everybody else with care."""
+    item = np.repeat(np.arange(ITEMS), RATERS)
+    annotator = np.argsort(random.random((ITEMS, ANNOTATORS)), axis=1)[:, :RATERS].ravel()
+    when = random.permutation(len(item))
+    item, annotator, when = (np.repeat(column, 3) for column in (item, annotator, when))
+    system = np.tile(np.arange(3), ITEMS * RATERS)
+    felt = 0.4 * system + random.normal(0, 1, ITEMS)[item] + random.normal(0, 0.7, (ITEMS, 3))[item, system]
+    felt = felt + random.normal(0, 0.4, ANNOTATORS)[annotator] + random.normal(0, 0.9, len(item))
+    odd = annotator == 0
+    if kind == "severe":
+        felt[odd] -= 1.5
+    values = np.clip(np.round(4 + 1.2 * felt), 1, 7)
+    anything = random.integers(1, 8, len(item))
+    if kind == "random":
+        values[odd] = anything[odd]
+    elif kind == "constant":
+        values[odd] = 5
+    elif kind == "noise":
+        values[odd] = np.clip(np.round(random.normal(4.5, 0.7, odd.sum())), 1, 7)
+    elif kind == "careless":
+        half = odd & (when % 2 == 0)
+        values[half] = anything[half]
+    return values, item * 3 + system, item, annotator, when
+
+
+def auc(kind, runs=12) -> float:
+    """How often annotator 0 goes along with the others less than an honest annotator does."""
+    random = np.random.default_rng(1)
+    below = []
+    for _ in range(runs):
+        values, units, _, annotators, _ = study(random, kind)
+        found = {
+            one.annotator: -1 if one.value is None else one.value
+            for one in agreement_with_others(values, units, annotators)
+        }
+        below += [found[0] < found[other] for other in range(1, ANNOTATORS)]
+    return float(np.mean(below))
+
+
+@pytest.mark.parametrize(("kind", "least"), [("random", 0.95), ("constant", 1), ("noise", 0.95), ("careless", 0.75)])
+def test_who_does_not_read_goes_along_with_the_others_less_than_who_does(kind, least):
+    assert auc(kind) >= least
+
+
+def test_the_severe_but_careful_go_along_with_the_others_as_well_as_anybody():
+    assert 0.25 <= auc("severe") <= 0.75
+
+
+def flagged(kind, runs=10):
+    """Share of studies with an alarm for annotator 0, and share of alarms among the others."""
+    random = np.random.default_rng(2)
+    found = []
+    for _ in range(runs):
+        values, units, _, annotators, _ = study(random, kind)
+        found += agreement_with_others(values, units, annotators)
+    return tuple(np.mean([one.alarm for one in found if (one.annotator == 0) == odd]) for odd in (True, False))
+
+
+def test_random_and_constant_ratings_raise_the_alarm_and_honest_ones_do_not():
+    assert flagged("random")[0] >= 0.6
+    assert flagged("constant")[0] == 1
+    for kind in ("honest", "severe"):
+        assert flagged(kind) == (0, 0)
+
+
+def test_the_correlation_is_with_the_mean_of_the_others():
+    random = np.random.default_rng(0)
+    table = random.normal(size=(20, 3))
+    found = agreement_with_others(table.ravel(), np.repeat(range(20), 3), list("abc") * 20)
+    assert [one.annotator for one in found] == ["a", "b", "c"]
+    expected = pearsonr(table[:, 0], table[:, 1:].mean(axis=1))
+    interval = expected.confidence_interval()
+    assert (found[0].value, found[0].low, found[0].high) == pytest.approx((expected.statistic, *interval))
+    assert found[0].others == pytest.approx(np.median([found[1].value, found[2].value]))
+    assert "half of the others reach" in found[0].sentence
+
+
+def test_equal_ratings_of_one_annotator_have_no_correlation_and_raise_the_alarm():
+    values = np.column_stack([np.full(12, 5), np.arange(12), np.arange(12) + 1])
+    found = agreement_with_others(values.ravel(), np.repeat(range(12), 3), [0, 1, 2] * 12)
+    assert (found[0].value, found[0].alarm) == (None, True)
+    assert found[0].sentence == "Not defined: all own ratings are equal."
+    assert found[1].value == pytest.approx(1)
+
+
+def test_few_shared_ratings_have_no_correlation_and_raise_no_alarm():
+    found = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 1, 0, 1])
+    assert [(one.value, one.alarm) for one in found] == [(None, False)] * 2
+    assert "2 ratings beside those of others, and 10 are needed" in found[0].sentence
+
+
+def test_severity_is_the_mean_difference_from_the_others():
+    # Two items by three annotators: b is one below the mean of a and c on both, and on item 1 by three.
+    found = severities([4, 3, 4, 5, 2, 5], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], list("abcabc"))
+    assert [(one.annotator, one.difference) for one in found] == [("a", 1), ("b", -2), ("c", 1)]
+    assert found[1].low < -2 < found[1].high
+
+
+def test_a_severe_annotator_is_seen_in_scale_points():
+    values, units, items, annotators, _ = study(np.random.default_rng(3), "severe")
+    found = {one.annotator: one for one in severities(values, units, items, annotators)}
+    assert found[0].high < 0
+
+
+def test_too_fast_to_read_is_three_seconds_or_720_words_a_minute():
+    found = speeds([2.9, 3.1, 9.9, 10.1, 60], [0, 0, 120, 120, 120], ["ann"] * 5)
+    assert (found[0].unread, found[0].n, found[0].median) == (2, 5, 9.9)
+    assert found[0].hurried == 2
+    assert not found[0].flagged
+
+
+def test_speed_is_flagged_when_a_tenth_of_ten_annotations_is_too_fast():
+    words = [120] * 20
+    slow, fast = [60] * 18 + [5] * 2, [60] * 17 + [5] * 3
+    assert [speeds(times, words, ["ann"] * 20)[0].flagged for times in (slow, fast)] == [False, True]
+
+
+def test_equal_ratings_are_counted_by_annotation_in_time():
+    # ann: equal, equal, not, equal; bob only ever has one rating in an annotation.
+    values = [3, 3, 4, 4, 1, 2, 5, 5, 7, NAN]
+    found = straight_lining(values, np.repeat(range(5), 2), ["ann"] * 8 + ["bob"] * 2, np.repeat([4, 1, 3, 2, 5], 2))
+    # In time: 4 4, 5 5, 1 2, 3 3.
+    assert [(one.annotator, one.n, one.equal, one.longest_run) for one in found] == [("ann", 4, 3, 2)]
+    assert found[0].share == 0.75
+    assert not found[0].flagged
+
+
+def test_straight_lining_is_flagged_unless_everybody_gives_equal_ratings():
+    random = np.random.default_rng(0)
+    item, annotator, _ = (axis.ravel() for axis in np.meshgrid(range(30), range(4), range(3), indexing="ij"))
+    values = random.integers(1, 8, len(item)).astype(float)
+    values[annotator == 0] = 4
+    found = straight_lining(values, item, annotator, item)
+    assert [one.flagged for one in found] == [True, False, False, False]
+    assert found[0].longest_run == 30
+    assert not any(one.flagged for one in straight_lining(np.full(len(item), 4), item, annotator, item))
+
+
+def test_drift_is_flagged_where_it_turns():
+    random = np.random.default_rng(5)
+    item, annotator = (axis.ravel() for axis in np.meshgrid(range(80), range(5), indexing="ij"))
+    values = random.normal(0, 1, 80)[item] + random.normal(0, 0.7, len(item))
+    values[(annotator == 2) & (item >= 50)] -= 1.5
+    found = {one.annotator: one for one in drifts(values, item, item, annotator, item)}
+    assert found[2].flagged
+    assert max(found, key=lambda at: found[at].excursion) == 2
+    assert 45 <= found[2].turn <= 55
+    assert found[2].after - found[2].before == pytest.approx(-1.5, abs=0.5)
+
+
+def test_without_drift_about_one_annotator_in_a_hundred_is_flagged():
+    random = np.random.default_rng(6)
+    item, annotator = (axis.ravel() for axis in np.meshgrid(range(25), range(40), indexing="ij"))
+    found = [drifts(random.normal(size=len(item)), item, item, annotator, item) for _ in range(5)]
+    assert np.mean([one.flagged for ones in found for one in ones]) <= 0.04
+
+
+def test_missing_answers_above_a_fifth_are_flagged_per_criterion():
+    missing = [True] * 3 + [False] * 7 + [True] * 2 + [False] * 8
+    found = missing_rates(missing, ["fluency"] * 10 + ["truth"] * 10)
+    assert [(one.label, one.rate.hits, one.flagged) for one in found] == [("fluency", 3, True), ("truth", 2, False)]
+
+
+def test_gold_accuracy_is_flagged_only_when_its_whole_interval_is_too_low():
+    assert [gold_accuracy(*counts).flagged for counts in ((2, 10), (5, 10), (0, 7), (10, 10))] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_a_rate_has_wilsons_interval():
+    # Wilson for 5 of 10: (5 + z^2/2 -+ z sqrt(10/4 + z^2/4)) / (10 + z^2), z = 1.959964.
+    found = rate(5, 10)
+    assert (found.share, found.low, found.high) == pytest.approx((0.5, 0.236593, 0.763407), abs=1e-6)
+    with pytest.raises(UndefinedStatistic, match="nothing to count"):
+        rate(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "arguments", "words"),
+    [
+        (agreement_with_others, ([1, 2], [0, 1], [0, 1]), "nothing was rated by two annotators"),
+        (agreement_with_others, ([], [], []), "nothing was rated by two annotators"),
+        (severities, ([1, 2], [0, 1], [0, 1], [0, 1]), "nothing was rated by two annotators"),
+        (drifts, ([1, 2], [0, 0], [0, 0], [0, 1], [1, 2]), "nobody has 10 annotations"),
+        (speeds, ([NAN], [3], [0]), "no active time"),
+        (straight_lining, ([1, 2], [0, 1], [0, 0], [1, 2]), "no annotation has two ratings"),
+        (missing_rates, ([], []), "no answer yet"),
+        (gold_accuracy, (0, 0), "nothing to count"),
+    ],
+)
+def test_what_is_not_defined_is_said_in_words(statistic, arguments, words):
+    with pytest.raises(UndefinedStatistic, match=words):
+        statistic(*arguments)
+
+
+@given(rows, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_row_order_and_names_change_nothing_and_nothing_is_ever_nan(ratings, random):
+    moved = [(f"i{i}", s + 9, "VWXYZ"[a], v) for i, s, a, v in random.sample(ratings, len(ratings))]
+    found = []
+    for table in (ratings, moved):
+        item, system, annotator, value = (list(column) for column in zip(*table, strict=True)) if table else [[]] * 4
+        unit = [f"{i} {s}" for i, s in zip(item, system, strict=True)]
+        try:
+            found.append(
+                {
+                    "VWXYZ".index(one.annotator) if isinstance(one.annotator, str) else one.annotator: one
+                    for one in agreement_with_others(value, unit, annotator)
+                }
+            )
+            severe = severities(value, unit, item, annotator)
+            assert all(math.isfinite(one.difference) for one in severe)
+        except UndefinedStatistic as undefined:
+            found.append(str(undefined))
+    one, other = found
+    if isinstance(one, str):
+        assert one == other
+        return
+    assert one.keys() == other.keys()
+    for at, row in one.items():
+        assert row.alarm == other[at].alarm
+        assert row.value == pytest.approx(other[at].value) if row.value is not None else other[at].value is None

@@ -1,0 +1,209 @@
+"""Effects of position, order and length: planted ones are found, absent ones are not, undefined ones are said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import theilslopes
+
+from triptych.analysis.effects import best_by_position, length_effect, order_effect, position_effect
+from triptych.errors import UndefinedStatistic
+
+NAN = math.nan
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.integers(0, 6), st.integers(0, 2), st.sampled_from([1, 2, 3.5, NAN]), st.integers(-1, 2)
+    ),
+    max_size=40,
+)
+
+
+def attempt(statistic, *arguments):
+    """The statistic, or the words that say why there is none."""
+    try:
+        return statistic(*arguments)
+    except UndefinedStatistic as undefined:
+        return str(undefined)
+
+
+def study(random, shifts=(0, 0, 0), change=0.0, taste=0.0, items=60, annotators=10, raters=3):
+    """Values, items, annotators, positions, systems, order; taste: SD of annotators' likes for positions."""
+    item = np.repeat(np.arange(items), raters)
+    annotator = np.argsort(random.random((items, annotators)), axis=1)[:, :raters].ravel()
+    when = random.permutation(len(item))
+    position = np.argsort(random.random((len(item), 3)), axis=1).ravel()
+    item, annotator, when = (np.repeat(column, 3) for column in (item, annotator, when))
+    system = np.tile(np.arange(3), len(item) // 3)
+    values = (
+        4
+        + 0.4 * system
+        + random.normal(0, 0.5, (items, 3))[item, system]
+        + random.normal(0, 0.5, annotators)[annotator]
+    )
+    values = values + np.array(shifts)[position] + random.normal(0, taste, (annotators, 3))[annotator, position]
+    values = values + change * when / when.max() + random.normal(size=len(values))
+    return np.clip(np.round(values), 1, 7), item, annotator, position, system, when
+
+
+def test_position_shifts_agree_with_pencil_and_paper():
+    # Two annotators, two items, positions 0 and 1, system 0 always 2 better. Left minus right, system taken off:
+    # item 0: 4-(1+2)=1 and 5-(2+2)=1; item 1: 3+2-2=3 and 1+2-4=-1, so mean 1, shifts +-0.5.
+    columns = [(0, 0, 0, 0, 4), (0, 0, 1, 1, 1), (0, 1, 0, 0, 5), (0, 1, 1, 1, 2)]
+    columns += [(1, 0, 0, 1, 3), (1, 0, 1, 0, 2), (1, 1, 0, 1, 1), (1, 1, 1, 0, 4)]
+    item, annotator, position, system, value = np.array(columns).T
+    value = np.where(system == 0, 2, 0) + np.array([1, 0, 1, 0, 3, 0, -1, 0]) + 1.0
+    found = position_effect(value, item, annotator, position, system)
+    assert [one.position for one in found.shifts] == [0, 1]
+    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.5, -0.5])
+    assert (found.annotations, found.freedom) == (4, (1, 1))
+
+
+def test_planted_position_shifts_are_found():
+    found = position_effect(*study(np.random.default_rng(0), shifts=(0.3, 0, -0.3))[:5])
+    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.3, 0, -0.3], abs=0.15)
+    assert sum(one.interval.mean for one in found.shifts) == pytest.approx(0)
+    assert found.p < 0.01
+    assert found.shifts[0].interval.kind == "two_way"
+    assert found.sentence.endswith("95 % interval for annotators like these 10.")
+
+
+def test_below_five_annotators_the_position_effect_speaks_for_these():
+    found = position_effect(*study(np.random.default_rng(0), annotators=4)[:5])
+    assert found.shifts[0].interval.kind == "item"
+    assert found.freedom == (2, 58)
+
+
+def test_one_missing_position_does_not_stop_the_others_from_being_compared():
+    values, *labels = study(np.random.default_rng(0), shifts=(0.5, 0, -0.5))[:5]
+    values[::7] = NAN
+    found = position_effect(values, *labels)
+    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.5, 0, -0.5], abs=0.2)
+
+
+@pytest.mark.parametrize("taste", [0, 0.3])
+def test_without_a_position_effect_the_test_rejects_about_one_time_in_twenty(taste):
+    random = np.random.default_rng(6)
+    found = [position_effect(*study(random, taste=taste, items=40, annotators=8)[:5]).p for _ in range(200)]
+    assert 0.005 <= np.mean(np.array(found) < 0.05) <= 0.09
+
+
+def test_system_means_do_not_pass_for_position_shifts():
+    item, annotator, slot = (axis.ravel() for axis in np.meshgrid(range(12), range(6), range(3), indexing="ij"))
+    position = (slot + item + annotator) % 3
+    values = np.array([1, 4, 7])[slot] + np.random.default_rng(1).normal(0, 0.01, len(slot))
+    found = position_effect(values, item, annotator, position, slot)
+    assert max(abs(one.interval.mean) for one in found.shifts) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("positions", "values", "words"),
+    [
+        ([0, 1, 2], [3, 3, 3], "vary with nothing but position and system"),
+        ([0, 0, 0], [1, 2, 3], "no ratings at two known positions"),
+        ([-1, NAN, -1], [1, 2, 3], "no ratings at two known positions"),
+        ([0, 1, 2], [NAN] * 3, "no ratings at two known positions"),
+    ],
+)
+def test_a_position_effect_that_is_not_defined_is_said_in_words(positions, values, words):
+    items, annotators = np.repeat(range(4), 3), np.tile([0, 0, 0, 1, 1, 1], 2)
+    systems = np.concatenate([np.roll([0, 1, 2], n) for n in range(4)])
+    with pytest.raises(UndefinedStatistic, match=words):
+        position_effect(np.tile(values, 4), items, annotators, np.tile(positions, 4), systems)
+
+
+def test_systems_that_always_stand_at_one_position_cannot_be_told_from_it():
+    values, item, annotator, _, system, _ = study(np.random.default_rng(0))
+    with pytest.raises(UndefinedStatistic, match="position and system cannot be told apart"):
+        position_effect(values, item, annotator, system, system)
+
+
+def test_strict_bests_are_counted_by_position():
+    # Annotations: best at 0; best at 1; tied best (not counted); one position missing (not counted).
+    values = [5, 1, 2, 1, 4, 2, 3, 3, 1, 7, 1, NAN]
+    found = best_by_position(values, np.repeat(range(4), 3), [0] * 12, [0, 1, 2] * 4)
+    assert [(one.position, one.rate.hits, one.rate.n) for one in found] == [(0, 1, 2), (1, 1, 2), (2, 0, 2)]
+    assert found[2].expected == pytest.approx(1 / 3)
+    assert found[2].rate.low == pytest.approx(0)
+
+
+def test_without_a_strict_best_there_is_no_share():
+    with pytest.raises(UndefinedStatistic, match="above all others"):
+        best_by_position([3, 3, 4, 4], [0, 0, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1])
+
+
+def test_a_planted_change_over_time_is_found_in_scale_points():
+    values, item, annotator, _, system, when = study(np.random.default_rng(1), change=1.0, items=100)
+    found = order_effect(values, item, annotator, system, when)
+    assert found.change.alike.low < 1 < found.change.alike.high
+    assert found.change.test.p < 0.01
+    assert np.median([one.change for one in found.slopes]) == pytest.approx(1, abs=0.5)
+    assert {one.annotator for one in found.slopes} == set(range(10))
+    assert sum(one.annotations for one in found.slopes) == found.change.n == 300
+
+
+def test_without_a_change_over_time_the_test_rejects_about_one_time_in_twenty():
+    random = np.random.default_rng(4)
+    found = []
+    for _ in range(120):
+        values, item, annotator, _, system, when = study(random, items=30, annotators=8)
+        found.append(order_effect(values, item, annotator, system, when).change.test.p)
+    assert 0.01 <= np.mean(np.array(found) < 0.05) <= 0.1
+
+
+def test_an_annotators_own_slope_is_theil_and_sen():
+    values = [1, 5, 2, 4, 4, 7]
+    found = order_effect(values, range(6), ["ann"] * 6, ["one"] * 6, [10, 20, 30, 40, 50, 60])
+    assert found.slopes[0].change == pytest.approx(theilslopes(values, np.linspace(0, 1, 6)).slope)
+    assert found.change.test is None
+
+
+def test_when_the_clock_runs_backwards_the_change_is_mirrored():
+    values, item, annotator, _, system, when = study(np.random.default_rng(1), change=1.0)
+    there, back = (order_effect(values, item, annotator, system, order) for order in (when, -when))
+    assert back.change.mean == pytest.approx(-there.change.mean)
+
+
+def test_an_order_effect_that_is_not_defined_is_said_in_words():
+    with pytest.raises(UndefinedStatistic, match="nobody has 5 annotations"):
+        order_effect([1, 2, 3], [0, 1, 2], [0, 0, 0], [0, 0, 0], [1, 2, 3])
+    with pytest.raises(UndefinedStatistic, match="vary from one annotation to the next"):
+        order_effect([3] * 6, range(6), [0] * 6, [0] * 6, range(6))
+    with pytest.raises(UndefinedStatistic, match="nobody has 5 annotations"):
+        order_effect([], [], [], [], [])
+
+
+def test_longer_candidates_rated_higher_give_a_length_effect_of_one():
+    found = length_effect([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
+    assert found.kendall.value == 1
+    assert 0.9 < found.pearson.value < 1
+
+
+@given(rows, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_row_order_and_names_change_no_effect_and_nothing_is_ever_nan(ratings, random):
+    moved = [(8 - i, "ABCDEFG"[a], s, v, p) for i, a, s, v, p in random.sample(ratings, len(ratings))]
+    found = []
+    for table in (ratings, moved):
+        item, annotator, system, value, position = (list(c) for c in zip(*table, strict=True)) if table else [[]] * 5
+        found.append(
+            (
+                attempt(position_effect, value, item, annotator, position, system),
+                attempt(best_by_position, value, item, annotator, position),
+                attempt(order_effect, value, item, annotator, system, item),
+            )
+        )
+    (one, best, _), (other, best_moved, _) = found
+    if isinstance(one, str):
+        assert one.startswith("Not defined: ")
+    else:
+        assert math.isfinite(one.p)
+        assert one.p == pytest.approx(other.p, rel=1e-4, abs=1e-7)
+    if isinstance(best, str):
+        assert best == best_moved
+    for _, _, order in found:
+        assert order.startswith("Not defined: ") if isinstance(order, str) else math.isfinite(order.change.mean)

@@ -1,0 +1,150 @@
+"""The alternative annotator test: the paper's steps one by one, judges good and bad, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import false_discovery_control, ttest_1samp
+
+from triptych.analysis.judge import alt_test
+from triptych.errors import UndefinedStatistic
+
+NAN = math.nan
+
+
+def ratings(random, items=60, annotators=4, noise=0.7, missing=0.1):
+    """(items, annotators) ratings on 1 to 7, NaN = not rated, and the quality they are about."""
+    quality = random.normal(size=items)
+    table = np.clip(np.round(4 + 1.3 * quality[:, None] + random.normal(0, noise, (items, annotators))), 1, 7)
+    table[random.random(table.shape) < missing] = NAN
+    return table, quality
+
+
+def compare(table, judge, **options):
+    items, annotators = table.shape
+    unit = np.repeat(np.arange(items), annotators)
+    return alt_test(
+        table.ravel(), unit, unit, np.tile(np.arange(annotators), items), np.repeat(judge, annotators), **options
+    )
+
+
+def step_by_step(table, judge, measure, epsilon):
+    """Winning rate and advantage written out as the paper describes them."""
+    shares, ps = [], []
+    for j in range(table.shape[1]):
+        judge_wins, annotator_wins = [], []
+        for i in range(len(table)):
+            others = [table[i, k] for k in range(table.shape[1]) if k != j and not math.isnan(table[i, k])]
+            if math.isnan(table[i, j]) or not others:
+                continue
+            if measure == "accuracy":
+                of_judge, of_annotator = (sum(v == h for h in others) / len(others) for v in (judge[i], table[i, j]))
+            else:
+                of_judge, of_annotator = (
+                    -math.sqrt(sum((v - h) ** 2 for h in others) / len(others)) for v in (judge[i], table[i, j])
+                )
+            judge_wins.append(of_judge >= of_annotator)
+            annotator_wins.append(of_annotator >= of_judge)
+        difference = np.array(annotator_wins, dtype=float) - np.array(judge_wins, dtype=float)
+        shares.append(np.mean(judge_wins))
+        ps.append(ttest_1samp(difference, epsilon, alternative="less").pvalue)
+    return np.mean(false_discovery_control(ps, method="by") <= 0.05), np.mean(shares), ps
+
+
+@pytest.mark.parametrize("measure", ["rmse", "accuracy"])
+@pytest.mark.parametrize("noise", [0.3, 0.9, 2])
+def test_the_test_is_the_papers_step_by_step(measure, noise):
+    random = np.random.default_rng(int(10 * noise))
+    table, quality = ratings(random)
+    judge = np.clip(np.round(4 + 1.3 * quality + random.normal(0, noise, len(quality))), 1, 7)
+    found = compare(table, judge, measure=measure, epsilon=0.2)
+    omega, rho, ps = step_by_step(table, judge, measure, 0.2)
+    assert (found.winning_rate, found.advantage) == pytest.approx((omega, rho))
+    assert [one.p for one in found.comparisons] == pytest.approx(ps)
+    assert found.passes == (omega >= 0.5)
+
+
+def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
+    random = np.random.default_rng(1)
+    table, quality = ratings(random)
+    good, bad = compare(table, np.round(4 + 1.3 * quality)), compare(table, random.integers(1, 8, len(quality)))
+    assert good.passes
+    assert good.sentence.startswith("The judge may stand in for an annotator: it holds its own against 4 of 4")
+    assert not bad.passes
+    assert bad.advantage < good.advantage
+    assert bad.sentence.startswith("The judge may not stand in")
+
+
+def test_a_judge_that_copies_one_annotator_ties_with_her_everywhere():
+    table, _ = ratings(np.random.default_rng(2), missing=0)
+    found = compare(table, table[:, 1])
+    copied = found.comparisons[1]
+    assert (copied.judge_wins, copied.annotator_wins) == (1, 1)
+    assert (copied.p, copied.won) == (0, True)
+
+
+def test_without_an_advantage_a_tie_everywhere_is_no_win():
+    table, _ = ratings(np.random.default_rng(2), missing=0)
+    assert compare(table, table[:, 1], epsilon=0).comparisons[1].p == 1
+
+
+def test_candidates_of_one_item_count_as_one_item():
+    table, quality = ratings(np.random.default_rng(3), missing=0)
+    items, annotators = table.shape
+    unit = np.repeat(np.arange(items), annotators)
+    columns = (
+        table.ravel(),
+        unit,
+        unit,
+        np.tile(np.arange(annotators), items),
+        np.repeat(np.round(4 + quality), annotators),
+    )
+    doubled = [np.tile(column, 2) for column in columns]
+    doubled[1] = np.concatenate([unit, unit + 1000])
+    once, twice = alt_test(*columns), alt_test(*doubled)
+    assert [one.p for one in once.comparisons] == pytest.approx([one.p for one in twice.comparisons])
+
+
+def test_an_annotator_with_few_items_is_left_out_and_named():
+    table, quality = ratings(np.random.default_rng(4), missing=0)
+    table[20:, 3] = NAN
+    found = compare(table, np.round(4 + 1.3 * quality))
+    assert found.left_out == (3,)
+    assert [one.annotator for one in found.comparisons] == [0, 1, 2]
+
+
+def test_permuted_rows_and_renamed_annotators_change_nothing():
+    random = np.random.default_rng(5)
+    table, quality = ratings(random)
+    judge = np.round(4 + quality)
+    there = compare(table, judge)
+    order = random.permutation(len(table))
+    back = compare(table[order][:, ::-1], judge[order])
+    assert (back.winning_rate, back.advantage) == pytest.approx((there.winning_rate, there.advantage))
+    assert sorted(one.p for one in back.comparisons) == pytest.approx(sorted(one.p for one in there.comparisons))
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most anybody shares is 29")],
+)
+def test_too_few_annotators_or_items_are_said_in_words(shape, words):
+    table, quality = ratings(np.random.default_rng(0), *shape, missing=0)
+    with pytest.raises(UndefinedStatistic, match=words):
+        compare(table, np.round(4 + quality))
+
+
+def test_a_judge_that_rated_nothing_is_said_in_words():
+    table, _ = ratings(np.random.default_rng(0))
+    with pytest.raises(UndefinedStatistic, match="and 0 rated what it rated"):
+        compare(table, np.full(len(table), NAN))
+
+
+def test_nobody_beside_anybody_is_said_in_words():
+    table = np.full((90, 3), NAN)
+    for annotator in range(3):
+        table[annotator * 30 : annotator * 30 + 30, annotator] = 4
+    with pytest.raises(UndefinedStatistic, match="most anybody shares is 0"):
+        compare(table, np.full(90, 4))

@@ -1,0 +1,183 @@
+"""How a number that comes with each candidate (a metric, a length) goes along with the ratings.
+
+At segment level candidates are compared with the others of their item only, so that easy items do not make a metric
+look good. The interval resamples items and speaks for these systems and annotators. At system level there is one pair
+of means per system; the interval resamples systems and items (Deutsch, Dror & Roth 2021, BOOT-BOTH).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import kendalltau, pearsonr
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.errors import UndefinedStatistic
+
+FEWEST_SYSTEMS = 6
+FEWEST_ITEMS = 10
+RESAMPLES = 1000
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A coefficient from -1 to 1 with its 95 % interval; low and high are None below ten items."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Kendall's tau-b and Pearson's r between ratings and the other number.
+
+    pairs: pairs of candidates of one item that both numbers tell apart (segment level), pairs of systems otherwise.
+    """
+
+    kendall: Correlation
+    pearson: Correlation
+    pairs: int
+    items: int
+    systems: int
+    sentence: str
+
+
+def segment_correlation(
+    values: Column, items: Column, systems: Column, metric: Column, confidence: float = 0.95, seed: int = 1
+) -> Correlations:
+    """Correlation within items, pooled over items: sum of products / root of the product of sums of squares.
+
+    Ratings of one candidate are averaged first. values, metric: (n,) numbers, NaN in either = left out; items,
+    systems: (n,) labels. Kendall multiplies the signs of the differences of each pair of candidates of an item, ties
+    as in tau-b; Pearson multiplies deviations from the item's mean. Raises UndefinedStatistic when no item has two
+    candidates that differ in rating, or none that differ in the other number.
+    """
+    rating, other, item, system = _candidates(values, items, systems, metric)
+    count = int(item.max(initial=-1)) + 1
+    first, second = _pairs_within(item)
+    signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
+    kendall = _products(*signs, item[first], count)
+    pearson = _products(_centred(rating, item), _centred(other, item), item, count)
+    weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
+    found = [_pooled(products, weights, confidence) for products in (kendall, pearson)]
+    pairs = int((signs[0] * signs[1] != 0).sum())
+    words = f"Candidates compared within {count} items; {_speaks(count, confidence, 'items')}"
+    return Correlations(*found, pairs, count, int(system.max()) + 1, words)
+
+
+def system_correlation(
+    values: Column, items: Column, systems: Column, metric: Column, confidence: float = 0.95, seed: int = 1
+) -> Correlations:
+    """Correlation of the systems' mean ratings with their mean metric; columns as in segment_correlation.
+
+    Raises UndefinedStatistic below six systems and when the means of either side are all equal.
+    """
+    rating, other, item, system = _candidates(values, items, systems, metric)
+    count, n_items = int(system.max(initial=-1)) + 1, int(item.max(initial=-1)) + 1
+    if count < FEWEST_SYSTEMS:
+        raise UndefinedStatistic(
+            f"Not defined: a correlation over {count} systems would have {count} points. Below {FEWEST_SYSTEMS} "
+            "systems any order of them is likely by chance; look at the correlation within items instead."
+        )
+    sizes = np.bincount(system)
+    means = [np.bincount(system, column) / sizes for column in (rating, other)]
+    if any(np.ptp(mean) <= _ROUNDING * np.abs(mean).max() for mean in means):
+        raise UndefinedStatistic("Not defined: the means of all systems are equal.")
+    resampled = _resampled_systems(rating, other, item, system, seed)
+    kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
+    found = [
+        _with_ends(value, ends, n_items, confidence) for value, ends in zip((kendall, pearson), resampled, strict=True)
+    ]
+    words = f"Means of {count} systems over {n_items} items; {_speaks(n_items, confidence, 'systems and items')}"
+    return Correlations(*found, count * (count - 1) // 2, n_items, count, words)
+
+
+def _candidates(values: Column, items: Column, systems: Column, metric: Column) -> tuple[np.ndarray, ...]:
+    """Mean rating, mean metric, item code and system code of each candidate that has both numbers."""
+    other, kept, item, system = numbers(metric, values, items, systems)
+    kept, other, item, system = numbers(kept, other, item, system)
+    item, system = codes(item)[0], codes(system)[0]
+    cell = item * (system.max(initial=0) + 1) + system
+    _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+    means = [np.bincount(candidate, column.astype(float)) / sizes for column in (kept, other)]
+    return *means, item[first], system[first]
+
+
+def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of every pair of rows of one group: rows sorted by group, each paired with those 1, 2, ... later."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups)
+    ends = []
+    for gap in range(1, int(sizes.max(initial=0))):
+        near = np.flatnonzero(groups[order[gap:]] == groups[order[:-gap]])
+        ends.append((order[near], order[near + gap]))
+    if not ends:
+        return np.empty(0, dtype=int), np.empty(0, dtype=int)
+    return np.concatenate([one for one, _ in ends]), np.concatenate([other for _, other in ends])
+
+
+def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Deviations from the mean of the group; what is left by rounding alone becomes 0."""
+    found = values - (np.bincount(groups, values) / np.bincount(groups))[groups]
+    return np.where(np.abs(found) <= _ROUNDING * np.abs(values).max(initial=0), 0.0, found)
+
+
+def _products(one: np.ndarray, other: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
+    """(count, 3) sums of xy, xx and yy per group."""
+    return np.stack([np.bincount(groups, p, minlength=count) for p in (one * other, one**2, other**2)], axis=1)
+
+
+def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float) -> Correlation:
+    """sum xy / sqrt(sum xx sum yy), and the same for every resample of the items."""
+    total = products.sum(axis=0)
+    if weights is None or total[1] <= 0 or total[2] <= 0:
+        side = "ratings" if total[1] <= 0 else "other numbers"
+        raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
+    value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
+    drawn = weights @ products
+    whole = (drawn[:, 1] > 0) & (drawn[:, 2] > 0)
+    resampled = drawn[whole, 0] / np.sqrt(drawn[whole, 1] * drawn[whole, 2])
+    return _with_ends(value, resampled, len(products), confidence)
+
+
+def _resampled_systems(
+    rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kendall and Pearson over means of drawn systems on drawn items, without the draws that leave them undefined."""
+    shape = (int(item.max()) + 1, int(system.max()) + 1)
+    random = np.random.default_rng(seed)
+    weights = random.multinomial(shape[0], np.full(shape[0], 1 / shape[0]), RESAMPLES)
+    drawn = random.integers(0, shape[1], size=(RESAMPLES, shape[1]))
+    cells = np.zeros((3, *shape))
+    cells[:, item, system] = np.stack([rating, other, np.ones(len(rating))])
+    sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
+    whole = (sums[2] > 0).all(axis=1)
+    x, y = sums[0, whole] / sums[2, whole], sums[1, whole] / sums[2, whole]
+    signs = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
+    deviations = [side - side.mean(axis=1, keepdims=True) for side in (x, y)]
+    return _ratio(*signs), _ratio(*deviations)
+
+
+def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """sum xy / sqrt(sum xx sum yy) over all but the first axis, where it is defined."""
+    axes = tuple(range(1, one.ndim))
+    squares = (one**2).sum(axis=axes) * (other**2).sum(axis=axes)
+    return (one * other).sum(axis=axes)[squares > 0] / np.sqrt(squares[squares > 0])
+
+
+def _with_ends(value: float, resampled: np.ndarray, items: int, confidence: float) -> Correlation:
+    """The value with the percentiles of its resamples, where there are items enough to resample."""
+    if items < FEWEST_ITEMS or not len(resampled):
+        return Correlation(value, None, None)
+    low, high = np.clip(np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]), -1, 1)
+    return Correlation(value, min(float(low), value), max(float(high), value))
+
+
+def _speaks(items: int, confidence: float, drawn: str) -> str:
+    """Whom the interval speaks for."""
+    if items < FEWEST_ITEMS:
+        return f"no interval below {FEWEST_ITEMS} items."
+    return f"{100 * confidence:g} % interval over {drawn}, for these annotators."

@@ -1,0 +1,311 @@
+"""What stands out about single annotators. Every flag asks a lead to look; none drops anybody.
+
+The alarm is the correlation with the mean of the others: it finds random, constant and careless ratings and leaves the
+severe but careful alone. Severity is shown, because means can be adjusted for it, and is never a flag. Speed, equal
+ratings, drift and missing answers each catch one way of working only (Meade & Craig 2012).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from triptych.analysis.columns import Column, codes, numbers, present
+from triptych.analysis.intervals import mean_interval
+from triptych.analysis.rates import Rate, rate
+from triptych.errors import UndefinedStatistic
+
+LOW_CORRELATION = 0.2
+FEWEST_SHARED = 10
+FASTEST_SECONDS = 3.0
+WORDS_PER_SECOND = 12.0
+HURRIED = 0.5
+FAST_SHARE = 0.1
+EQUAL_SHARE = 0.5
+MISSING_SHARE = 0.2
+GOLD_SHARE = 0.7
+FEWEST_GOLD = 8
+FEWEST_ANNOTATIONS = 10
+PERMUTATIONS = 1000
+_DRIFT_LEVEL = 0.99
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """Correlation of an annotator with the mean of the others over n units, its 95 % interval, the others' median.
+
+    value, low and high are None where the correlation is not defined; the sentence says why. alarm: the value is low
+    and the interval lies below the median of the others.
+    """
+
+    annotator: object
+    value: float | None
+    low: float | None
+    high: float | None
+    others: float | None
+    n: int
+    alarm: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Severity:
+    """Mean of (own rating - mean of the others) in scale points over n units; negative is strict. Never a flag."""
+
+    annotator: object
+    difference: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Of n annotations: median active seconds, how many were too fast to read, how many below half the own median."""
+
+    annotator: object
+    n: int
+    median: float
+    unread: int
+    hurried: int
+    flagged: bool
+
+
+@dataclass(frozen=True)
+class StraightLining:
+    """Of n annotations with two ratings or more, the share with all ratings equal, and the longest run of such."""
+
+    annotator: object
+    n: int
+    equal: int
+    share: float
+    longest_run: int
+    flagged: bool
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Largest excursion of the cumulated residuals of n annotations, against its 99 % bound under any order.
+
+    turn: how many annotations lie before the turn; before, after: mean residual on both sides, in scale points.
+    """
+
+    annotator: object
+    n: int
+    excursion: float
+    bound: float
+    turn: int
+    before: float
+    after: float
+    flagged: bool
+
+
+@dataclass(frozen=True)
+class FlaggedRate:
+    """A rate of one annotator or one criterion, and whether it asks for a look."""
+
+    label: object
+    rate: Rate
+    flagged: bool
+
+
+def agreement_with_others(
+    values: Column, units: Column, annotators: Column, confidence: float = 0.95
+) -> tuple[AnnotatorAgreement, ...]:
+    """Leave-one-out correlation of each annotator, in order of first appearance.
+
+    values: (n,) numbers, NaN = missing; units: (n,) labels of what was rated (item and system, and criterion when
+    the values of criteria are standardised first); annotators: (n,) labels. Interval by Fisher's z, capped for a
+    correlation of 1. Raises UndefinedStatistic when no unit has ratings by two annotators.
+    """
+    own, others, annotator, labels = _beside_others(values, units, annotators)
+    found = [_pearson(own[annotator == at], others[annotator == at]) for at in range(len(labels))]
+    rows = []
+    for at, label in enumerate(labels):
+        rest = [value for place, (value, _) in enumerate(found) if place != at and value is not None]
+        median = float(np.median(rest)) if rest else None
+        rows.append(_agreement_row(label, *found[at], median, int((annotator == at).sum()), confidence))
+    return tuple(rows)
+
+
+def severities(
+    values: Column, units: Column, items: Column, annotators: Column, confidence: float = 0.95
+) -> tuple[Severity, ...]:
+    """Each annotator's mean difference from the mean of the others, its interval clustered by item.
+
+    items: (n,) the item of each unit; the other columns, and what is undefined, as in agreement_with_others.
+    """
+    own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
+    rows = []
+    for at, label in enumerate(labels):
+        mine = annotator == at
+        if mine.any():
+            found = mean_interval((own - others)[mine], item[mine], annotator[mine], confidence)
+            rows.append(Severity(label, found.mean, found.low, found.high, found.n))
+    return tuple(rows)
+
+
+def speeds(seconds: Column, words: Column, annotators: Column) -> tuple[Speed, ...]:
+    """How fast each annotator was. seconds: (n,) active seconds per annotation, NaN = not known and left out.
+
+    words: (n,) words to read in it. Too fast to read is less than max(3 s, words / 12 per second), about three times
+    as fast as people read; flagged above a tenth of ten annotations or more. Raises UndefinedStatistic when no time
+    is known.
+    """
+    kept, length, annotator = numbers(seconds, words, annotators)
+    if not len(kept):
+        raise UndefinedStatistic("Not defined: no active time is known.")
+    unread = kept < np.maximum(FASTEST_SECONDS, length.astype(float) / WORDS_PER_SECOND)
+    annotator, labels = codes(annotator)
+    rows = []
+    for at, label in enumerate(labels.tolist()):
+        mine = kept[annotator == at]
+        median, n, fast = float(np.median(mine)), len(mine), int(unread[annotator == at].sum())
+        flagged = n >= FEWEST_ANNOTATIONS and fast > FAST_SHARE * n
+        rows.append(Speed(label, n, median, fast, int((mine < HURRIED * median).sum()), flagged))
+    return tuple(rows)
+
+
+def straight_lining(values: Column, items: Column, annotators: Column, order: Column) -> tuple[StraightLining, ...]:
+    """How often each annotator gave all candidates and criteria of an item the same value.
+
+    values: (n,) numbers of one scale, NaN = missing; items, annotators: (n,) labels; order: (n,) numbers that
+    ascend in time per annotator. Flagged above half of ten annotations or more, when that is also twice the median
+    of the others: on an easy study everybody gives equal ratings. Raises UndefinedStatistic when no annotation has
+    two ratings.
+    """
+    kept, when, item, annotator = numbers(values, order, items, annotators)
+    (item, _), (annotator, labels) = codes(item), codes(annotator)
+    _, first, cell, sizes = np.unique(
+        item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True, return_counts=True
+    )
+    low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
+    np.minimum.at(low, cell, kept)
+    np.maximum.at(high, cell, kept)
+    judged = sizes > 1
+    if not judged.any():
+        raise UndefinedStatistic("Not defined: no annotation has two ratings.")
+    equal, who, when = (low == high)[judged], annotator[first][judged], when[first][judged].astype(float)
+    in_time = np.lexsort((when, who))
+    equal, who = equal[in_time], who[in_time]
+    shares = {at: float(equal[who == at].mean()) for at in np.unique(who).tolist()}
+    names = labels.tolist()
+    return tuple(_straight_line(names[at], equal[who == at], share, shares, at) for at, share in shares.items())
+
+
+def drifts(
+    values: Column, units: Column, items: Column, annotators: Column, order: Column, seed: int = 1
+) -> tuple[Drift, ...]:
+    """Does an annotator move away from the others as she goes on? CUSUM of (own - mean of the others) in time.
+
+    order: (n,) numbers that ascend in time per annotator; the other columns as in severities. Residuals are averaged
+    per annotation, centred and cumulated; the excursion max |sum| / (sd sqrt n) is compared with the 99th percentile
+    of 1,000 shuffles of the same residuals. Annotators with fewer than ten annotations, or without variation, are
+    left out. Raises UndefinedStatistic when nobody is left, and as agreement_with_others.
+    """
+    own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
+    random, rows = np.random.default_rng(seed), []
+    for at, label in enumerate(labels):
+        mine = annotator == at
+        at_item, n = codes(item[mine])[0], len(np.unique(item[mine]))
+        sizes = np.bincount(at_item)
+        residual, time = (np.bincount(at_item, c[mine].astype(float)) / sizes for c in (own - others, when))
+        if n >= FEWEST_ANNOTATIONS and np.ptp(residual) > _ROUNDING * max(1.0, np.abs(own).max()):
+            rows.append(_drift(label, residual[np.argsort(time, kind="stable")], random))
+    if not rows:
+        raise UndefinedStatistic(f"Not defined: nobody has {FEWEST_ANNOTATIONS} annotations that others rated too.")
+    return tuple(rows)
+
+
+def missing_rates(missing: Column, labels: Column) -> tuple[FlaggedRate, ...]:
+    """Share of answers like "I don't know" per criterion or per annotator; flagged above a fifth.
+
+    missing: (n,) True where the answer is a missing option; labels: (n,) of criteria or of annotators. A criterion
+    above a fifth speaks about the rubric, not about the annotators. Raises UndefinedStatistic when there is no answer.
+    """
+    known, label = present(missing, labels)
+    if not len(known):
+        raise UndefinedStatistic("Not defined: there is no answer yet.")
+    code, names = codes(label)
+    hits, sizes = np.bincount(code, known.astype(float)), np.bincount(code)
+    rates = [rate(int(hit), int(n)) for hit, n in zip(hits, sizes, strict=True)]
+    return tuple(
+        FlaggedRate(name, one, one.share > MISSING_SHARE) for name, one in zip(names.tolist(), rates, strict=True)
+    )
+
+
+def gold_accuracy(correct: int, n: int) -> FlaggedRate:
+    """Share of hidden items answered as agreed beforehand; flagged when even the upper end of the interval is below
+    0.7 after eight of them. Raises UndefinedStatistic when n is 0."""
+    found = rate(correct, n)
+    return FlaggedRate("gold", found, n >= FEWEST_GOLD and found.high < GOLD_SHARE)
+
+
+def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple:
+    """Own value and mean of the others for each (unit, annotator) that somebody else rated too; then the columns
+    beside, the annotator codes and all labels. Ratings given twice are averaged first."""
+    kept, unit, named, *beside = numbers(values, units, annotators, *beside)
+    (unit, _), (annotator, labels) = codes(unit), codes(named)
+    cell = unit * (len(labels) + 1) + annotator
+    _, first, inverse, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+    own, unit, annotator = np.bincount(inverse, kept) / sizes, unit[first], annotator[first]
+    raters = np.bincount(unit)[unit] if len(unit) else np.empty(0)
+    shared = raters > 1
+    if not shared.any():
+        raise UndefinedStatistic("Not defined: nothing was rated by two annotators.")
+    others = (np.bincount(unit, own)[unit] - own)[shared] / (raters - 1)[shared]
+    return own[shared], others, *(column[first][shared] for column in beside), annotator[shared], labels.tolist()
+
+
+def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:
+    """The correlation, or why there is none."""
+    if len(own) < FEWEST_SHARED:
+        return None, f"Not defined: {len(own)} ratings beside those of others, and {FEWEST_SHARED} are needed."
+    x, y = own - own.mean(), others - others.mean()
+    for column, whole, whose in ((x, own, "own"), (y, others, "others'")):
+        if np.abs(column).max() <= _ROUNDING * max(1.0, np.abs(whole).max()):
+            return None, f"Not defined: all {whose} ratings are equal."
+    return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1)), ""
+
+
+def _agreement_row(
+    label: object, value: float | None, why: str, others: float | None, n: int, confidence: float
+) -> AnnotatorAgreement:
+    """Interval, alarm and words. Ratings that never vary raise the alarm: they cannot go along with anything."""
+    if value is None:
+        return AnnotatorAgreement(label, None, None, None, others, n, "own ratings are equal" in why, why)
+    reach = float(ndtri((1 + confidence) / 2)) / np.sqrt(n - 3)
+    centre = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
+    low, high = min(float(np.tanh(centre - reach)), value), max(float(np.tanh(centre + reach)), value)
+    words = f"Correlation with the mean of the others {value:.2f} ({low:.2f} to {high:.2f}) over {n} ratings"
+    if others is None:
+        return AnnotatorAgreement(label, value, low, high, None, n, False, f"{words}.")
+    alarm = value < LOW_CORRELATION and high < others
+    return AnnotatorAgreement(
+        label, value, low, high, others, n, alarm, f"{words}; half of the others reach {others:.2f}."
+    )
+
+
+def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[int, float], at: int) -> StraightLining:
+    rest = [other for place, other in shares.items() if place != at] or [0.0]
+    n, unusual = len(equal), share > 2 * float(np.median(rest))
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], equal.astype(int), [0]])))
+    longest = int((edges[1::2] - edges[::2]).max(initial=0))
+    flagged = n >= FEWEST_ANNOTATIONS and share > EQUAL_SHARE and unusual
+    return StraightLining(label, n, int(equal.sum()), share, longest, flagged)
+
+
+def _drift(label: object, residual: np.ndarray, random: np.random.Generator) -> Drift:
+    """Excursion, bound and turn of residuals in time."""
+    n = len(residual)
+    scale = residual.std(ddof=1) * np.sqrt(n)
+    path = np.cumsum(residual - residual.mean())[:-1]
+    shuffled = random.permuted(np.tile(residual - residual.mean(), (PERMUTATIONS, 1)), axis=1)
+    extremes = np.abs(np.cumsum(shuffled, axis=1)[:, :-1]).max(axis=1) / scale
+    turn = int(np.abs(path).argmax()) + 1
+    excursion, bound = float(np.abs(path).max() / scale), float(np.quantile(extremes, _DRIFT_LEVEL))
+    means = float(residual[:turn].mean()), float(residual[turn:].mean())
+    return Drift(label, n, excursion, bound, turn, *means, excursion > bound)

@@ -1,0 +1,264 @@
+"""Effects nobody wants: of the place on the screen, of the order in time, of the length of a text.
+
+Balanced orders make place and system independent, so an effect of the place adds noise to a comparison, not bias; it
+is shown in scale points so that a reader can see whether it matters. Variances are clustered by item and by annotator
+as in intervals.py; below five annotators by item alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.special import fdtrc
+from scipy.stats import theilslopes
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.correlation import Correlations, segment_correlation
+from triptych.analysis.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, estimate
+from triptych.analysis.rates import Rate, rate
+from triptych.errors import UndefinedStatistic
+
+_ROUNDING = 1e-12
+_FEWEST_IN_ORDER = 5
+
+
+@dataclass(frozen=True)
+class PositionShift:
+    """How far ratings at one position lie from the mean of all positions, in scale points (the interval's mean)."""
+
+    position: int
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class PositionEffect:
+    """Shifts (they sum to 0), ascending by position, and the test that all of them are 0.
+
+    statistic: Wald's, referred to F with `freedom` as Hotelling's T squared is. annotations: how many were used.
+    """
+
+    shifts: tuple[PositionShift, ...]
+    statistic: float
+    freedom: tuple[int, int]
+    p: float
+    annotations: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class BestShare:
+    """How often the strictly best candidate stood at a position; expected: 1 / positions."""
+
+    position: int
+    rate: Rate
+    expected: float
+
+
+@dataclass(frozen=True)
+class AnnotatorSlope:
+    """Change of one annotator's ratings from her first to her last annotation (Theil-Sen), in scale points."""
+
+    annotator: object
+    change: float
+    annotations: int
+
+
+@dataclass(frozen=True)
+class OrderEffect:
+    """Common change from first to last annotation in scale points, over n annotations; then each annotator's own."""
+
+    change: Estimate
+    slopes: tuple[AnnotatorSlope, ...]
+    sentence: str
+
+
+def position_effect(
+    values: Column, items: Column, annotators: Column, positions: Column, systems: Column, confidence: float = 0.95
+) -> PositionEffect:
+    """Do ratings depend on the position? Least squares on position and system within each annotation.
+
+    values: (n,) numbers, positions: (n,) 0, 1, 2 ..., NaN or negative = not known; a row without either is left
+    out. items, annotators, systems: (n,) labels. Covariance of the shifts: V_item + V_annotator - V_cell (Cameron,
+    Gelbach & Miller 2011) with the floor of cluster_variance; T squared with G - 1 degrees of freedom,
+    G = min(items, annotators), below five annotators items. Raises UndefinedStatistic when there are fewer than two
+    positions, too few clusters, no variation, or positions and systems that cannot be told apart.
+    """
+    kept, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
+    distinct, place = np.unique(place, return_inverse=True)
+    count = len(distinct)
+    if count < 2:
+        raise UndefinedStatistic("Not defined: there are no ratings at two known positions.")
+    cells, named = codes(item * (annotator.max() + 1) + annotator)[0], codes(system)
+    # Sum-to-zero columns, so that a coefficient is a shift from the mean of all positions.
+    columns = np.eye(count)[place][:, :-1] - (place == count - 1)[:, None]
+    others = np.eye(len(named[1]))[named[0]][:, 1:]
+    columns, others, response = (_within(part, cells) for part in (columns, others, kept[:, None]))
+    columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
+    squares = columns.T @ columns
+    if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(kept):
+        raise UndefinedStatistic("Not defined: position and system cannot be told apart in these ratings.")
+    coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
+    residuals = response[:, 0] - columns @ coefficients
+    if np.abs(residuals).max() <= _ROUNDING * max(1.0, np.abs(kept).max()):
+        raise UndefinedStatistic("Not defined: the ratings vary with nothing but position and system.")
+    scores = np.linalg.solve(squares, (columns * residuals[:, None]).T).T
+    spread = np.vstack([np.eye(count - 1), -np.ones(count - 1)])
+    shifts, influence = spread @ coefficients, len(kept) * scores @ spread.T
+    found = [
+        estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
+    ]
+    statistic, freedom, p = _all_zero(coefficients, scores, item, annotator, cells)
+    return PositionEffect(
+        tuple(PositionShift(int(at), one.headline) for at, one in zip(distinct, found, strict=True)),
+        statistic,
+        freedom,
+        p,
+        int(cells.max()) + 1,
+        f"Largest shift {shifts[np.abs(shifts).argmax()]:+.2f} points; {_spoken(p)}. {found[0].headline.sentence}",
+    )
+
+
+def best_by_position(values: Column, items: Column, annotators: Column, positions: Column) -> tuple[BestShare, ...]:
+    """Share of strict bests at each position, against 1 / positions; columns as in position_effect.
+
+    An annotation counts when it has a rating at every position that occurs and one rating above all others. Raises
+    UndefinedStatistic when none does.
+    """
+    kept, item, annotator, place, _ = _placed(values, items, annotators, positions, items)
+    distinct, place = np.unique(place, return_inverse=True)
+    cells, names = codes(item * (annotator.max(initial=0) + 1) + annotator)
+    table = np.full((len(names), len(distinct)), np.nan)
+    table[cells, place] = kept
+    whole = table[~np.isnan(table).any(axis=1)]
+    if whole.shape[1] < 2:
+        raise UndefinedStatistic("Not defined: there are no ratings at two known positions.")
+    best = whole == whole.max(axis=1, keepdims=True, initial=-np.inf)
+    counts = best[best.sum(axis=1) == 1].sum(axis=0)
+    of = int(counts.sum())
+    if not of:
+        raise UndefinedStatistic("Not defined: no annotator rated one candidate above all others of its item.")
+    return tuple(
+        BestShare(position, rate(count, of), 1 / len(distinct))
+        for position, count in zip(distinct.tolist(), counts.tolist(), strict=True)
+    )
+
+
+def order_effect(
+    values: Column, items: Column, annotators: Column, systems: Column, order: Column, confidence: float = 0.95
+) -> OrderEffect:
+    """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
+
+    The other columns as in position_effect. Of each annotation the mean of (rating - mean of its system) is taken;
+    its place among the annotator's annotations runs from 0 (first) to 1 (last). The common change is the least
+    squares slope within annotators, its variance clustered by item and annotator. An annotator with fewer than five
+    annotations is left out. Raises UndefinedStatistic when nobody is left or nothing varies.
+    """
+    kept, when, item, annotator, named = numbers(values, order, items, annotators, systems)
+    when, kept, item, annotator, named = numbers(when, kept, item, annotator, named)
+    system = codes(named)[0]
+    deviation = kept - (np.bincount(system, kept) / np.bincount(system))[system] if len(kept) else kept
+    residual, item, annotator, labels, place = _in_order(deviation, when, item, annotator)
+    x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
+    if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(kept).max()):
+        raise UndefinedStatistic("Not defined: no annotator's ratings vary from one annotation to the next.")
+    change = float((x @ y) / (x @ x))
+    influence = x * (y - change * x) / (x**2).mean()
+    found = estimate(change + influence, item, annotator, confidence)
+    slopes = tuple(_slope(label, residual[annotator == at], place[annotator == at]) for at, label in enumerate(labels))
+    words = f"Ratings changed by {change:+.2f} points from the first to the last annotation. {found.headline.sentence}"
+    return OrderEffect(found, slopes, words)
+
+
+def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:
+    """Are longer candidates rated higher? Rank and product correlation within items; lengths: (n,) words of each.
+
+    The other columns, and what is undefined, as in segment_correlation.
+    """
+    return segment_correlation(values, items, systems, lengths)
+
+
+def _placed(
+    values: Column, items: Column, annotators: Column, positions: Column, systems: Column
+) -> tuple[np.ndarray, ...]:
+    """Values, item codes, annotator codes, positions, systems of the rows where value and position are known."""
+    kept, place, item, annotator, system = numbers(values, positions, items, annotators, systems)
+    place, kept, item, annotator, system = numbers(place, kept, item, annotator, system)
+    known = place >= 0
+    return kept[known], codes(item[known])[0], codes(annotator[known])[0], place[known].astype(int), system[known]
+
+
+def _within(columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(n, q) columns minus their mean in each group."""
+    sizes = np.bincount(groups)
+    sums = [np.bincount(groups, column) / sizes for column in columns.T]
+    return columns - np.array(sums).T[groups] if sums else columns
+
+
+def _all_zero(
+    coefficients: np.ndarray, scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
+) -> tuple[float, tuple[int, int], float]:
+    """Wald's statistic of all coefficients, its degrees of freedom as F, and p; scores: (n, q)."""
+    covariance, freedom = _clustered(scores, item, annotator, cells)
+    q = len(coefficients)
+    if freedom < q or np.linalg.eigvalsh(covariance)[0] <= _ROUNDING * np.trace(covariance):
+        raise UndefinedStatistic(f"Not defined: too few items or annotators to judge {q + 1} positions.")
+    statistic = float(coefficients @ np.linalg.solve(covariance, coefficients))
+    rest = freedom - q + 1
+    return statistic, (q, rest), float(fdtrc(q, rest, statistic * rest / (freedom * q)))
+
+
+def _clustered(
+    scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Covariance of coefficients from their scores, as cluster_variance does it for one, and degrees of freedom."""
+    per_item, items = _outer(scores, item)
+    per_annotator, annotators = _outer(scores, annotator)
+    by_item = per_item * items / max(items - 1, 1)
+    if annotators < ENOUGH_ANNOTATORS:
+        return by_item, items - 1
+    by_annotator = per_annotator * annotators / (annotators - 1)
+    both = by_item + by_annotator - _outer(scores, cells)[0]
+    larger = max(by_item, by_annotator, key=np.trace)
+    if np.linalg.eigvalsh(larger)[0] <= _ROUNDING * np.trace(larger):
+        return larger, min(items, annotators) - 1
+    # In every direction at least the floor's share of the larger one.
+    ratios, vectors = eigh(both, larger)
+    half = larger @ vectors
+    return (half * np.maximum(ratios, VARIANCE_FLOOR)) @ half.T, min(items, annotators) - 1
+
+
+def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
+    """(q, q) sum over groups of s s', s the sum of the scores in a group; and how many groups there are."""
+    sums = np.stack([np.bincount(groups, column) for column in scores.T], axis=1)
+    return sums.T @ sums, len(sums)
+
+
+def _in_order(
+    deviation: np.ndarray, when: np.ndarray, item: np.ndarray, annotator: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list, np.ndarray]:
+    """One row per annotation of those who have enough: mean deviation, codes, labels, place in time from 0 to 1."""
+    (item, _), (annotator, labels) = codes(item), codes(annotator)
+    _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
+    residual, when = (np.bincount(cell, column) / np.bincount(cell) for column in (deviation, when))
+    item, annotator = item[first], annotator[first]
+    enough = np.bincount(annotator, minlength=len(labels)) >= _FEWEST_IN_ORDER
+    if not enough.any():
+        raise UndefinedStatistic(f"Not defined: nobody has {_FEWEST_IN_ORDER} annotations whose order is known.")
+    kept = enough[annotator]
+    residual, when, item, annotator = residual[kept], when[kept], item[kept], annotator[kept]
+    annotator, present = codes(annotator)
+    order = np.lexsort((when, annotator))
+    sizes = np.bincount(annotator)
+    place = np.empty(len(order))
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return residual, codes(item)[0], annotator, labels[present].tolist(), place / (sizes - 1)[annotator]
+
+
+def _slope(annotator: object, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
+    return AnnotatorSlope(annotator, float(theilslopes(residual, place).slope), len(residual))
+
+
+def _spoken(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

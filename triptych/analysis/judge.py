@@ -1,0 +1,155 @@
+"""May a judge (a model that rates) stand in for an annotator? The alternative annotator test.
+
+Calderon, Reichart & Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge (ACL): each annotator is left out in
+turn, and judge and annotator are compared in how well they go along with the others. The judge passes when it holds
+its own against at least half of the annotators, after its advantage epsilon for being cheap and quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtr
+from scipy.stats import false_discovery_control
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.errors import UndefinedStatistic
+
+FEWEST_ANNOTATORS = 3
+FEWEST_ITEMS = 30
+EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
+LEVEL = 0.05
+PASSES = 0.5
+_ROUNDING = 1e-12
+
+Measure = Literal["accuracy", "rmse"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The judge beside one annotator over n items: who goes along with the others at least as well, how often.
+
+    judge_wins + annotator_wins > 1 when there are ties. p: one-sided, of annotator_wins - judge_wins < epsilon;
+    corrected: by Benjamini & Yekutieli; won: the judge holds its own here.
+    """
+
+    annotator: object
+    judge_wins: float
+    annotator_wins: float
+    p: float
+    corrected: float
+    won: bool
+    n: int
+
+
+@dataclass(frozen=True)
+class AltTest:
+    """winning_rate (omega): share of annotators won against; advantage (rho): mean of judge_wins.
+
+    left_out: annotators with too few items to be compared; their ratings still count among the others.
+    """
+
+    winning_rate: float
+    advantage: float
+    passes: bool
+    comparisons: tuple[Comparison, ...]
+    left_out: tuple[object, ...]
+    epsilon: float
+    measure: Measure
+    sentence: str
+
+
+def alt_test(
+    values: Column,
+    units: Column,
+    items: Column,
+    annotators: Column,
+    judged: Column,
+    measure: Measure = "rmse",
+    epsilon: float = EPSILON["skilled"],
+) -> AltTest:
+    """Compares the judge with each annotator on the units that she, the judge and somebody else rated.
+
+    values: (n,) numbers (codes of options with measure "accuracy"), NaN = missing; units, items, annotators: (n,)
+    labels of what was rated, of its item, and of who rated; judged: (n,) the judge's value for the unit of the row,
+    NaN = none. Score of a value v against the others h: share of h = v (accuracy) or -sqrt(mean (v - h)^2) (rmse);
+    ties win for both. Units of one item are not independent, so the t-test runs over means of items, which with one
+    unit per item is the paper's. epsilon: 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
+    Raises UndefinedStatistic unless three annotators have thirty such items each.
+    """
+    kept, judge, unit, item, named = numbers(values, judged, units, items, annotators)
+    judge, kept, unit, item, named = numbers(judge, kept, unit, item, named)
+    annotator, labels = codes(named)
+    if len(labels) < FEWEST_ANNOTATORS:
+        raise UndefinedStatistic(
+            f"Not defined: the judge is compared with at least {FEWEST_ANNOTATORS} annotators, and {len(labels)} "
+            "rated what it rated."
+        )
+    unit = codes(unit)[0]
+    scores = [_score(column, kept, unit, annotator, measure) for column in (judge, kept)]
+    known = ~np.isnan(scores[0])
+    # Scores are compared after rounding: the same mean summed in another order must tie.
+    ahead = np.round(scores[0] - scores[1], 9)
+    rows = []
+    for at, label in enumerate(labels.tolist()):
+        mine = known & (annotator == at)
+        place = codes(item[mine])[0]
+        sizes = np.bincount(place)
+        rows.append((label, *(np.bincount(place, won[mine]) / sizes for won in (ahead >= 0, ahead <= 0))))
+    return _test(rows, measure, epsilon)
+
+
+def _score(
+    candidate: np.ndarray, values: np.ndarray, units: np.ndarray, annotators: np.ndarray, measure: Measure
+) -> np.ndarray:
+    """(n,) how well `candidate`, a value in the place of each row's own, goes along with the others on its unit."""
+    order = np.argsort(units, kind="stable")
+    total, others = np.zeros(len(values)), np.zeros(len(values))
+    starts = np.searchsorted(units[order], units)
+    for step in range(int(np.bincount(units).max(initial=0))):
+        at = np.minimum(starts + step, len(values) - 1)
+        other = order[at]
+        counts = (units[other] == units) & (annotators[other] != annotators) & (starts + step < len(values))
+        apart = candidate - values[other]
+        total += counts * (np.abs(apart) <= _ROUNDING if measure == "accuracy" else apart**2)
+        others += counts
+    mean = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
+    return mean if measure == "accuracy" else -np.sqrt(mean)
+
+
+def _test(rows: list[tuple], measure: Measure, epsilon: float) -> AltTest:
+    """One-sided t-tests, their correction, winning rate and advantage; rows: label and (items,) wins of both sides."""
+    compared = [row for row in rows if len(row[1]) >= FEWEST_ITEMS]
+    if len(compared) < FEWEST_ANNOTATORS:
+        most = max(len(row[1]) for row in rows)
+        raise UndefinedStatistic(
+            f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items with the judge and "
+            f"another annotator; {len(compared)} do, and the most anybody shares is {most}."
+        )
+    ps = [_below(mine - judge, epsilon) for _, judge, mine in compared]
+    corrected = false_discovery_control(ps, method="by").tolist()
+    comparisons = tuple(
+        Comparison(label, float(judge.mean()), float(mine.mean()), p, adjusted, adjusted <= LEVEL, len(judge))
+        for (label, judge, mine), p, adjusted in zip(compared, ps, corrected, strict=True)
+    )
+    won, of = sum(one.won for one in comparisons), len(comparisons)
+    advantage = float(np.mean([one.judge_wins for one in comparisons]))
+    passes = won / of >= PASSES
+    left_out = tuple(row[0] for row in rows if len(row[1]) < FEWEST_ITEMS)
+    words = (
+        f"The judge {'may' if passes else 'may not'} stand in for an annotator: it holds its own against {won} of {of} "
+        f"(half are needed), and goes along with the others at least as well as an annotator {100 * advantage:.0f} % "
+        "of the time."
+    )
+    return AltTest(won / of, advantage, passes, comparisons, left_out, epsilon, measure, words)
+
+
+def _below(differences: np.ndarray, bound: float) -> float:
+    """One-sided p of the t-test that the mean of (items,) differences lies below the bound."""
+    n, apart = len(differences), float(differences.mean()) - bound
+    error = float(differences.std(ddof=1)) / np.sqrt(n)
+    if error <= _ROUNDING:
+        return 0.0 if apart < 0 else 1.0
+    return float(stdtr(n - 1, apart / error))

@@ -1,0 +1,28 @@
+"""A share of things counted, with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.stats import binomtest
+
+from triptych.errors import UndefinedStatistic
+
+
+@dataclass(frozen=True)
+class Rate:
+    """hits of n with Wilson's interval."""
+
+    hits: int
+    n: int
+    share: float
+    low: float
+    high: float
+
+
+def rate(hits: int, n: int, confidence: float = 0.95) -> Rate:
+    """hits / n with Wilson's interval. Raises UndefinedStatistic when n is 0, ValueError unless 0 <= hits <= n."""
+    if not n:
+        raise UndefinedStatistic("Not defined: there is nothing to count yet.")
+    ends = binomtest(hits, n).proportion_ci(confidence, method="wilson")
+    return Rate(hits, n, hits / n, float(ends.low), float(ends.high))
