@@ -1,4 +1,4 @@
-"""The long CSV files of a study, streamed to its lead and to nobody else.
+"""A study's data, streamed to its lead and to nobody else: the long CSV files, and every other format as a zip.
 
 Streamlit's own download button serves bytes under an address that needs no sign-in; these routes ask who is there.
 """
@@ -15,16 +15,18 @@ from starlette.routing import Route
 
 from triptych import studies
 from triptych.database import reading
-from triptych.errors import NotFound
+from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
+from triptych.formats.out.model import Options
+from triptych.formats.out.writing import BLOCK, in_blocks
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.models import Role, Study
 from triptych.people import Who
 from triptych.web.session import current_login, web_engine
 
-BLOCK = 2**16
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 Rows = Callable[[Session, Study], Iterator[Sequence[Cell]]]
+Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
 def _ratings(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
@@ -46,44 +48,79 @@ FILES: dict[str, tuple[Sequence[str], Rows]] = {
 
 
 async def export(request: Request) -> Response:
-    return await run_in_threadpool(_answer, request)
+    """One CSV file."""
+    return await run_in_threadpool(_answer, request, _csv)
 
 
-def _answer(request: Request) -> Response:
-    """401 for strangers, 403 for annotators, 404 for what this lead does not lead."""
+async def export_zip(request: Request) -> Response:
+    """One format as a zip; `?margin=0.5&criterion=fluency` for the formats that ask."""
+    return await run_in_threadpool(_answer, request, _zip)
+
+
+def _answer(request: Request, wanted: Callable[[Request, Session, Study], tuple[str, str, Blocks]]) -> Response:
+    """401 for strangers, 403 for annotators, 404 for what this lead does not lead, 400 for options that are none."""
     who = current_login(request)
-    slug, name = request.path_params["slug"], request.path_params["name"]
     if who is None:
         return _refusal(401, "Sign in first.")
     if who.role != Role.lead:
         return _refusal(403, "Only a lead may take data away.")
-    if name not in FILES:
-        return _refusal(404, f"There is no such file; there are {', '.join(FILES)}.")
+    slug = request.path_params["slug"]
     try:
         with reading(web_engine()) as session:
-            studies.led_by(session, who, slug)
-    except NotFound as error:
-        return _refusal(404, str(error))
-    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}.csv"'}
-    return StreamingResponse(_blocks(who, slug, name), media_type="text/csv; charset=utf-8", headers=headers)
+            name, kind, blocks = wanted(request, session, studies.led_by(session, who, slug))
+    except TriptychError as error:
+        return _refusal(404 if isinstance(error, NotFound) else 400, str(error))
+    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
+    return StreamingResponse(_read(who, slug, blocks), media_type=kind, headers=headers)
 
 
 def _refusal(status: int, message: str) -> PlainTextResponse:
     return PlainTextResponse(message, status_code=status, headers=NO_STORE)
 
 
-def _blocks(who: Who, slug: str, name: str) -> Iterator[bytes]:
-    """The file in pieces of some 64 kB, so that neither the server nor the network sees single lines."""
-    header, rows_of = FILES[name]
+def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
+    """The bytes, of one state of the database."""
+    from triptych import exports
+
     with reading(web_engine()) as session:
-        lines, size = [], 0
-        for line in write_csv(rows_of(session, studies.led_by(session, who, slug)), header):
-            lines.append(line)
-            size += len(line)
-            if size > BLOCK:
-                yield "".join(lines).encode()
-                lines, size = [], 0
-        yield "".join(lines).encode()
+        exports.see_one_state(session)
+        yield from blocks(session, studies.led_by(session, who, slug))
 
 
-EXPORT_ROUTES = [Route("/export/{slug}/{name}.csv", export, methods=["GET"])]
+def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    name = request.path_params["name"]
+    if name not in FILES:
+        raise NotFound(f"There is no such file; there are {', '.join(FILES)}.")
+    header, rows_of = FILES[name]
+
+    def blocks(session: Session, study: Study) -> Iterator[bytes]:
+        return in_blocks(write_csv(rows_of(session, study), header), BLOCK)
+
+    return f"{name}.csv", "text/csv; charset=utf-8", blocks
+
+
+def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    from triptych import exports
+
+    name, options = request.path_params["name"], _options(request)
+    exports.check_request(session, study, name, options)
+
+    def blocks(session: Session, study: Study) -> Iterator[bytes]:
+        return exports.export_zip(session, study, name, options)
+
+    return f"{name}.zip", "application/zip", blocks
+
+
+def _options(request: Request) -> Options:
+    """Raises NotAllowed for a margin that is no number."""
+    asked = request.query_params
+    try:
+        return Options(float(asked.get("margin", 0)), asked.get("criterion") or None)
+    except ValueError as error:
+        raise NotAllowed("The margin is a number of 0 or more, in units of the scale.") from error
+
+
+EXPORT_ROUTES = [
+    Route("/export/{slug}/{name}.csv", export, methods=["GET"]),
+    Route("/export/{slug}/{name}.zip", export_zip, methods=["GET"]),
+]

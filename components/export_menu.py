@@ -1,0 +1,40 @@
+"""Taking a study's data away: which format, what it asks, and the link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from triptych.formats.out import FORMATS, Format
+from triptych.models import Study
+
+BLIND = "This study is blind, so systems are called System 1, 2, … here. To get their names, unblind the study first."
+EVERY = ""
+
+
+def export_menu(study: Study, criteria: Mapping[str, str]) -> None:
+    """A box to choose a format and a link that downloads it. criteria: key → title."""
+    key = st.selectbox("Format", list(FORMATS), format_func=lambda k: FORMATS[k].title, key=f"export-{study.slug}")
+    chosen = FORMATS[key]
+    st.text(chosen.sentence)
+    options = _options(chosen, criteria, f"export-{study.slug}")
+    if study.unblinded_at is None and chosen.names_systems:
+        st.caption(BLIND)
+    query = f"?{urlencode(options)}" if options else ""
+    st.link_button("Download", f"export/{study.slug}/{key}.zip{query}", icon=":material/download:")
+
+
+def _options(chosen: Format, criteria: Mapping[str, str], name: str) -> dict[str, str]:
+    """What the format asks, as it stands in the address."""
+    options = {}
+    if "criterion" in chosen.asks:
+        titles = {EVERY: "Every criterion", **criteria}
+        picked = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"{name}-criterion")
+        options |= {"criterion": picked} if picked else {}
+    if "margin" in chosen.asks:
+        hint = "Pairs whose mean ratings differ by no more than this are ties and left out. In units of the scale."
+        margin = st.number_input("Margin", min_value=0.0, value=0.0, step=0.1, help=hint, key=f"{name}-margin")
+        options["margin"] = f"{margin:g}"
+    return options

@@ -1,0 +1,341 @@
+"""A study's finished work as files for other programs: one read, in batches, and a zip that is written while it reads.
+
+The texts, the order on screen and all that was given for an item come together here; systems appear under the names
+that may be written (`results.system_names`), so that a blind study stays blind outside too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, select
+from sqlalchemy.orm import aliased
+from sqlmodel import Session
+
+from triptych import database, results, studies
+from triptych.errors import NotAllowed, NotFound
+from triptych.formats.out import FORMATS
+from triptych.formats.out.codebook import documents
+from triptych.formats.out.model import (
+    Finished,
+    FinishedAnnotation,
+    FinishedCandidate,
+    FinishedHighlight,
+    FinishedItem,
+    FinishedRating,
+    FinishedSlot,
+    FinishedTurn,
+    Options,
+    Selection,
+)
+from triptych.formats.out.writing import zipped
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Criterion,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Item,
+    Membership,
+    Option,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    System,
+    Turn,
+)
+
+BATCH = 300
+DONE = (*results.FINISHED, AssignmentState.skipped)
+Groups = dict[Any, list[Any]]
+
+
+def see_one_state(session: Session) -> None:
+    """Makes all that the session reads from now on one state of the database; call it before the first query."""
+    if not database.is_sqlite(session):  # SQLite shows a transaction one state anyway
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+
+
+def check_request(session: Session, study: Study, key: str, options: Options) -> None:
+    """Raises NotFound for a format or criterion that is not there, NotAllowed for a margin that is no margin."""
+    if key not in FORMATS:
+        raise NotFound(f"There is no format {key!r}; there are {', '.join(FORMATS)}.")
+    if not (math.isfinite(options.margin) and options.margin >= 0):
+        raise NotAllowed("The margin is a number of 0 or more, in units of the scale.")
+    asked = [criterion.key for criterion in studies.design_of(session, study).rubric.asked(study.round)]
+    if options.criterion is not None and options.criterion not in asked:
+        raise NotFound(f"The study has no criterion {options.criterion!r}; it has {', '.join(asked)}.")
+
+
+def export_zip(session: Session, study: Study, key: str, options: Options) -> Iterator[bytes]:
+    """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
+
+    The same state of the study gives the same bytes. Raises as `check_request`, at once.
+    """
+    check_request(session, study, key, options)
+    chosen, finished, notes = FORMATS[key], read_finished(session, study), []
+    files = documents(finished, chosen, options, notes)
+    return zipped(files, f"{study.slug}-{key}")
+
+
+def read_finished(session: Session, study: Study) -> Finished:
+    """The study as writers see it; items, ratings, highlights and events are read when they are walked."""
+    names = results.system_names(session, study)
+    main = and_(Item.study_id == study.id, Item.purpose == Purpose.main)
+    per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
+    in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)
+    return Finished(
+        slug=study.slug,
+        title=study.title,
+        series=study.series,
+        round=study.round,
+        state=study.state,
+        raters_per_item=study.raters_per_item,
+        design_hash=study.design_hash,
+        event_number=study.event_number,
+        event_hash=study.event_hash,
+        blind=study.unblinded_at is None,
+        rubric=studies.design_of(session, study).rubric,
+        systems={code: names[code] for code in session.scalars(in_main)},
+        annotators=tuple(session.scalars(_annotators(study))),
+        most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,
+        has_turns=session.scalar(select(exists(select(Turn.id).join(Item).where(main)))),
+        has_conversations=_has_conversations(session, main),
+        counted_kinds=results.kinds_by_default(study),
+        items=partial(_items, session, study, names),
+        ratings=partial(results.export_ratings, session, study),
+        highlights=partial(results.export_highlights, session, study),
+        events=partial(_events, session, study),
+    )
+
+
+def _annotators(study: Study) -> Select[Any]:
+    """Pseudonyms of everyone who finished something in the study."""
+    done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
+    return done.where(Assignment.study_id == study.id, Assignment.state.in_(DONE)).distinct().order_by(Person.pseudonym)
+
+
+def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
+    # a JSON column holds the value null, too, which SQL does not take for NULL
+    without_text = select(Candidate.turns).join(Item).where(main, Candidate.text.is_(None))
+    return any(session.scalars(without_text.execution_options(yield_per=BATCH)))
+
+
+def _items(session: Session, study: Study, names: dict[int, str], selection: Selection) -> Iterator[FinishedItem]:
+    """Items with all that belongs to them, a batch at a time, in the order of import."""
+    wanted = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
+    ids = session.scalars(wanted.order_by(Item.id)).all()
+    for start in range(0, len(ids), BATCH):
+        these = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
+        yield from _whole(session, session.scalars(these).all(), names, selection)
+
+
+def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iterator[ColumnElement[bool]]:
+    if selection.main_only:
+        yield Item.purpose == Purpose.main
+    for code in (code for code, name in names.items() if name in selection.systems):
+        of_system = select(Candidate.item_id).join(System, System.id == Candidate.system_id)
+        yield Item.id.in_(of_system.where(System.study_id == study.id, System.blind_code == code))
+    if selection.annotator is not None:
+        of_person = select(Assignment.item_id).join(Person, Person.id == Assignment.person_id)
+        yield Item.id.in_(of_person.where(Assignment.study_id == study.id, *_work(selection)))
+
+
+def _work(selection: Selection) -> list[ColumnElement[bool]]:
+    """Which assignments of an item are walked; needs Person beside Assignment."""
+    wanted = [Assignment.state.in_(DONE)]
+    if selection.main_only:
+        wanted.append(Assignment.purpose == Purpose.main)
+    if selection.annotator is not None:
+        wanted.append(Person.pseudonym == selection.annotator)
+    return wanted
+
+
+def _whole(
+    session: Session, batch: Sequence[Item], names: dict[int, str], selection: Selection
+) -> Iterator[FinishedItem]:
+    ids = [item.id for item in batch]
+    turns = _grouped(session, select(Turn.item_id, Turn.speaker, Turn.text).order_by(Turn.position), Turn.item_id, ids)
+    candidates = _grouped(session, _candidates(), Candidate.item_id, ids)
+    work = _grouped(session, _annotations(selection), Assignment.item_id, ids)
+    ratings = _ratings(session, ids, selection)
+    slots = _slots(session, ids, selection, names, ratings)
+    for item in batch:
+        yield FinishedItem(
+            item_id=item.external_id,
+            purpose=item.purpose,
+            context=item.context,
+            turns=tuple(FinishedTurn(row.speaker, row.text) for row in turns[item.id]),
+            meta=item.meta,
+            extra_texts=item.extra_texts,
+            retired=item.retired,
+            candidates=tuple(_candidate(row, names) for row in candidates[item.id]),
+            annotations=tuple(_annotation(row, slots[row.number], ratings[row.number, None]) for row in work[item.id]),
+        )
+
+
+def _grouped(session: Session, wanted: Select[Any], key: Any, ids: Sequence[int]) -> Groups:
+    """Rows by their first column, which is the key."""
+    groups: Groups = defaultdict(list)
+    for row in session.execute(wanted.where(key.in_(ids))) if ids else ():
+        groups[row[0]].append(row)
+    return groups
+
+
+def _candidates() -> Select[Any]:
+    with_system = select(Candidate.item_id, Candidate.text, Candidate.turns, System.blind_code)
+    return with_system.join(System, System.id == Candidate.system_id).order_by(System.blind_code)
+
+
+def _candidate(row: Any, names: dict[int, str]) -> FinishedCandidate:
+    turns = tuple(FinishedTurn(speaker, text) for speaker, text in row.turns or ())
+    return FinishedCandidate(names[row.blind_code], row.text, turns)
+
+
+def _annotations(selection: Selection) -> Select[Any]:
+    first, first_item = aliased(Assignment), aliased(Item)
+    in_study = and_(
+        Membership.study_id == Assignment.study_id,
+        Membership.person_id == Assignment.person_id,
+        Membership.role == Role.annotator,
+    )
+    return (
+        select(
+            Assignment.item_id,
+            Assignment.id.label("number"),
+            Person.pseudonym.label("annotator"),
+            Person.kind,
+            Assignment.purpose,
+            first_item.external_id.label("repeat_of"),
+            Assignment.state,
+            Assignment.reason,
+            (Assignment.version - 1).label("version"),
+            Assignment.submitted_at,
+            Assignment.active_seconds,
+            Membership.excluded_at.is_not(None).label("excluded"),
+            Membership.excluded_reason.label("exclusion_reason"),
+        )
+        .join(Person, Person.id == Assignment.person_id)
+        .outerjoin(Membership, in_study)
+        .outerjoin(first, first.id == Assignment.repeat_of)
+        .outerjoin(first_item, first_item.id == first.item_id)
+        .where(*_work(selection))
+        .order_by(Assignment.id)
+    )
+
+
+def _annotation(row: Any, slots: list[FinishedSlot], about_item: list[FinishedRating]) -> FinishedAnnotation:
+    facts = {name: value for name, value in row._mapping.items() if name != "item_id"}
+    return FinishedAnnotation(**facts, slots=tuple(slots), about_item=tuple(about_item))
+
+
+def _of_work(wanted: Select[Any], table: Any, selection: Selection) -> Select[Any]:
+    """Rows that belong to an assignment, only of the work that is walked."""
+    to_work = wanted.join(Assignment, Assignment.id == table.assignment_id)
+    return to_work.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
+
+
+def _slots(
+    session: Session, ids: Sequence[int], selection: Selection, names: dict[int, str], ratings: Groups
+) -> dict[int, list[FinishedSlot]]:
+    """Assignment → its slots in the order of their positions."""
+    wanted = (
+        select(Slot.assignment_id, Slot.position, Slot.order_known, Slot.set_aside, System.blind_code)
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .join(System, System.id == Candidate.system_id)
+        .order_by(Slot.position)
+    )
+    highlights = _highlights(session, ids, selection)
+    slots = defaultdict(list)
+    for row in _rows(session, _of_work(wanted, Slot, selection), ids):
+        place = row.assignment_id, row.position
+        position = row.position if row.order_known else None
+        given = tuple(ratings[place]), tuple(highlights[place])
+        slots[row.assignment_id].append(FinishedSlot(position, names[row.blind_code], row.set_aside, *given))
+    return slots
+
+
+def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
+    """(assignment, position or None) → its ratings, in the order of the criteria."""
+    wanted = (
+        select(
+            Rating.assignment_id,
+            Rating.position,
+            Criterion.key,
+            Rating.number,
+            Option.key,
+            Rating.missing,
+            Explanation.reasons,
+            Explanation.text,
+        )
+        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .order_by(Criterion.position)
+    )
+    ratings: Groups = defaultdict(list)
+    for assignment, position, *value, reasons, text in _rows(session, _of_work(wanted, Rating, selection), ids):
+        ratings[assignment, position].append(FinishedRating(*value, tuple(reasons or ()), text or ""))
+    return ratings
+
+
+def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
+    """(assignment, position) → its highlights."""
+    names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment")
+    wanted = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
+    highlights: Groups = defaultdict(list)
+    for assignment, position, *mark in _rows(session, _of_work(wanted, Highlight, selection), ids):
+        highlights[assignment, position].append(FinishedHighlight(*mark))
+    return highlights
+
+
+def _rows(session: Session, wanted: Select[Any], ids: Sequence[int]) -> Iterable[Any]:
+    """Rows of the work on these items."""
+    return session.execute(wanted.where(Assignment.item_id.in_(ids)))
+
+
+def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
+    """The log in order. While the study is blind, values that would tell which system is which are withheld."""
+    wanted = (
+        select(Event, EventDetail, Item.external_id)
+        .outerjoin(EventDetail, EventDetail.event_id == Event.id)
+        .outerjoin(Assignment, Assignment.id == Event.assignment_id)
+        .outerjoin(Item, Item.id == Assignment.item_id)
+        .where(Event.study_id == study.id)
+        .order_by(Event.number)
+        .execution_options(yield_per=1000)
+    )
+    names = set() if study.unblinded_at else set(session.scalars(select(System.name).filter_by(study_id=study.id)))
+    for event, detail, item_id in session.execute(wanted):
+        values = [detail.old, detail.new] if detail else [None, None]
+        withheld = bool(names) and _tells_systems(values, names)
+        yield {
+            **event.model_dump(exclude={"id", "at"}),
+            "at": event.at.isoformat(),
+            "item_id": item_id,
+            "salt": detail.salt if detail and not withheld else None,
+            "old": None if withheld else values[0],
+            "new": None if withheld else values[1],
+            "withheld": withheld,
+        }
+
+
+def _tells_systems(value: Any, names: set[str]) -> bool:
+    """Whether a logged value names a system, or the order of candidates, whose ids follow the uploaded file."""
+    match value:
+        case dict():
+            return any(key == "order" or key in names or _tells_systems(part, names) for key, part in value.items())
+        case list():
+            return any(_tells_systems(part, names) for part in value)
+        case _:
+            return value in names

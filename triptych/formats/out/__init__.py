@@ -1,0 +1,72 @@
+"""Writers of exports: a study's finished work in, files out. No screen, no database.
+
+A new format is one module with a function (finished, options, notes) -> files, and one line in FORMATS. Beside the
+data of every format stand annotations.csv, codebook.json and README.md (`codebook`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triptych.formats.out.argilla import argilla
+from triptych.formats.out.events_jsonl import events_jsonl
+from triptych.formats.out.label_studio import label_studio
+from triptych.formats.out.llm_comparator import llm_comparator
+from triptych.formats.out.model import Writer
+from triptych.formats.out.potato import potato
+from triptych.formats.out.tables import csv_tables, parquet_tables
+from triptych.formats.out.trl import trl
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format a lead can choose.
+
+    ending: of its main file. asks: names of the options it reads. names_systems: it is about systems, so a lead may
+    want to unblind the study first. card: its README is the card of a dataset.
+    """
+
+    title: str
+    sentence: str
+    ending: str
+    write: Writer
+    asks: frozenset[str] = frozenset()
+    names_systems: bool = True
+    card: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "csv": Format("CSV", "One row per rating, highlight and item, for spreadsheets and R.", "csv", csv_tables),
+    "parquet": Format("Parquet", "The same tables with their types, for pandas and DuckDB.", "parquet", parquet_tables),
+    "huggingface": Format(
+        "Hugging Face dataset",
+        "The Parquet tables as a dataset folder with its card.",
+        "parquet",
+        parquet_tables,
+        card=True,
+    ),
+    "trl": Format(
+        "TRL preference pairs",
+        "Chosen and rejected responses for preference training; accept or reject becomes unpaired rows.",
+        "jsonl",
+        trl,
+        frozenset({"margin", "criterion"}),
+    ),
+    "llm-comparator": Format(
+        "LLM Comparator",
+        "Two systems at a time, for the free viewer that shows them side by side.",
+        "json",
+        llm_comparator,
+        frozenset({"criterion"}),
+    ),
+    "label-studio": Format("Label Studio", "Tasks with annotations, and the labelling config.", "json", label_studio),
+    "argilla": Format("Argilla 2", "Records with responses, and the settings of the dataset.", "json", argilla),
+    "potato": Format("Potato", "Items, a config, and one file per annotator.", "json", potato),
+    "events": Format(
+        "Event log",
+        "Everything that happened, with every value that was changed later, one line per event.",
+        "jsonl",
+        events_jsonl,
+        names_systems=False,
+    ),
+}  # fmt: skip

@@ -1,0 +1,135 @@
+"""Argilla 2: records with their responses, and the settings (fields and questions) they fit.
+
+Rating questions hold whole numbers from 0 to 10 only, so half points are doubled, with a note; a scale that does not
+fit even then is asked as text. Users are UUIDs there: users.csv says who is who. Spans count code points.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from triptych.formats.out import task
+from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
+from triptych.formats.out.task import Question
+from triptych.formats.out.writing import csv_file, json_file, json_list_file
+from triptych.rubric import Best, Choice, Likert, Number, Scale, is_whole
+
+LARGEST = 10
+DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."
+AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0 to 10 in whole numbers."
+COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
+
+
+def argilla(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    left_out: Counter[str] = Counter()
+    users = {name: uuid5(NAMESPACE_URL, f"{finished.slug}/{name}") for name in finished.annotators}
+    yield json_file("settings.json", _settings(finished))
+    yield json_list_file("records.json", _records(finished, users, left_out))
+    yield csv_file("users.csv", ("user_id", "annotator"), ((str(user), name) for name, user in users.items()))
+    notes += task.said_once(finished, left_out)
+    for criterion in finished.criteria:
+        factor = factor_of(criterion.scale)
+        if factor != 1 and not isinstance(criterion.scale, Choice):
+            notes.append((DOUBLED if factor else AS_TEXT).format(key=criterion.key))
+
+
+def factor_of(scale: Scale) -> int | None:
+    """What a value is multiplied by to become a whole number from 0 to 10; None where nothing does that."""
+    points = _points(scale)
+    fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= LARGEST for v in points))
+    return next(fits, None) if points else None
+
+
+def _points(scale: Scale) -> Sequence[float]:
+    """Every value of a scale of numbers, as far as a rating question may need them."""
+    if isinstance(scale, Likert):
+        return scale.values
+    if isinstance(scale, Number):
+        return [scale.low + n * scale.step for n in range(round((scale.high - scale.low) / scale.step) + 1)]
+    return (0, 1) if isinstance(scale, Best) else ()
+
+
+def _settings(finished: Finished) -> dict[str, Any]:
+    fields = ["context", *(f"response_{letter}" for letter in task.letters(finished))]
+    questions = []
+    for question in task.questions(finished):
+        questions.append(_question(question.named(), question.criterion.title, _kind(question.criterion.scale)))
+        for part in ("reasons", "why"):
+            title = f"{question.criterion.title}: {part}"
+            questions.append(_question(question.named(part), title, {"type": "text"}, required=False))
+    if finished.rubric.highlights:
+        labels = [{"value": label.key, "text": label.title} for label in finished.rubric.highlights]
+        for letter in task.letters(finished):
+            span = {"type": "span", "field": f"response_{letter}", "options": labels, "allow_overlapping": True}
+            questions.append(_question(f"{task.HIGHLIGHT}_{letter}", "Highlights", span, required=False))
+    return {
+        "guidelines": finished.rubric.instructions,
+        "allow_extra_metadata": True,
+        "fields": [{"name": name, "title": name, "required": False, "settings": {"type": "text"}} for name in fields],
+        "questions": questions,
+    }
+
+
+def _question(name: str, title: str, settings: dict[str, Any], required: bool = True) -> dict[str, Any]:
+    return {"name": name, "title": title, "required": required, "settings": settings}
+
+
+def _kind(scale: Scale) -> dict[str, Any]:
+    if isinstance(scale, Choice):
+        options = [{"value": option.key, "text": option.title} for option in scale.options]
+        return {"type": "label_selection", "options": options}
+    factor = factor_of(scale)
+    if factor is None:
+        return {"type": "text"}
+    return {"type": "rating", "options": [{"value": round(value * factor)} for value in _points(scale)]}
+
+
+def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    for item in task.items(finished):
+        responses: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for annotation in task.rated(item):
+            user = str(users[annotation.annotator])
+            for question, value in _answers(finished, item, annotation, left_out):
+                responses[question].append({"value": value, "user_id": user, "status": "submitted"})
+        systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
+        texts = {f"response_{letter}": text for letter, text in task.texts(item).items()}
+        yield {
+            "id": item.item_id,
+            "status": "completed" if responses else "pending",
+            "fields": {"context": task.context(item), **texts},
+            "metadata": systems,
+            "responses": responses,
+            "suggestions": {},
+        }
+
+
+def _answers(
+    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
+) -> Iterator[tuple[str, Any]]:
+    """(question, value) of one annotation."""
+    for question, rating in task.given(finished, item, annotation):
+        value = _value(question, rating)
+        if value is None:
+            left_out[task.NO_VALUE] += 1
+        else:
+            yield question.named(), value
+        if rating.reasons:
+            yield question.named("reasons"), ";".join(rating.reasons)
+        if rating.explanation:
+            yield question.named("why"), rating.explanation
+    spans: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for mark in task.marked(item, annotation):
+        spans[mark.letter].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
+        left_out[COMMENTS] += bool(mark.highlight.comment)
+    left_out[task.UNALIGNED] += task.unaligned(annotation)
+    yield from ((f"{task.HIGHLIGHT}_{letter}", marks) for letter, marks in spans.items())
+
+
+def _value(question: Question, rating: FinishedRating) -> Any:
+    if rating.number is None or rating.option is not None:
+        return rating.option
+    factor = factor_of(question.criterion.scale)
+    return str(task.value_of(rating)) if factor is None else round(rating.number * factor)

@@ -1,0 +1,158 @@
+"""What stands beside the data of every export: annotations.csv, codebook.json and README.md.
+
+The README holds our own words, keys and numbers only; titles and texts of the study stand in the codebook, which is
+data. Both name the design hash, and number and hash of the last event, so that a cut tail of the log is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from triptych.formats.out.huggingface import USE, card_head
+from triptych.formats.out.model import File, Finished, Options
+from triptych.formats.out.tables import ANNOTATIONS_HEADER, annotation_rows
+from triptych.formats.out.writing import csv_file, json_file, text_file
+
+if TYPE_CHECKING:
+    from triptych.formats.out import Format
+
+COLUMNS = {
+    "study": "Short name of the study.",
+    "round": "pilot, main, expert or crowd.",
+    "design_hash": "SHA-256 of rubric, items and settings as they stood when the study opened.",
+    "annotation": "Number of the annotation (`assignment_id` in the event log).",
+    "annotator": "Pseudonym of the annotator.",
+    "annotator_kind": "human, judge (a model) or simulated.",
+    "item_id": "Id of the item.",
+    "system": "What produced the candidate; empty for a rating about the item.",
+    "position": "Place on screen, from 0; empty where the order is not known or the rating is about the item.",
+    "criterion": "Key of the criterion.",
+    "value": "The number given; empty where an option was chosen.",
+    "option": "Key of the option chosen; empty where a number was given.",
+    "missing": "Whether the answer counts as missing in the headline numbers.",
+    "reasons": "Keys of the ready-made reasons ticked.",
+    "explanation": "Free text given for the rating.",
+    "explanation_words": "Its number of words.",
+    "purpose": "main, training, entry_test, attention, gold, repeat or adjudication.",
+    "repeat_of": "The item that a repeat repeats.",
+    "surplus": "Whether the annotation is beyond the number of annotators asked for; valid all the same.",
+    "version": "1 for the first submission, one more for every edit.",
+    "submitted_at": "Time of the submission, UTC.",
+    "active_seconds": "Seconds the annotator was at work on the item, pauses left out.",
+    "excluded": "Whether the lead excluded the annotator.",
+    "exclusion_reason": "Why.",
+    "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
+    "reason": "Why the item was ignored or skipped.",
+    "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
+    "order_known": "Whether that order was the one on screen; imported ratings may not say.",
+    "set_aside": "Responses that were not rated, as JSON: system and reason.",
+    "turn": "Number of the turn, from 0, where the candidate is a dialogue.",
+    "label": "Key of the highlight's label.",
+    "start": "First character, counted from 0 in Unicode code points; empty where the quote is not in the text.",
+    "end": "The character after the last one.",
+    "quote": "The highlighted text.",
+    "comment": "What the annotator wrote about the highlight.",
+    "context": "The text that the candidates answer.",
+    "context_turns": "The dialogue that the candidates answer: a list of speaker and text.",
+    "text": "The candidate; empty where it is a dialogue, or was imported without its text.",
+    "turns": "The candidate's turns where it is a dialogue: a list of speaker and text.",
+    "meta": "What else the items file said about the item, as JSON.",
+    "extra_texts": "Titled texts beside the context, as JSON.",
+    "retired": "Whether the lead took the item out of the study.",
+}
+MOST_LINES = 12
+BLIND = (
+    "This study is blind: systems are called System 1, System 2, … by numbers drawn at random. After the unblinding an "
+    "export carries their names."
+)
+NAMED = "This study was unblinded: systems carry their names."
+PEOPLE = "Annotators appear under pseudonyms. Whoever withdrew or was erased is not in the data."
+README = """# {title}: {slug}
+
+An export of Triptych, a program for human evaluation of generated text.
+
+| | |
+|---|---|
+| study | `{slug}` |
+| round | {round} |
+| design hash | `{design_hash}` |
+| last event | {event_number} |
+| hash of the last event | `{event_hash}` |
+| rubric | `{rubric}` |
+| annotators per item | {raters} |
+
+Everything here is the state of the study after that event. A later export, backup or snapshot that has fewer events,
+or another hash for this one, has lost or changed some.
+
+## Files
+{files}
+
+`codebook.json` says what was asked, on which scales and with which words, and what every column means.
+`annotations.csv` has one row per annotation that is done: who, in which order on screen, whether it is surplus, of an
+excluded annotator, ignored or skipped.
+
+## Good to know
+{notes}
+"""
+
+
+def documents(finished: Finished, chosen: Format, options: Options, notes: list[str]) -> Iterator[File]:
+    """All files of an export, in the order in which they must be written: the README counts what went before."""
+    names = []
+    for file in chosen.write(finished, options, notes):
+        names.append(file.name)
+        yield file
+    yield csv_file("annotations.csv", ANNOTATIONS_HEADER, annotation_rows(finished))
+    yield json_file("codebook.json", codebook(finished, options))
+    yield text_file("README.md", readme(finished, chosen, names, notes))
+
+
+def codebook(finished: Finished, options: Options) -> dict[str, Any]:
+    """What was asked and how, what every column means, and which state of which design this is."""
+    rubric = finished.rubric
+    return {
+        "study": {
+            "slug": finished.slug,
+            "title": finished.title,
+            "series": finished.series,
+            "round": finished.round,
+            "state": finished.state,
+            "raters_per_item": finished.raters_per_item,
+            "blind": finished.blind,
+            "systems": list(finished.systems.values()),
+            "annotators": list(finished.annotators),
+        },
+        "design_hash": finished.design_hash,
+        "last_event": {"number": finished.event_number, "hash": finished.event_hash},
+        "options": {"margin": options.margin, "criterion": options.criterion},
+        "rubric": {
+            **rubric.model_dump(mode="json", include={"key", "title", "summary", "source", "language", "judged"}),
+            **rubric.model_dump(mode="json", include={"highlights", "skip", "ignore_item", "set_aside_response"}),
+        },
+        "criteria": [criterion.model_dump(mode="json", exclude={"examples"}) for criterion in finished.criteria],
+        "columns": COLUMNS,
+    }
+
+
+def readme(finished: Finished, chosen: Format, names: list[str], notes: list[str]) -> str:
+    """The README, which is also the card of a dataset."""
+    general = [BLIND if finished.blind else NAMED, PEOPLE]
+    text = README.format(
+        title=chosen.title,
+        slug=finished.slug,
+        round=finished.round,
+        design_hash=finished.design_hash or "none yet: the study has not been opened",
+        event_number=finished.event_number,
+        event_hash=finished.event_hash,
+        rubric=finished.rubric.key,
+        raters=finished.raters_per_item,
+        files="\n".join(_few([f"- `{name}`" for name in names])),
+        notes="\n".join(f"- {note}" for note in [*general, *notes]),
+    )
+    return card_head(finished) + text + USE if chosen.card else text
+
+
+def _few(lines: list[str]) -> list[str]:
+    """The lines, cut where there is a file per annotator or per two systems."""
+    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES} more"]

@@ -1,0 +1,25 @@
+"""The event log as JSON Lines: who did what, when, with every superseded value; one line per event, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triptych.formats.out.model import File, Finished, Options
+from triptych.formats.out.writing import jsonl_file
+
+CHAIN = (
+    "The chain can be checked: `hash` is the SHA-256 of `at`, `study_id`, `number`, `actor`, `kind`, `assignment_id`, "
+    "`subject`, `digest` and `previous_hash`, joined by the character U+001F, a null written as None; `digest` is the "
+    "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
+)
+WITHHELD = (
+    "Lines with `withheld: true` keep their values back, because they would tell which system is which. After the "
+    "unblinding they are written."
+)
+
+
+def events_jsonl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    yield jsonl_file("events.jsonl", finished.events())
+    notes += [CHAIN, "Values that were erased are null, and so is their salt."]
+    if finished.blind:
+        notes.append(WITHHELD)

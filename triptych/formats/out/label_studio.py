@@ -1,0 +1,165 @@
+"""Label Studio: tasks with their annotations, and the labelling config they fit.
+
+One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
+about resp_a. Offsets count UTF-16 units, as Label Studio's page does (its issue 1347).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from triptych.formats.out import task
+from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
+from triptych.formats.out.task import Question
+from triptych.formats.out.writing import json_list_file, text_file
+from triptych.rubric import Choice, Likert, Number
+
+MOST_STARS = 10
+PEOPLE = (
+    "`completed_by.email` is the annotator's pseudonym. Label Studio takes annotations only of users it knows: make "
+    "users of these names first, or take `completed_by` out."
+)
+
+
+def label_studio(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    left_out: Counter[str] = Counter()
+    yield text_file("labelling_config.xml", labelling_config(finished))
+    yield json_list_file("tasks.json", _tasks(finished, left_out))
+    notes += [*task.said_once(finished, left_out), PEOPLE]
+
+
+def labelling_config(finished: Finished) -> str:
+    """The XML that shows such a task in Label Studio, one block per response."""
+    view = Xml.Element("View")
+    Xml.SubElement(view, "Text", name="context", value="$context")
+    questions = task.questions(finished)
+    for letter in task.letters(finished):
+        block = Xml.SubElement(view, "View")
+        Xml.SubElement(block, "Header", value=f"Response {letter.upper()}")
+        Xml.SubElement(block, "Text", name=f"resp_{letter}", value=f"$resp_{letter}")
+        if finished.rubric.highlights:
+            _options(
+                Xml.SubElement(block, "Labels", name=f"{task.HIGHLIGHT}_{letter}", toName=f"resp_{letter}"),
+                "Label",
+                [(label.key, label.title) for label in finished.rubric.highlights],
+            )
+        for question in (question for question in questions if question.letter == letter):
+            _controls(block, question)
+    for question in (question for question in questions if question.letter is None):
+        _controls(view, question)
+    Xml.indent(view)
+    return Xml.tostring(view, encoding="unicode") + "\n"
+
+
+def _controls(block: Xml.Element, question: Question) -> None:
+    """The question's title, its control, and boxes for reasons and explanation."""
+    about = _about(question)
+    Xml.SubElement(block, "Header", value=question.criterion.title, size="5")
+    scale = question.criterion.scale
+    if isinstance(scale, Choice):
+        choices = Xml.SubElement(block, "Choices", name=question.named(), toName=about, choice="single")
+        _options(choices, "Choice", [(option.key, option.title) for option in scale.options])
+    elif _is_stars(question):
+        stars = str(int(scale.values[-1]))
+        Xml.SubElement(block, "Rating", name=question.named(), toName=about, maxRating=stars)
+    else:
+        low, high, step = _range(scale)
+        ends = {"min": f"{low:g}", "max": f"{high:g}", "step": f"{step:g}"}
+        Xml.SubElement(block, "Number", name=question.named(), toName=about, **ends)
+    for part in ("reasons", "why"):
+        Xml.SubElement(block, "TextArea", name=question.named(part), toName=about, required="false")
+
+
+def _options(control: Xml.Element, tag: str, options: list[tuple[str, str]]) -> None:
+    for key, title in options:
+        Xml.SubElement(control, tag, value=title, alias=key)
+
+
+def _about(question: Question) -> str:
+    return f"resp_{question.letter}" if question.letter else "context"
+
+
+def _is_stars(question: Question) -> bool:
+    """Stars start at 1 and are whole; every other scale of numbers becomes a number box."""
+    scale = question.criterion.scale
+    return isinstance(scale, Likert) and all(v.is_integer() and 1 <= v <= MOST_STARS for v in scale.values)
+
+
+def _range(scale: Any) -> tuple[float, float, float]:
+    if isinstance(scale, Number):
+        return scale.low, scale.high, scale.step
+    if isinstance(scale, Likert):
+        gaps = [after - before for before, after in zip(scale.values, scale.values[1:], strict=False)]
+        return scale.values[0], scale.values[-1], min(gaps)
+    return 0, 1, 1
+
+
+def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    people = {name: number for number, name in enumerate(finished.annotators, 1)}
+    for number, item in enumerate(task.items(finished), 1):
+        responses = {f"resp_{letter}": text for letter, text in task.texts(item).items()}
+        systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
+        yield {
+            "id": number,
+            "data": {"item_id": item.item_id, "context": task.context(item), **responses, **systems},
+            "annotations": [
+                _annotation(finished, item, annotation, people[annotation.annotator], left_out)
+                for annotation in task.rated(item)
+            ],
+        }
+
+
+def _annotation(
+    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, person: int, left_out: Counter[str]
+) -> dict[str, Any]:
+    at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
+    results = [*_answers(finished, item, annotation, left_out), *_spans(item, annotation)]
+    left_out[task.UNALIGNED] += task.unaligned(annotation)
+    return {
+        "id": annotation.number,
+        "completed_by": {"id": person, "email": annotation.annotator},
+        "created_at": at,
+        "updated_at": at,
+        "lead_time": round(annotation.active_seconds, 1),
+        "was_cancelled": False,
+        "ground_truth": False,
+        "result": [{"id": f"r{annotation.number}-{place}", **result} for place, result in enumerate(results)],
+    }
+
+
+def _answers(
+    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    for question, rating in task.given(finished, item, annotation):
+        value = task.value_of(rating)
+        if value is None:
+            left_out[task.NO_VALUE] += 1
+        elif rating.option is not None:
+            yield _result(question, "", "choices", {"choices": [value]})
+        else:
+            kind = "rating" if _is_stars(question) else "number"
+            yield _result(question, "", kind, {kind: value})
+        if rating.reasons:
+            yield _result(question, "reasons", "textarea", {"text": list(rating.reasons)})
+        if rating.explanation:
+            yield _result(question, "why", "textarea", {"text": [rating.explanation]})
+
+
+def _result(question: Question, part: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"from_name": question.named(part), "to_name": _about(question), "type": kind, "value": value}
+
+
+def _spans(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[dict[str, Any]]:
+    texts = task.texts(item)
+    for mark in task.marked(item, annotation):
+        start, end = (task.utf16(texts[mark.letter], offset) for offset in (mark.start, mark.end))
+        span = {
+            "from_name": f"{task.HIGHLIGHT}_{mark.letter}",
+            "to_name": f"resp_{mark.letter}",
+            "type": "labels",
+            "value": {"start": start, "end": end, "text": mark.text, "labels": [mark.highlight.label]},
+        }
+        yield span | ({"meta": {"text": [mark.highlight.comment]}} if mark.highlight.comment else {})

@@ -1,0 +1,82 @@
+"""From ratings to preferences between two candidates of one item: whose ratings count, and by how much they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from triptych.formats.out.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
+from triptych.rubric import Choice, Criterion, Likert, Number
+
+COUNTED = (
+    "Counted are main annotations by annotators who are not excluded ({kinds}), surplus ones included; items that most "
+    "of them ignored and ratings marked missing are left out."
+)
+
+
+@dataclass(frozen=True)
+class Rated:
+    """What one annotator gave two candidates on one criterion."""
+
+    annotator: str
+    first: FinishedRating
+    second: FinishedRating
+
+
+def counted_note(finished: Finished) -> str:
+    return COUNTED.format(kinds=", ".join(sorted(finished.counted_kinds)))
+
+
+def counted(finished: Finished, item: FinishedItem) -> list[FinishedAnnotation]:
+    """The annotations of an item that count; none where more than half of those who finished ignored it."""
+    whole = [
+        a for a in item.annotations if not a.excluded and a.kind in finished.counted_kinds and a.state != "skipped"
+    ]
+    rated = [annotation for annotation in whole if annotation.rated]
+    return [] if 2 * len(rated) < len(whole) else rated
+
+
+def ratings_of(annotation: FinishedAnnotation, criterion: Criterion) -> dict[str, FinishedRating]:
+    """System → its rating on a criterion, missing ones left out."""
+    return {
+        slot.system: rating
+        for slot in annotation.slots
+        for rating in slot.ratings
+        if rating.criterion == criterion.key and not rating.missing
+    }
+
+
+def rated_both(
+    annotations: Iterable[FinishedAnnotation], criterion: Criterion, first: str, second: str
+) -> Iterator[Rated]:
+    """The annotators who rated both systems' candidates on the criterion."""
+    for annotation in annotations:
+        ratings = ratings_of(annotation, criterion)
+        if first in ratings and second in ratings:
+            yield Rated(annotation.annotator, ratings[first], ratings[second])
+
+
+def positive_options(criterion: Criterion) -> frozenset[str]:
+    """The options that speak for a candidate; empty where the criterion is no accept or reject."""
+    scale = criterion.scale
+    return frozenset(o.key for o in scale.options if o.positive) if isinstance(scale, Choice) else frozenset()
+
+
+def is_numeric(criterion: Criterion) -> bool:
+    return not isinstance(criterion.scale, Choice)
+
+
+def share_of_scale(criterion: Criterion, rating: FinishedRating) -> float | None:
+    """A rating from 0 (worst) to 1 (best); a positive option is 1, another 0; None where options have no order."""
+    scale = criterion.scale
+    if isinstance(scale, Choice):
+        positive = positive_options(criterion)
+        return float(rating.option in positive) if positive else None
+    if rating.number is None:
+        return None
+    low, high = (0.0, 1.0)
+    if isinstance(scale, Likert):
+        low, high = scale.values[0], scale.values[-1]
+    elif isinstance(scale, Number):
+        low, high = scale.low, scale.high
+    return (rating.number - low) / (high - low)

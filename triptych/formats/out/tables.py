@@ -1,0 +1,165 @@
+"""A study as four plain tables: items, annotations, ratings, highlights.
+
+Ratings and highlights have the columns of the long CSV files. The Parquet form keeps texts as they are (no ' before
+what looks like a formula) and types what CSV can only write: times, yes or no, lists of reasons and turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from triptych.formats.long_csv import Cell
+from triptych.formats.out.model import (
+    EVERYTHING,
+    File,
+    Finished,
+    FinishedAnnotation,
+    FinishedTurn,
+    Options,
+)
+from triptych.formats.out.writing import as_json, csv_file, parquet_file
+from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+
+ITEMS_HEADER = (
+    "item_id",
+    "purpose",
+    "context",
+    "context_turns",
+    "system",
+    "text",
+    "turns",
+    "meta",
+    "extra_texts",
+    "retired",
+)
+ANNOTATIONS_HEADER = (
+    "annotation",
+    "annotator",
+    "annotator_kind",
+    "item_id",
+    "purpose",
+    "repeat_of",
+    "state",
+    "reason",
+    "systems_shown",
+    "order_known",
+    "set_aside",
+    "version",
+    "submitted_at",
+    "active_seconds",
+    "excluded",
+    "exclusion_reason",
+)
+TRUE_OR_FALSE = {"missing", "surplus", "excluded", "retired", "order_known"}
+WHOLE = {"position", "explanation_words", "version", "annotation", "turn", "start", "end"}
+NUMBERS = {"value", "active_seconds"}
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(TRUE_OR_FALSE, bool),
+    "submitted_at": datetime.fromisoformat,
+    "reasons": lambda keys: keys.split(";") if keys else [],
+}
+PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights": 20_000}
+
+
+def csv_tables(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    """Ratings, highlights and items as CSV; annotations.csv stands beside every export."""
+    yield csv_file("ratings.csv", RATINGS_HEADER, finished.ratings())
+    if finished.rubric.highlights:
+        yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, finished.highlights())
+    yield csv_file("items.csv", ITEMS_HEADER, map(_as_cells, item_rows(finished)))
+    notes.append(
+        "In CSV files a text that a spreadsheet could take for a formula (it starts with = + - @, a tab, a carriage "
+        "return or NUL) has one ' in front of it."
+    )
+
+
+def parquet_tables(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    """The four tables as Parquet files in the folder `data`."""
+    rows = {
+        "items": (ITEMS_HEADER, item_rows(finished)),
+        "annotations": (ANNOTATIONS_HEADER, annotation_rows(finished)),
+        "ratings": (RATINGS_HEADER, finished.ratings()),
+        "highlights": (HIGHLIGHTS_HEADER, finished.highlights()),
+    }
+    for name, (header, values) in rows.items():
+        schema = _schema(finished, header)
+        yield parquet_file(f"data/{name}.parquet", schema, _typed(header, values), PER_GROUP[name])
+
+
+def item_rows(finished: Finished) -> Iterator[tuple[Any, ...]]:
+    """One row per candidate, in the order of ITEMS_HEADER; turns as lists of {speaker, text}."""
+    for item in finished.items(EVERYTHING):
+        for candidate in item.candidates:
+            yield (
+                item.item_id,
+                item.purpose,
+                item.context,
+                spoken(item.turns),
+                candidate.system,
+                candidate.text,
+                spoken(candidate.turns),
+                as_json(item.meta) if item.meta else None,
+                as_json(item.extra_texts) if item.extra_texts else None,
+                int(item.retired),
+            )
+
+
+def annotation_rows(finished: Finished) -> Iterator[tuple[Cell, ...]]:
+    """One row per annotation that is done, skipped and ignored items among them."""
+    for item in finished.items(EVERYTHING):
+        for annotation in item.annotations:
+            yield _annotation_row(item.item_id, annotation)
+
+
+def _annotation_row(item_id: str, annotation: FinishedAnnotation) -> tuple[Cell, ...]:
+    return (
+        annotation.number,
+        annotation.annotator,
+        annotation.kind,
+        item_id,
+        annotation.purpose,
+        annotation.repeat_of,
+        annotation.state,
+        annotation.reason,
+        as_json([slot.system for slot in annotation.slots]),
+        int(all(slot.position is not None for slot in annotation.slots)),
+        as_json({slot.system: slot.set_aside for slot in annotation.slots if slot.set_aside}),
+        annotation.version,
+        annotation.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        round(annotation.active_seconds, 1),
+        int(annotation.excluded),
+        annotation.exclusion_reason,
+    )
+
+
+def spoken(turns: Sequence[FinishedTurn]) -> list[dict[str, str]] | None:
+    return [{"speaker": turn.speaker, "text": turn.text} for turn in turns] or None
+
+
+def _as_cells(row: Sequence[Any]) -> list[Cell]:
+    return [as_json(cell) if isinstance(cell, list) else cell for cell in row]
+
+
+def _schema(finished: Finished, header: Sequence[str]) -> Any:
+    """The pyarrow schema of a table; it carries design hash, number and hash of the last event."""
+    import pyarrow as pa
+
+    turns = pa.list_(pa.struct([("speaker", pa.string()), ("text", pa.string())]))
+    kinds = dict.fromkeys(("context_turns", "turns"), turns)
+    kinds |= dict.fromkeys(TRUE_OR_FALSE, pa.bool_())
+    kinds |= dict.fromkeys(WHOLE, pa.int64())
+    kinds |= dict.fromkeys(NUMBERS, pa.float64())
+    kinds |= {"submitted_at": pa.timestamp("s", "UTC"), "reasons": pa.list_(pa.string())}
+    seal = {"design_hash": finished.design_hash or "", "last_event": str(finished.event_number)}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in header])
+    return schema.with_metadata(seal | {"last_event_hash": finished.event_hash})
+
+
+def _typed(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    changes = [CHANGES.get(name) for name in header]
+    for row in rows:
+        yield [
+            cell if change is None or cell is None else change(cell) for cell, change in zip(row, changes, strict=True)
+        ]

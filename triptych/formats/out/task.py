@@ -1,0 +1,182 @@
+"""An item as a labelling tool knows it: texts under fixed letters, one question per criterion and letter.
+
+Tools have no order of their own per annotator, so the letters a, b, c stand for the candidates in the order of their
+blind codes, and the position on screen is left to annotations.csv. A dialogue becomes one text, a turn a line; the
+offsets of its highlights are moved accordingly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from triptych.formats.out.model import (
+    MAIN_WORK,
+    Finished,
+    FinishedAnnotation,
+    FinishedCandidate,
+    FinishedHighlight,
+    FinishedItem,
+    FinishedRating,
+    FinishedTurn,
+    Selection,
+)
+from triptych.rubric import Best, Choice, Criterion, Likert
+
+LETTERS = "abcdef"
+BETWEEN_TURNS = "\n"
+HIGHLIGHT = "highlight"
+MAIN_ONLY = (
+    "Only main annotations are in it: no training, no repeats, no items that were skipped or ignored. annotations.csv "
+    "lists all of them, which of them are surplus or of an excluded annotator, and the order on screen."
+)
+NO_VALUE = "{n} ratings have no value, because the response was set aside, and are left out; annotations.csv says why."
+UNALIGNED = "{n} imported quotes that are not in their text are left out."
+ONE_TEXT = "Dialogues are one text each, one line per turn (speaker: text); offsets of highlights count in it."
+
+
+@dataclass(frozen=True)
+class Question:
+    """One control: a criterion asked about the candidate at a letter, or about the item (no letter)."""
+
+    criterion: Criterion
+    letter: str | None
+
+    def named(self, part: str = "") -> str:
+        """fluency_a, fluency_why_a, or fluency for a question about the item."""
+        return "_".join(name for name in (self.criterion.key, part, self.letter) if name)
+
+    @property
+    def reasons(self) -> list[tuple[str, str]]:
+        """(key, text) of the ready-made reasons that any answer asks for."""
+        scale = self.criterion.scale
+        parts = {Likert: "points", Choice: "options"}
+        asks = [part.ask for part in getattr(scale, parts.get(type(scale), ""), ()) if part.ask]
+        return list({reason.key: reason.text for ask in asks for reason in ask.reasons}.items())
+
+
+class Given(NamedTuple):
+    """An answer to a question."""
+
+    question: Question
+    rating: FinishedRating
+
+
+class Marked(NamedTuple):
+    """A highlight in the text at a letter: code points, end exclusive."""
+
+    letter: str
+    start: int
+    end: int
+    text: str
+    highlight: FinishedHighlight
+
+
+def letters(finished: Finished) -> str:
+    """The letters that some item uses."""
+    return LETTERS[: finished.most_candidates]
+
+
+def questions(finished: Finished) -> list[Question]:
+    """Every question there is, in the order of the rubric. A `best` is asked as picked or not, letter by letter."""
+    asked = []
+    for criterion in finished.criteria:
+        places: Sequence[str | None] = letters(finished) if per_candidate(criterion) else (None,)
+        asked += [Question(criterion, letter) for letter in places]
+    return asked
+
+
+def per_candidate(criterion: Criterion) -> bool:
+    """Whether every candidate gets a rating of its own."""
+    return criterion.about == "candidate" or isinstance(criterion.scale, Best)
+
+
+def items(finished: Finished, annotator: str | None = None) -> Iterator[FinishedItem]:
+    """The main items, with main annotations."""
+    return finished.items(Selection(annotator=annotator, main_only=True) if annotator else MAIN_WORK)
+
+
+def rated(item: FinishedItem) -> list[FinishedAnnotation]:
+    return [annotation for annotation in item.annotations if annotation.rated]
+
+
+def texts(item: FinishedItem) -> dict[str, str]:
+    """Letter → text."""
+    return {letter: flat(candidate)[0] for letter, candidate in zip(LETTERS, item.candidates, strict=False)}
+
+
+def systems(item: FinishedItem) -> dict[str, str]:
+    """Letter → system."""
+    return {letter: candidate.system for letter, candidate in zip(LETTERS, item.candidates, strict=False)}
+
+
+def context(item: FinishedItem) -> str:
+    """The context as one text."""
+    spoken = joined(item.turns)[0]
+    return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
+
+
+def given(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Given]:
+    """Every rating of an annotation under its question."""
+    criteria = {criterion.key: criterion for criterion in finished.criteria}
+    at = {system: letter for letter, system in systems(item).items()}
+    for rating in annotation.about_item:
+        yield Given(Question(criteria[rating.criterion], None), rating)
+    for slot in annotation.slots:
+        for rating in slot.ratings:
+            yield Given(Question(criteria[rating.criterion], at[slot.system]), rating)
+
+
+def marked(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Marked]:
+    """Every highlight of an annotation that has a place in the text."""
+    candidates = {candidate.system: candidate for candidate in item.candidates}
+    at = {system: letter for letter, system in systems(item).items()}
+    for slot in annotation.slots:
+        text, starts = flat(candidates[slot.system])
+        for mark in slot.highlights:
+            if mark.start is not None and mark.end is not None:
+                shift = starts[mark.turn or 0]
+                start, end = mark.start + shift, mark.end + shift
+                yield Marked(at[slot.system], start, end, text[start:end], mark)
+
+
+def unaligned(annotation: FinishedAnnotation) -> int:
+    """Highlights that have no place in the text."""
+    return sum(mark.start is None for slot in annotation.slots for mark in slot.highlights)
+
+
+def flat(candidate: FinishedCandidate) -> tuple[str, list[int]]:
+    """A candidate as one text, and where in it each turn's text starts."""
+    return joined(candidate.turns) if candidate.turns else (candidate.text or "", [0])
+
+
+def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
+    """Turns as lines `speaker: text`, and where each text starts."""
+    starts, lines, length = [], [], 0
+    for turn in turns:
+        prefix = f"{turn.speaker}: "
+        starts.append(length + len(prefix))
+        lines.append(prefix + turn.text)
+        length += len(lines[-1]) + len(BETWEEN_TURNS)
+    return BETWEEN_TURNS.join(lines), starts
+
+
+def utf16(text: str, offset: int) -> int:
+    """An offset in code points as one in UTF-16 units, which programs in JavaScript count."""
+    return len(text[:offset].encode("utf-16-le")) // 2
+
+
+def value_of(rating: FinishedRating) -> Any:
+    """The option's key, else the number (3, not 3.0), else None."""
+    if rating.option is not None or rating.number is None:
+        return rating.option
+    return int(rating.number) if rating.number.is_integer() else rating.number
+
+
+def said_once(finished: Finished, left_out: dict[str, int]) -> list[str]:
+    """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
+    said = [MAIN_ONLY]
+    if finished.has_turns or finished.has_conversations:
+        said.append(ONE_TEXT)
+    return said + [sentence.format(n=count) for sentence, count in left_out.items() if count]

@@ -1,0 +1,169 @@
+"""Preference data for TRL: pairs (prompt, chosen, rejected) and, from accept or reject, the unpaired form.
+
+A pair stands for one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
+rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
+An unpaired row says whether more than half of the annotators chose a positive option.
+Where a study has dialogues, texts are lists of messages: the speaker of the last turn before the candidate is the
+user, everybody else the assistant.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from statistics import fmean
+from typing import Any
+
+from triptych.formats.out import preferences
+from triptych.formats.out.model import (
+    MAIN_WORK,
+    File,
+    Finished,
+    FinishedAnnotation,
+    FinishedCandidate,
+    FinishedItem,
+    FinishedTurn,
+    Options,
+)
+from triptych.formats.out.writing import jsonl_file
+from triptych.rubric import Criterion
+
+PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Take one criterion for one training run."
+TIES = "{n} pairs were dropped as ties: their means differ by no more than the margin of {margin:g}."
+SAME = "{n} pairs were dropped because both texts are the same."
+UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
+SPLIT = "{n} candidates were dropped because exactly half of their annotators chose a positive option."
+EXTRA = "Titled texts beside the context are not part of the prompt."
+EXACT = 9  # digits: means of the same values differ only by rounding
+
+
+def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+    count: Counter[str] = Counter()
+    asked = [criterion for criterion in finished.criteria if options.wants(criterion)]
+    yield jsonl_file("pairs.jsonl", _pairs(finished, asked, options.margin, count))
+    notes += [preferences.counted_note(finished), PAIRS.format(n=count["pairs"])]
+    notes.append(TIES.format(n=count["ties"], margin=options.margin))
+    notes.append(SAME.format(n=count["same"]))
+    labelled = [criterion for criterion in asked if preferences.positive_options(criterion)]
+    if labelled:
+        yield jsonl_file("unpaired.jsonl", _unpaired(finished, labelled, count))
+        notes += [UNPAIRED.format(n=count["unpaired"]), SPLIT.format(n=count["split"])]
+    notes.append(EXTRA)
+
+
+def _pairs(
+    finished: Finished, criteria: list[Criterion], margin: float, count: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    numeric = [criterion for criterion in criteria if preferences.is_numeric(criterion)]
+    for item in finished.items(MAIN_WORK):
+        annotations = preferences.counted(finished, item)
+        for criterion in numeric:
+            for first, second in combinations(_with_text(item), 2):
+                pair = _pair(annotations, criterion, first, second)
+                if pair is None:
+                    continue
+                reason = _dropped(pair, first, second, margin)
+                count[reason or "pairs"] += 1
+                if reason is None:
+                    yield _pair_row(finished, item, criterion, (first, second), pair)
+
+
+def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
+    return [candidate for candidate in item.candidates if candidate.text or candidate.turns]
+
+
+def _pair(
+    annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
+) -> tuple[float, float, int] | None:
+    """Both means, and how many rated both; None if nobody did."""
+    both = list(preferences.rated_both(annotations, criterion, first.system, second.system))
+    if not both:
+        return None
+    means = (fmean(rated.first.number for rated in both), fmean(rated.second.number for rated in both))
+    return *means, len(both)
+
+
+def _dropped(
+    pair: tuple[float, float, int], first: FinishedCandidate, second: FinishedCandidate, margin: float
+) -> str | None:
+    if round(abs(pair[0] - pair[1]), EXACT) <= margin:
+        return "ties"
+    return "same" if (first.text, first.turns) == (second.text, second.turns) else None
+
+
+def _pair_row(
+    finished: Finished,
+    item: FinishedItem,
+    criterion: Criterion,
+    candidates: tuple[FinishedCandidate, FinishedCandidate],
+    pair: tuple[float, float, int],
+) -> dict[str, Any]:
+    means = dict(zip(candidates, pair[:2], strict=True))
+    chosen, rejected = sorted(candidates, key=means.__getitem__, reverse=True)
+    return {
+        **_prompt(finished, item),
+        "chosen": _completion(finished, item, chosen),
+        "rejected": _completion(finished, item, rejected),
+        "margin": round(means[chosen] - means[rejected], EXACT),
+        "n_annotators": pair[2],
+        "criterion": criterion.key,
+        "item_id": item.item_id,
+        "chosen_system": chosen.system,
+        "rejected_system": rejected.system,
+    }
+
+
+def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]) -> Iterator[dict[str, Any]]:
+    for item in finished.items(MAIN_WORK):
+        annotations = preferences.counted(finished, item)
+        for criterion in criteria:
+            positive = preferences.positive_options(criterion)
+            for candidate in _with_text(item):
+                given = (preferences.ratings_of(annotation, criterion) for annotation in annotations)
+                votes = [
+                    ratings[candidate.system].option in positive for ratings in given if candidate.system in ratings
+                ]
+                if not votes or 2 * sum(votes) == len(votes):
+                    count["split"] += bool(votes)
+                    continue
+                count["unpaired"] += 1
+                yield {
+                    **_prompt(finished, item),
+                    "completion": _completion(finished, item, candidate),
+                    "label": 2 * sum(votes) > len(votes),
+                    "share_positive": round(fmean(votes), EXACT),
+                    "n_annotators": len(votes),
+                    "criterion": criterion.key,
+                    "item_id": item.item_id,
+                    "system": candidate.system,
+                }
+
+
+def _prompt(finished: Finished, item: FinishedItem) -> dict[str, Any]:
+    """The context. Whole conversations without one have no prompt: both sides then start at the beginning."""
+    if not _as_messages(finished):
+        return {"prompt": item.context}
+    if not item.turns:
+        messages = [{"role": "user", "content": item.context}] if item.context else []
+    else:
+        before = [{"role": "system", "content": item.context}] if item.context else []
+        messages = [*before, *_messages(item.turns, item.turns[-1].speaker)]
+    return {} if finished.has_conversations and not messages else {"prompt": messages}
+
+
+def _completion(finished: Finished, item: FinishedItem, candidate: FinishedCandidate) -> Any:
+    if not _as_messages(finished):
+        return candidate.text
+    if not candidate.turns:
+        return [{"role": "assistant", "content": candidate.text}]
+    return _messages(candidate.turns, (item.turns or candidate.turns[:1])[-1].speaker)
+
+
+def _messages(turns: tuple[FinishedTurn, ...], user: str) -> list[dict[str, str]]:
+    return [{"role": "user" if turn.speaker == user else "assistant", "content": turn.text} for turn in turns]
+
+
+def _as_messages(finished: Finished) -> bool:
+    """One form for a whole file: programs that load it expect one type per column."""
+    return finished.has_turns or finished.has_conversations

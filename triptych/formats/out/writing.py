@@ -1,0 +1,129 @@
+"""Pieces of files made one after the other: JSON lines, long JSON documents, CSV, Parquet, and the zip around them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from triptych.formats.long_csv import Cell, write_csv
+from triptych.formats.out.model import File
+
+INDENT = 1
+BLOCK = 2**16
+
+
+class Drain(io.RawIOBase):
+    """A file that cannot be rewound and forgets what has been taken out of it."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._written
+
+    def write(self, data: Any) -> int:
+        size = len(memoryview(data).cast("B"))
+        self._kept += data
+        self._written += size
+        return size
+
+    def take(self) -> bytes:
+        """What was written since the last time."""
+        taken = bytes(self._kept)
+        self._kept.clear()
+        return taken
+
+
+def in_blocks(pieces: Iterable[str], size: int = BLOCK) -> Iterator[bytes]:
+    """UTF-8 in blocks of about `size`, so that neither the server nor the network sees single lines."""
+    kept, length = [], 0
+    for piece in pieces:
+        kept.append(piece)
+        length += len(piece)
+        if length > size:
+            yield "".join(kept).encode()
+            kept, length = [], 0
+    yield "".join(kept).encode()
+
+
+def as_json(value: Any) -> str:
+    """Texts as they are, no NaN: what is undefined is null."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def json_file(name: str, document: Any) -> File:
+    """A small document, indented."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=INDENT) + "\n"
+    return text_file(name, text)
+
+
+def text_file(name: str, text: str) -> File:
+    return File(name, iter([text.encode()]))
+
+
+def jsonl_file(name: str, rows: Iterable[Any]) -> File:
+    """One JSON value per line."""
+    return File(name, in_blocks(f"{as_json(row)}\n" for row in rows))
+
+
+def json_list_file(name: str, rows: Iterable[Any], before: str = "", after: str = "") -> File:
+    """One long list, one entry per line, between two pieces of JSON."""
+    return File(name, in_blocks(_enclosed(f"{before}[", (as_json(row) for row in rows), f"]{after}\n")))
+
+
+def json_object(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """The pieces of one long object, one member per line."""
+    return _enclosed("{", (f"{as_json(key)}: {as_json(value)}" for key, value in pairs), "}")
+
+
+def _enclosed(opening: str, entries: Iterable[str], closing: str) -> Iterator[str]:
+    yield opening
+    for number, entry in enumerate(entries):
+        yield f",\n{entry}" if number else f"\n{entry}"
+    yield f"\n{closing}"
+
+
+def csv_file(name: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> File:
+    """A CSV file in which no spreadsheet finds a formula."""
+    return File(name, in_blocks(write_csv(rows, header)))
+
+
+def parquet_file(name: str, schema: Any, rows: Iterable[Sequence[Any]], per_group: int) -> File:
+    """A Parquet file, one row group after the other. schema: pyarrow.Schema with the columns of the rows."""
+    return File(name, _parquet(schema, iter(rows), per_group))
+
+
+def _parquet(schema: Any, rows: Iterator[Sequence[Any]], per_group: int) -> Iterator[bytes]:
+    import pyarrow as pa  # here, because a server that exports nothing need not load it
+    import pyarrow.parquet as pq
+
+    drain = Drain()
+    with pq.ParquetWriter(drain, schema, compression="zstd") as writer:
+        while group := list(islice(rows, per_group)):
+            columns = zip(*group, strict=True)
+            arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            yield drain.take()
+    yield drain.take()
+
+
+def zipped(files: Iterable[File], folder: str) -> Iterator[bytes]:
+    """A zip file in pieces, without knowing any length beforehand; the same files make the same bytes."""
+    drain = Drain()
+    with ZipFile(drain, "w") as archive:
+        for file in files:
+            entry = ZipInfo(f"{folder}/{file.name}")
+            entry.compress_type = ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=True) as member:
+                for block in file.blocks:
+                    member.write(block)
+                    yield drain.take()
+    yield drain.take()
