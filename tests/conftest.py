@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine, create_engine, func, select, text
 from sqlalchemy.exc import OperationalError
 
@@ -24,6 +25,10 @@ from triptych.people import Who
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"
 SYSTEMS = ("plumbum", "stannum", "ferrum")
+
+# how long an example takes says more about the machine than about the code
+hypothesis_settings.register_profile("any machine", deadline=None)
+hypothesis_settings.load_profile("any machine")
 
 
 def absent(what: str) -> None:

@@ -1,4 +1,4 @@
-"""Intervals for means and paired differences: pencil examples, level, invariances, undefined cases."""
+"""Intervals and the test of a mean: pencil examples, level, invariances, undefined cases."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from triptych.analysis.intervals import cluster_variance, difference_interval, mean_interval
+from triptych.analysis.columns import codes
+from triptych.analysis.intervals import cluster_variance, degrees_of_freedom, estimate, mean_interval
 from triptych.errors import UndefinedStatistic
 
 NAN = math.nan
@@ -19,7 +21,6 @@ rows = st.lists(
     st.tuples(
         st.integers(0, 4),
         st.integers(0, 6),
-        st.sampled_from(["base", "new"]),
         st.sampled_from([1, 2, 3.5, 7, NAN]),
     ),
     max_size=50,
@@ -32,19 +33,14 @@ def crossed(items: int, annotators: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def columns(ratings: list[tuple]) -> list[np.ndarray]:
-    """Items, annotators, systems, values."""
-    kinds = (int, int, object, float)
+    """Items, annotators, values."""
+    kinds = (int, int, float)
     return [np.array([row[at] for row in ratings], dtype=kind) for at, kind in enumerate(kinds)]
 
 
 def mean_of(ratings):
-    items, annotators, _, values = columns(ratings)
+    items, annotators, values = columns(ratings)
     return attempt(mean_interval, values, items, annotators)
-
-
-def difference_of(ratings):
-    items, annotators, systems, values = columns(ratings)
-    return attempt(difference_interval, values, items, annotators, systems, "new", "base")
 
 
 def attempt(statistic, *arguments):
@@ -105,10 +101,60 @@ def test_equal_ratings_have_a_mean_and_no_interval():
     assert "no variation" in found.sentence
 
 
-def test_where_the_two_way_variance_is_negative_the_larger_one_way_variance_is_taken():
-    # 2 x 2, r = 2, -1, -2, 1: item sums 1, -1, V_item = 2/1 * 2/16; annotator sums 0, 0; V_cell = 10/16.
+def test_a_two_way_variance_below_a_quarter_of_the_larger_one_way_variance_is_lifted_to_it():
+    # 2 x 2, r = 2, -1, -2, 1: item sums 1, -1, V_item = 2/1 * 2/16; annotator sums 0, 0; V_cell = 10/16, V = -3/8.
     found = cluster_variance(np.array([2.0, -1, -2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    assert astuple(found) == (0.25, 0, 0.25)
+    assert astuple(found) == (0.25, 0, 0.0625)
+
+
+@given(rows)
+@settings(max_examples=40, deadline=None)
+def test_the_two_way_standard_error_is_never_below_half_of_a_one_way_one(ratings):
+    items, annotators, values = columns([row for row in ratings if not math.isnan(row[2])])
+    if len(values):
+        found = cluster_variance(values - values.mean(), codes(items)[0], codes(annotators)[0])
+        assert found.two_way >= max(found.item, found.annotator) / 4
+
+
+def test_an_estimate_holds_both_intervals_and_the_two_way_test():
+    # As in the pencil example: V_item = 1 with df = 1, V = 0.9 with df = 1, t = 4 / sqrt(0.9).
+    items, annotators = crossed(2, 5)
+    found = estimate(np.where(items == 0, 3.0, 5.0), items, annotators)
+    reach = 12.706204736
+    assert (found.these.low, found.these.high) == pytest.approx((4 - reach, 4 + reach))
+    assert found.these.sentence == "95 % interval for these 5 annotators."
+    assert found.alike == found.headline
+    assert (found.test.t, found.test.freedom) == (pytest.approx(4 / math.sqrt(0.9)), 1)
+    assert found.test.p == pytest.approx(2 * stats.t.sf(found.test.t, 1))
+
+
+def test_equal_work_has_the_smaller_number_of_clusters_less_one_as_degrees_of_freedom():
+    items, annotators = crossed(9, 6)
+    assert degrees_of_freedom(items, annotators) == 5
+    assert degrees_of_freedom(items) == 8
+
+
+def test_unequal_work_has_fewer_degrees_of_freedom():
+    # 6 values of annotator 0, 2 of annotator 1, 2 of annotator 2: 10^2 / (36 + 4 + 4) - 1.
+    assert degrees_of_freedom(np.arange(10), np.array([0] * 6 + [1] * 2 + [2] * 2)) == pytest.approx(100 / 44 - 1)
+    assert degrees_of_freedom(np.array([0] * 99 + [1])) == 1
+
+
+def test_few_annotators_give_no_test_and_no_interval_for_others():
+    items, annotators = crossed(6, 4)
+    found = estimate((items + annotators).astype(float), items, annotators)
+    assert (found.test, found.alike.low, found.alike.kind) == (None, None, "none")
+    assert found.alike.sentence == "No interval: 4 annotators are too few to speak for others."
+    assert found.headline == found.these
+
+
+def test_the_test_rejects_exactly_where_the_interval_leaves_out_zero():
+    random = np.random.default_rng(8)
+    items, annotators = crossed(8, 6)
+    found = [estimate(random.normal(0.4, 1, 48), items, annotators) for _ in range(200)]
+    rejected = [one.test.p < 0.05 for one in found]
+    assert rejected == [not one.alike.low <= 0 <= one.alike.high for one in found]
+    assert 20 < sum(rejected) < 180
 
 
 def test_two_ratings_by_one_annotator_of_one_item_count_as_one_cell():
@@ -117,73 +163,31 @@ def test_two_ratings_by_one_annotator_of_one_item_count_as_one_cell():
     assert astuple(found) == (1, 1, 1.5)
 
 
-def test_the_difference_is_the_mean_over_complete_pairs():
-    # Annotator 0 on items 0 and 1: 5 - 4 and 3 - 1. Annotator 1 rated only one system of item 0.
-    values, systems = [5, 4, 3, 1, 7], ["new", "base", "new", "base", "new"]
-    found = difference_interval(values, [0, 0, 1, 1, 0], [0, 0, 0, 0, 1], systems, "new", "base")
-    assert (found.mean, found.n, found.items, found.annotators) == (1.5, 2, 2, 1)
-
-
-def test_ratings_given_twice_are_averaged_before_they_are_paired():
-    systems = ["new", "new", "base", "new", "base"]
-    found = difference_interval([1, 4, 2, 5, 4], [0, 0, 0, 1, 1], [0] * 5, systems, "new", "base")
-    assert (found.mean, found.n) == (0.75, 2)
-
-
-def test_the_difference_is_the_mean_of_the_differences_themselves():
-    random = np.random.default_rng(4)
-    items, annotators = crossed(12, 6)
-    new, base = random.normal(size=72), random.normal(size=72)
-    paired = difference_interval(
-        np.concatenate([new, base]), np.tile(items, 2), np.tile(annotators, 2), np.repeat([1, 0], 72), 1, 0
-    )
-    assert close(paired, mean_interval(new - base, items, annotators))
-
-
-@given(rows)
-def test_severity_of_an_annotator_cancels_in_the_difference(ratings):
-    severe = [(item, annotator, system, value - annotator) for item, annotator, system, value in ratings]
-    assert close(difference_of(ratings), difference_of(severe))
-
-
-@given(rows)
-def test_exchanging_the_systems_mirrors_the_difference(ratings):
-    items, annotators, systems, values = columns(ratings)
-    mirrored = attempt(difference_interval, values, items, annotators, systems, "base", "new")
-    found = difference_of(ratings)
-    if isinstance(found, str):
-        assert mirrored == found
-    else:
-        assert mirrored.mean == pytest.approx(-found.mean)
-        assert (mirrored.low is None) == (found.low is None)
-        assert found.low is None or (mirrored.low, mirrored.high) == pytest.approx((-found.high, -found.low))
-
-
 @given(rows, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
 def test_neither_row_order_nor_names_change_an_interval(ratings, random):
     item_names, annotator_names = random.sample(range(5), 5), random.sample("ABCDEFG", 7)
     moved = [
-        (item_names[item], annotator_names[annotator], system, value)
-        for item, annotator, system, value in random.sample(ratings, len(ratings))
+        (item_names[item], annotator_names[annotator], value)
+        for item, annotator, value in random.sample(ratings, len(ratings))
     ]
-    items, annotators, systems, values = (list(column) for column in zip(*moved, strict=True)) if moved else [[]] * 4
+    items, annotators, values = (list(column) for column in zip(*moved, strict=True)) if moved else [[]] * 3
     assert close(mean_of(ratings), attempt(mean_interval, values, items, annotators))
-    after = attempt(difference_interval, values, items, annotators, systems, "new", "base")
-    assert close(difference_of(ratings), after)
 
 
 @given(rows)
+@settings(max_examples=40, deadline=None)
 def test_an_interval_is_finite_or_absent_with_words(ratings):
-    for found in (mean_of(ratings), difference_of(ratings)):
-        if isinstance(found, str):
-            assert found.startswith("Not defined: ")
-        elif found.kind == "none":
-            assert (found.low, found.high) == (None, None)
-            assert found.sentence.startswith("No interval: ")
-        else:
-            assert math.isfinite(found.low)
-            assert math.isfinite(found.high)
-            assert found.low < found.mean < found.high
+    found = mean_of(ratings)
+    if isinstance(found, str):
+        assert found.startswith("Not defined: ")
+    elif found.kind == "none":
+        assert (found.low, found.high) == (None, None)
+        assert found.sentence.startswith("No interval: ")
+    else:
+        assert math.isfinite(found.low)
+        assert math.isfinite(found.high)
+        assert found.low < found.mean < found.high
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
@@ -191,8 +195,6 @@ def test_no_rating_at_all_is_said_in_words(values):
     labels = [0] * len(values)
     with pytest.raises(UndefinedStatistic, match="there is no rating yet"):
         mean_interval(values, labels, labels)
-    with pytest.raises(UndefinedStatistic, match="no annotator rated both systems on the same item"):
-        difference_interval(values, labels, labels, labels, 1, 0)
 
 
 def simulated_difference(random: np.random.Generator, people: int = 8, items: int = 40, raters: int = 3):

@@ -16,7 +16,14 @@ from scipy.stats import theilslopes
 
 from triptych.analysis.columns import Column, codes, numbers
 from triptych.analysis.correlation import Correlations, segment_correlation
-from triptych.analysis.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, estimate
+from triptych.analysis.intervals import (
+    ENOUGH_ANNOTATORS,
+    VARIANCE_FLOOR,
+    Estimate,
+    Interval,
+    degrees_of_freedom,
+    estimate,
+)
 from triptych.analysis.rates import Rate, rate
 from triptych.errors import UndefinedStatistic
 
@@ -81,9 +88,9 @@ def position_effect(
 
     values: (n,) numbers, positions: (n,) 0, 1, 2 ..., NaN or negative = not known; a row without either is left
     out. items, annotators, systems: (n,) labels. Covariance of the shifts: V_item + V_annotator - V_cell (Cameron,
-    Gelbach & Miller 2011) with the floor of cluster_variance; T squared with G - 1 degrees of freedom,
-    G = min(items, annotators), below five annotators items. Raises UndefinedStatistic when there are fewer than two
-    positions, too few clusters, no variation, or positions and systems that cannot be told apart.
+    Gelbach & Miller 2011) with the floor of cluster_variance; T squared with the freedom of
+    intervals.degrees_of_freedom, below five annotators of items alone. Raises UndefinedStatistic when there are fewer
+    than two positions, too few clusters, no variation, or positions and systems that cannot be told apart.
     """
     kept, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
     distinct, place = np.unique(place, return_inverse=True)
@@ -198,7 +205,7 @@ def _within(columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 def _all_zero(
     coefficients: np.ndarray, scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
-) -> tuple[float, tuple[int, int], float]:
+) -> tuple[float, tuple[int, float], float]:
     """Wald's statistic of all coefficients, its degrees of freedom as F, and p; scores: (n, q)."""
     covariance, freedom = _clustered(scores, item, annotator, cells)
     q = len(coefficients)
@@ -211,22 +218,22 @@ def _all_zero(
 
 def _clustered(
     scores: np.ndarray, item: np.ndarray, annotator: np.ndarray, cells: np.ndarray
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, float]:
     """Covariance of coefficients from their scores, as cluster_variance does it for one, and degrees of freedom."""
     per_item, items = _outer(scores, item)
     per_annotator, annotators = _outer(scores, annotator)
     by_item = per_item * items / max(items - 1, 1)
     if annotators < ENOUGH_ANNOTATORS:
-        return by_item, items - 1
+        return by_item, degrees_of_freedom(item)
     by_annotator = per_annotator * annotators / (annotators - 1)
     both = by_item + by_annotator - _outer(scores, cells)[0]
     larger = max(by_item, by_annotator, key=np.trace)
     if np.linalg.eigvalsh(larger)[0] <= _ROUNDING * np.trace(larger):
-        return larger, min(items, annotators) - 1
+        return larger, degrees_of_freedom(item, annotator)
     # In every direction at least the floor's share of the larger one.
     ratios, vectors = eigh(both, larger)
     half = larger @ vectors
-    return (half * np.maximum(ratios, VARIANCE_FLOOR)) @ half.T, min(items, annotators) - 1
+    return (half * np.maximum(ratios, VARIANCE_FLOOR)) @ half.T, degrees_of_freedom(item, annotator)
 
 
 def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from triptych.analysis.components import Components
-from triptych.analysis.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
+from triptych.analysis.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, degrees_of_freedom
 from triptych.analysis.rates import Rate, rate
 from triptych.errors import UndefinedStatistic
 
@@ -116,7 +116,7 @@ def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarr
     by_item, by_annotator, cell = (_squares(sums) / n**2 for sums in (per_item, per_annotator, residuals))
     by_item, by_annotator = by_item * counts[0] / (counts[0] - 1), by_annotator * counts[1] / (counts[1] - 1)
     variance = np.maximum(by_item + by_annotator - cell, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
-    critical = float(stdtrit(min(counts) - 1, 1 - level / 2))
+    critical = float(stdtrit(degrees_of_freedom(items, annotators), 1 - level / 2))
     varied = variance > (_ROUNDING * np.abs(differences).max(axis=1)) ** 2
     return varied & (np.abs(mean) > critical * np.sqrt(variance))
 

@@ -1,0 +1,174 @@
+"""Systems against each other, inside what one annotator gave for one item.
+
+Every annotator who meets an item rates all its candidates, so her severity and the difficulty of the item cancel
+in a difference; what remains are tastes for a system, of annotators and of items, and noise. All comparisons here
+are therefore made of such pairs, and all treat annotator and item as crossed (triptych.analysis.intervals), except
+the signed-rank test, which everybody knows and which takes these annotators for all there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.intervals import Estimate, estimate
+from triptych.errors import UndefinedStatistic
+
+UNPAIRED = "Not defined: no annotator rated both systems on the same item."
+_FEW = 13  # items up to which scipy's signed-rank test is exact in spite of ties
+_DIGITS = 9  # what differs later is rounding, not a difference
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """n pairs: differences (n,) = rating of one system minus rating of the other; codes 0..G-1 (n,) beside them."""
+
+    differences: np.ndarray
+    items: np.ndarray
+    annotators: np.ndarray
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Ratings of one criterion with what one annotator gave for one item in one row.
+
+    ratings: (C, S) numbers, NaN = not rated; items, annotators: (C,) codes; systems: the S labels, columns in
+    their order.
+    """
+
+    ratings: np.ndarray
+    items: np.ndarray
+    annotators: np.ndarray
+    systems: tuple[Hashable, ...]
+
+    @classmethod
+    def build(cls, values: Column, items: Column, annotators: Column, systems: Column) -> SideBySide:
+        """From n ratings: values (n,) numbers, NaN = missing; the other columns (n,) labels.
+
+        Ratings that one annotator gave one candidate twice are averaged. Undefined cases come up when two
+        systems are compared, not here.
+        """
+        kept, item, annotator, system = numbers(values, items, annotators, systems)
+        item, annotator = codes(item)[0], codes(annotator)[0]
+        system, names = codes(system)
+        key = item * (int(annotator.max(initial=0)) + 1) + annotator
+        _, first, row = np.unique(key, return_index=True, return_inverse=True)
+        cell, size = row * len(names) + system, len(first) * len(names)
+        sums, counts = np.bincount(cell, kept, minlength=size), np.bincount(cell, minlength=size)
+        means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
+        means = np.round(means, _DIGITS).reshape(len(first), len(names))
+        return cls(means, item[first], annotator[first], tuple(names.tolist()))
+
+    def of(self, systems: Sequence[Hashable]) -> np.ndarray:
+        """(C, len(systems)) ratings of these systems, in this order; a system nobody rated is NaN throughout."""
+        known = {system: column for column, system in enumerate(self.systems)}
+        widened = np.column_stack([self.ratings, np.full(len(self.ratings), np.nan)])
+        return widened[:, [known.get(system, -1) for system in systems]]
+
+    def pairs(self, system: Hashable, baseline: Hashable) -> Pairs:
+        """`system` minus `baseline` where one annotator rated both on the same item.
+
+        Raises UndefinedStatistic when nobody did.
+        """
+        sides = self.of((system, baseline))
+        both = ~np.isnan(sides).any(axis=1)
+        if not both.any():
+            raise UndefinedStatistic(UNPAIRED)
+        differences = sides[both, 0] - sides[both, 1]
+        return Pairs(differences, codes(self.items[both])[0], codes(self.annotators[both])[0])
+
+    def item_means(self, systems: Sequence[Hashable]) -> np.ndarray:
+        """(items, len(systems)) mean rating over the annotators who rated all these systems on the item.
+
+        Items where nobody did have no row.
+        """
+        ratings = self.of(systems)
+        complete = ~np.isnan(ratings).any(axis=1)
+        item = codes(self.items[complete])[0]
+        sums = [np.bincount(item, column) for column in ratings[complete].T]
+        return np.round(np.column_stack(sums) / np.bincount(item)[:, None], _DIGITS)
+
+
+@dataclass(frozen=True)
+class Dominance:
+    """How many of n pairs the system won, tied, lost, and P(win) - P(loss) with both intervals, -1 to 1."""
+
+    wins: int
+    ties: int
+    losses: int
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class SignedRank:
+    """Wilcoxon's signed-rank test over items; effect is the matched rank-biserial correlation, -1 to 1.
+
+    items: those that differ, on which the test rests; unchanged: those where the systems are level.
+    """
+
+    statistic: float
+    p: float
+    effect: float
+    items: int
+    unchanged: int
+
+
+def difference(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Estimate:
+    """Mean of `system` minus `baseline` over the (item, annotator) pairs, in scale points.
+
+    With values 0 and 1 (a positive option or not) it is the difference of the shares among those pairs. Raises
+    UndefinedStatistic when no pair is complete.
+    """
+    pairs = table.pairs(system, baseline)
+    return estimate(pairs.differences, pairs.items, pairs.annotators, confidence)
+
+
+def dominance(table: SideBySide, system: Hashable, baseline: Hashable, confidence: float = 0.95) -> Dominance:
+    """Wins, ties, losses of `system` among its pairs with `baseline`, and the mean sign of the difference.
+
+    P(win) - P(loss) uses nothing of the ratings but which was higher: Cliff 1993, Dominance Statistics, d_w; its
+    intervals are clustered like those of a mean. Raises UndefinedStatistic when no pair is complete.
+    """
+    pairs = table.pairs(system, baseline)
+    signs = np.sign(pairs.differences)
+    losses, ties, wins = np.bincount(signs.astype(np.int64) + 1, minlength=3).tolist()
+    return Dominance(wins, ties, losses, estimate(signs, pairs.items, pairs.annotators, confidence))
+
+
+def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> SignedRank:
+    """Wilcoxon's signed-rank test on the mean difference of each item; items without a difference are left out.
+
+    Speaks for these annotators only: when annotators have tastes for systems it rejects far too often
+    (docs/validation.md). effect = (R+ - R-) / (R+ + R-), Kerby 2014, The Simple Difference Formula. Raises
+    UndefinedStatistic when no pair is complete or no item differs.
+    """
+    means = table.item_means((system, baseline))
+    if not len(means):
+        raise UndefinedStatistic(UNPAIRED)
+    changes = np.round(means[:, 0] - means[:, 1], _DIGITS)
+    changed = changes[changes != 0]
+    if not len(changed):
+        raise UndefinedStatistic("Not defined: the two systems are level on every item.")
+    ranks = stats.rankdata(np.abs(changed))
+    above, below = float(ranks[changed > 0].sum()), float(ranks[changed < 0].sum())
+    few = len(changed) <= _FEW
+    p = _exact(ranks, min(above, below)) if few else float(stats.wilcoxon(changed).pvalue)
+    effect = (above - below) / (above + below)
+    return SignedRank(min(above, below), p, effect, len(changed), len(changes) - len(changed))
+
+
+def _exact(ranks: np.ndarray, smaller: float) -> float:
+    """Two-sided p of the smaller rank sum when every sign is a fair coin; ties are no trouble.
+
+    Counts the sums that each further rank can make; scipy tries all 2^n signs where there are ties, for a second.
+    """
+    doubled = np.rint(2 * ranks).astype(np.int64)
+    ways = np.zeros(doubled.sum() + 1)
+    ways[0] = 1
+    for rank in doubled:
+        ways[rank:] += ways[:-rank].copy()
+    return min(1.0, 2 * float(ways[: round(2 * smaller) + 1].sum() / ways.sum()))

@@ -1,0 +1,226 @@
+"""Strengths of systems from which of two was rated higher: Bradley-Terry, with ties as Davidson 1970 counts them.
+
+For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With
+three systems that always stand together it says no more than wins and losses do (triptych.analysis.comparison).
+
+System i is higher than j with probability p_i / (p_i + p_j + v sqrt(p_i p_j)) and level with it with probability
+v sqrt(p_i p_j) / (the same), where log p_i is the strength of i and v says how common ties are (Davidson 1970, On
+Extending the Bradley-Terry Model to Accommodate Ties in Paired Comparison Experiments). Without a tie v is 0 and
+this is Bradley & Terry 1952. All arrays here begin with a dimension B of resamples; the data are one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from triptych.analysis.comparison import SideBySide
+from triptych.errors import UndefinedStatistic
+
+_STEPS = 60
+_LONGEST_STEP = 2.0
+_SETTLED = 1e-10
+
+
+@dataclass(frozen=True)
+class Strength:
+    """log p of one system, the mean of all being 0, with standard error and interval for these annotators."""
+
+    system: Hashable
+    value: float
+    error: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Strengths in the order asked for; ties is v of the model, 0 without ties.
+
+    n pairs, of which `level` are ties, from `items` items. sentence says whom the intervals speak for, or why there
+    are none.
+    """
+
+    strengths: tuple[Strength, ...]
+    ties: float
+    n: int
+    level: int
+    items: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """Pairs by outcome: wins (B, K, K) of row over column, ties (B, K, K) symmetric."""
+
+    wins: np.ndarray
+    ties: np.ndarray
+
+    @property
+    def met(self) -> np.ndarray:
+        return self.wins + self.wins.swapaxes(1, 2) + self.ties
+
+
+def preferences(
+    table: SideBySide,
+    systems: Sequence[Hashable],
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Preferences:
+    """Strengths of K systems from every two that one annotator rated on the same item.
+
+    Standard errors and percentile intervals come from drawing items with replacement, because the pairs of one item
+    depend on each other; annotators are not drawn. Resamples that have no finite strengths are left out; when they
+    are more than 1 - confidence of all, there is no interval. Raises UndefinedStatistic when the data have none:
+    systems that were never compared, one that won or lost every comparison, nothing but ties.
+    """
+    outcomes = _outcomes_per_item(table, systems)
+    total = _square(outcomes.sum(axis=0)[None], len(systems))
+    _refuse_unconnected(total)
+    strengths, ties = _fit(total)
+    met = outcomes[outcomes.any(axis=1)]
+    drawn, sentence = _resampled(met, len(systems), resamples, np.random.default_rng(seed), confidence)
+    return Preferences(
+        _strengths(systems, strengths[0], drawn, confidence),
+        float(ties[0]),
+        int(total.met.sum()) // 2,
+        int(total.ties.sum()) // 2,
+        len(met),
+        sentence,
+    )
+
+
+def _outcomes_per_item(table: SideBySide, systems: Sequence[Hashable]) -> np.ndarray:
+    """(items, 3 P) how often the first of each of P pairs of systems was higher, lower, level."""
+    if len(systems) < 2:
+        raise UndefinedStatistic("Not defined: a comparison needs two systems.")
+    ratings = table.of(systems)
+    first, second = np.array(list(combinations(range(len(systems)), 2))).T
+    one, other = ratings[:, first], ratings[:, second]
+    outcomes = np.hstack([one > other, one < other, one == other]).astype(np.int64)
+    rows = np.arange(len(ratings))
+    belongs = csr_array((np.ones_like(rows), (table.items, rows)), shape=(table.items.max(initial=-1) + 1, len(rows)))
+    return belongs @ outcomes
+
+
+def _square(outcomes: np.ndarray, count: int) -> _Outcomes:
+    """(B, 3 P) counts as matrices of systems against systems."""
+    first, second = np.array(list(combinations(range(count), 2))).T
+    higher, lower, level = np.split(outcomes.astype(float), 3, axis=1)
+    wins, ties = np.zeros((2, len(outcomes), count, count))
+    wins[:, first, second], wins[:, second, first] = higher, lower
+    ties[:, first, second] = ties[:, second, first] = level
+    return _Outcomes(wins, ties)
+
+
+def _refuse_unconnected(total: _Outcomes) -> None:
+    """Raise with the reason when no finite strengths fit best."""
+    met = total.met[0]
+    if not met.any():
+        raise UndefinedStatistic("Not defined: no annotator rated two of these systems on the same item.")
+    if connected_components(met, directed=False, return_labels=False) > 1:
+        raise UndefinedStatistic("Not defined: some systems were never compared, directly or through others.")
+    if not total.wins.any():
+        raise UndefinedStatistic("Not defined: every comparison is a tie.")
+    if not _finite(total)[0]:
+        words = "Not defined: a system, or a group of them, won or tied every comparison with the others."
+        raise UndefinedStatistic(words)
+
+
+def _finite(outcomes: _Outcomes) -> np.ndarray:
+    """(B,) whether the likelihood has a largest value at finite strengths.
+
+    It has unless some direction never lowers it: strengths u and ties v with u_i - u_j >= 2 v and u_i >= u_j
+    wherever i beat j, and 2 v >= |u_i - u_j| wherever they were level. There is none if and only if wins and ties
+    lead from every system to every other and some circle has more wins than ties, a circle of negative length when
+    a win counts -1 and a tie 1 (Ford 1957 for the case without ties). Shortest ways: Floyd and Warshall.
+    """
+    far = np.where(outcomes.wins > 0, -1.0, np.where(outcomes.ties > 0, 1.0, np.inf))
+    for by in range(far.shape[1]):
+        far = np.minimum(far, far[:, :, by, None] + far[:, by, None, :])
+    return np.isfinite(far).all(axis=(1, 2)) & (np.einsum("bii->bi", far) < 0).any(axis=1)
+
+
+def _fit(outcomes: _Outcomes) -> tuple[np.ndarray, np.ndarray]:
+    """Strengths (B, K) with mean 0 and v (B,) of the largest likelihood, by Newton's method.
+
+    The likelihood is concave in the strengths and log v. NaN where it does not settle.
+    """
+    batch, count, _ = outcomes.wins.shape
+    strengths, met = np.zeros((batch, count)), outcomes.met
+    log_ties = np.full(batch, 0.0 if outcomes.ties.any() else -np.inf)
+    pairs = met.sum(axis=(1, 2)) / 2
+    settled = np.zeros(batch, dtype=bool)
+    for _ in range(_STEPS):
+        score, information = _slope(outcomes, met, strengths, log_ties)
+        settled = np.abs(score).max(axis=1) <= _SETTLED * pairs
+        if settled.all():
+            break
+        step = np.linalg.solve(information, score[:, :, None])[:, :, 0]
+        step *= np.minimum(1, _LONGEST_STEP / np.maximum(np.abs(step).max(axis=1), _SETTLED))[:, None]
+        strengths, log_ties = strengths + step[:, :count], log_ties + step[:, count]
+    strengths[~settled] = np.nan
+    return strengths - strengths.mean(axis=1, keepdims=True), np.exp(log_ties)
+
+
+def _slope(
+    outcomes: _Outcomes, met: np.ndarray, strengths: np.ndarray, log_ties: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """First (B, K + 1) and minus second (B, K + 1, K + 1) derivatives in the strengths and log v.
+
+    A win is worth 1, a tie 1/2: the score of a system is what it got minus what the model expects.
+    """
+    batch, count = strengths.shape
+    ahead = strengths[:, None, :] - strengths[:, :, None]
+    higher = 1 / (1 + np.exp(ahead) + np.exp(log_ties[:, None, None] + ahead / 2))
+    level = np.clip(1 - higher - higher.swapaxes(1, 2), 0, 1)
+    worth = higher + level / 2
+    spread = met * (higher + level / 4 - worth**2)
+    score, information = np.empty((batch, count + 1)), np.zeros((batch, count + 1, count + 1))
+    score[:, :count] = (outcomes.wins + outcomes.ties / 2 - met * worth).sum(axis=2)
+    score[:, count] = (outcomes.ties - met * level).sum(axis=(1, 2)) / 2
+    # Strengths are known up to a constant; adding 1 everywhere makes the matrix regular and moves no difference.
+    information[:, :count, :count] = 1 - spread
+    information[:, range(count), range(count)] += spread.sum(axis=2)
+    mixed = (met * level * (0.5 - worth)).sum(axis=2)
+    information[:, :count, count] = information[:, count, :count] = mixed
+    known = (met * level * (1 - level)).sum(axis=(1, 2)) / 2
+    information[:, count, count] = np.where(known > 0, known, 1)
+    return score, information
+
+
+def _resampled(
+    outcomes: np.ndarray, count: int, resamples: int, random: np.random.Generator, confidence: float
+) -> tuple[np.ndarray | None, str]:
+    """Strengths (b, K) of resamples of the items (I, 3 P), or None, and the sentence to go with them."""
+    if len(outcomes) < 2:
+        return None, "No interval: there is only one item."
+    # Equal items are merged: the law is the same, and neither the order of items nor their names matter.
+    patterns, weights = np.unique(outcomes, axis=0, return_counts=True)
+    drawn = random.multinomial(len(outcomes), weights / len(outcomes), size=resamples)
+    counts = _square(drawn.astype(float) @ patterns, count)
+    finite = _finite(counts)
+    strengths, _ = _fit(_Outcomes(counts.wins[finite], counts.ties[finite]))
+    strengths = strengths[~np.isnan(strengths).any(axis=1)]
+    if resamples - len(strengths) > (1 - confidence) * resamples:
+        return (
+            None,
+            "No interval: too few comparisons, many resamples of the items have a system without a loss or win.",
+        )
+    return strengths, f"{100 * confidence:g} % interval for these annotators."
+
+
+def _strengths(
+    systems: Sequence[Hashable], values: np.ndarray, drawn: np.ndarray | None, confidence: float
+) -> tuple[Strength, ...]:
+    if drawn is None:
+        return tuple(Strength(*pair, None, None, None) for pair in zip(systems, values.tolist(), strict=True))
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0).tolist()
+    error = drawn.std(axis=0, ddof=1).tolist()
+    return tuple(Strength(*row) for row in zip(systems, values.tolist(), error, low, high, strict=True))

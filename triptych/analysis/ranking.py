@@ -1,0 +1,80 @@
+"""Three systems or more ranked within items: Friedman's test, and Nemenyi's for each two of them.
+
+Both rank the systems on each item by their mean rating, so they speak for these annotators only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from triptych.analysis.comparison import SideBySide
+from triptych.errors import UndefinedStatistic
+
+
+@dataclass(frozen=True)
+class RankDifference:
+    """Mean rank of `system` minus mean rank of `baseline`, and Nemenyi's p, which holds for all pairs at once."""
+
+    system: Hashable
+    baseline: Hashable
+    difference: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Friedman's test over items and Nemenyi's comparisons.
+
+    mean_ranks stand in the order of `systems`; the highest rating has rank 1, equal ratings share their ranks.
+    """
+
+    systems: tuple[Hashable, ...]
+    mean_ranks: tuple[float, ...]
+    items: int
+    statistic: float
+    p: float
+    differences: tuple[RankDifference, ...]
+
+
+def ranking(table: SideBySide, systems: Sequence[Hashable]) -> Ranking:
+    """Ranks K >= 3 systems on every item where an annotator rated all of them.
+
+    Friedman's chi-square has K - 1 degrees of freedom and is corrected for ties (scipy). Nemenyi:
+    q = |difference of mean ranks| / sqrt(K (K + 1) / (12 items)) against the studentised range (Demsar 2006,
+    Statistical Comparisons of Classifiers over Multiple Data Sets, section 3.2.2, whose critical values are divided
+    by sqrt(2)). Raises UndefinedStatistic for fewer than three systems, fewer than two such items, or when the
+    systems are level on every item.
+    """
+    if len(systems) < 3:
+        raise UndefinedStatistic("Not defined: a ranking over items compares three systems or more.")
+    means = table.item_means(systems)
+    if len(means) < 2:
+        raise UndefinedStatistic("Not defined: fewer than two items where an annotator rated all systems.")
+    if (means == means[:, :1]).all():
+        raise UndefinedStatistic("Not defined: the systems are level on every item.")
+    found = stats.friedmanchisquare(*means.T)
+    mean_ranks = stats.rankdata(-means, axis=1).mean(axis=0)
+    return Ranking(
+        tuple(systems),
+        tuple(mean_ranks.tolist()),
+        len(means),
+        float(found.statistic),
+        float(found.pvalue),
+        _nemenyi(systems, mean_ranks, len(means)),
+    )
+
+
+def _nemenyi(systems: Sequence[Hashable], mean_ranks: np.ndarray, items: int) -> tuple[RankDifference, ...]:
+    count = len(systems)
+    first, second = np.array(list(combinations(range(count), 2))).T
+    gaps = mean_ranks[first] - mean_ranks[second]
+    p = stats.studentized_range.sf(np.abs(gaps) / np.sqrt(count * (count + 1) / (12 * items)), count, np.inf)
+    return tuple(
+        RankDifference(systems[one], systems[other], gap, min(max(chance, 0.0), 1.0))
+        for one, other, gap, chance in zip(first, second, gaps.tolist(), p.tolist(), strict=True)
+    )
