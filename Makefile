@@ -4,7 +4,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run test lint format bench screenshots schema
+.PHONY: run test test-deploy lint format bench bench-peers screenshots schema
 
 .venv/run.stamp: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Triptych needs Python 3.11 or newer." if sys.version_info < (3, 11) else 0)'
@@ -23,6 +23,10 @@ run: .venv/run.stamp
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# proxy, two app processes and PostgreSQL on this computer; needs Debian's nginx-light and postgresql
+test-deploy: .venv/dev.stamp
+	$(BIN)/python -m pytest -n 0 -m deploy tests/deploy
+
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,6 +37,10 @@ format: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python -m bench
+
+# installs Potato and Label Studio into environments of their own in the user's cache; about half an hour
+bench-peers: .venv/dev.stamp
+	$(BIN)/python -m bench.peers --write-docs
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m bench.screenshots

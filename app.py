@@ -8,9 +8,12 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit.watcher.polling_path_watcher import PollingPathWatcher
 
+from triptych.database import DatabaseAway
 from triptych.web.headers import SecurityHeaders
-from triptych.web.routes import ROUTES
+from triptych.web.metrics import Measured
+from triptych.web.routes import ROUTES, away
 from triptych.web.start import running
 
 STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
@@ -25,16 +28,25 @@ def address() -> str:
     return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{path}" if path else "")
 
 
+def stop_watching_files() -> None:
+    """Where no file is to be watched, Streamlit still looks five times a second for changed settings, in threads that
+    cost every request of an annotator something (`python -m bench idle cpu-drafts`)."""
+    if st.get_option("server.fileWatcherType") == "none":
+        PollingPathWatcher._schedule = lambda _: None
+
+
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[dict[str, object]]:
-    with running(address()):
+    with running(address(), st.get_option("server.address")):
         yield {}
 
 
+stop_watching_files()
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
     routes=ROUTES,
-    middleware=[Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
+    middleware=[Middleware(Measured), Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
+    exception_handlers={DatabaseAway: away},
     lifespan=lifespan,
 )

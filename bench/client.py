@@ -1,4 +1,4 @@
-"""An annotator without a browser: Streamlit's websocket protocol, the workbench's messages, drafts by HTTP.
+"""An annotator without a browser: Streamlit's websocket protocol for the page, the workbench's own routes by HTTP.
 
 As the browser does, it keeps messages that the server marks as cacheable, says which ones it holds, and waits for
 the end of each run. It draws nothing, so a browser's own time is not part of what it measures.
@@ -26,7 +26,7 @@ from triptych.simulation import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0
 TRIGGERS = "$$STREAMLIT_INTERNAL_KEY"  # how Streamlit begins the name under which a component's triggers travel
-DRAFT_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
+OUR_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 
 class PageFailed(Exception):
@@ -138,6 +138,8 @@ class Annotator:
         self.seq = 0
         self.http: aiohttp.ClientSession | None = None
         self.page: PageSession | None = None
+        self.view: dict[str, Any] | None = None
+        self.showing: str | None = None
 
     async def __aenter__(self) -> Annotator:
         connector = aiohttp.TCPConnector(limit=0)
@@ -162,6 +164,9 @@ class Annotator:
             await self.page.close()
         self.page = PageSession(self.http, self.url, "annotate", f"study={self.study}")
         await self.page.open()
+        shown = self._workbenches()
+        self.view = json.loads(json.loads(shown[0].json)["view"]) if shown else None
+        self.showing = None
 
     def _workbenches(self) -> list[Any]:
         found = [element.bidi_component for element in self.page.find("bidi_component")]
@@ -169,25 +174,37 @@ class Annotator:
 
     @property
     def has_work(self) -> bool:
-        return bool(self._workbenches())
+        return self.view is not None
 
     @property
-    def workbench(self) -> Any:
-        """The component as the server sent it. Raises PageFailed, with what the page says, if there is none."""
-        shown = self._workbenches()
-        if not shown:
-            said = [str(e)[:300] for e in self.page.elements.values()]
-            raise PageFailed(f"The page has no workbench; it shows {said}.")
-        return shown[0]
-
-    @property
-    def view(self) -> dict[str, Any]:
-        """The blinded view on the workbench."""
-        return json.loads(json.loads(self.workbench.json)["view"])
+    def page_says(self) -> list[str]:
+        """What stands on the page, for error messages."""
+        return [str(element)[:300] for element in self.page.elements.values()]
 
     async def act(self, action: Any) -> float:
-        """One action of the workbench; returns the seconds of its run."""
-        return await self.page.trigger(self.workbench.id, "action", action)
+        """One action of the workbench, answered by its route; returns the seconds it took.
+
+        A refusal without a view changes nothing here, as in the browser; `self.view["notice"]` then says why.
+        """
+        began = time.perf_counter()
+        body = {"action": action, "showing": self.showing}
+        try:
+            async with self.http.post(f"{self.url}/desk/act", json=body, headers=OUR_HEADERS) as answer:
+                said = await answer.json() if answer.content_type == "application/json" else {}
+                self._hear(answer.status, said)
+        except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
+            raise PageFailed(f"The action was not answered: {error!r}") from error
+        return time.perf_counter() - began
+
+    def _hear(self, status: int, said: Mapping[str, Any]) -> None:
+        if "view" in said:
+            self.view, self.showing = {**said["view"], "rubric": self.view["rubric"]}, said["showing"]
+        elif "nothing" in said:
+            self.view = None
+        elif "message" in said and self.view is not None:
+            self.view = {**self.view, "notice": {"kind": "warning", "text": said["message"]}}
+        else:
+            raise PageFailed(f"The action was answered with {status}.")
 
     async def save_draft(self, work: Mapping[str, Any], draft: Mapping[str, Any], **changed: Any) -> tuple[int, Any]:
         """Posts a draft of the item that `work` names; returns HTTP status and answer."""
@@ -203,7 +220,7 @@ class Annotator:
             "active_seconds": 1.0,
             **changed,
         }
-        async with self.http.post(f"{self.url}/desk/draft", json=body, headers=DRAFT_HEADERS) as answer:
+        async with self.http.post(f"{self.url}/desk/draft", json=body, headers=OUR_HEADERS) as answer:
             return answer.status, await answer.json()
 
     def answers(self, view: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,7 +251,7 @@ class Annotator:
         """
         message = self.submission(view, answers)
         seconds = await self.act(message)
-        if self.has_work and self.view["work"]["receipt"] != message["submission"]:
+        if self.view is not None and self.view["work"]["receipt"] != message["submission"]:
             raise PageFailed(f"The submission was not acknowledged: {self.view['notice']}")
         self.seq = 0
         return message["submission"], seconds

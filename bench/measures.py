@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, load, resources, surface
+from bench import analysis, load, processes, resources, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -17,6 +17,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "cpu": load.cpu_without_drafts,
     "fifty-pause": load.fifty_with_a_pause,
     "fifty": load.fifty_without_pause,
+    "two-processes": processes.two_processes,
     "start": resources.start,
     "idle": resources.idle,
     "memory": resources.memory,

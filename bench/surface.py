@@ -19,6 +19,7 @@ FLAGS = ["--disable-gpu", "--disable-background-networking", "--disable-componen
 SIZE = {"width": 1440, "height": 900}
 USABLE = ".tw [data-tw-submit]"
 KEYS = "142671"
+PRESS = 60  # ms between pressing a button of the mouse and letting go; the click comes with the second
 
 # Times of the page's own clock: from the input event to the first moment after the frame that shows its effect.
 CLOCK = """
@@ -104,7 +105,7 @@ def click(options: Options, home: Path) -> list[Figure]:
         count = questions.count()
         for n in range(options.rounds(60)):
             inputs = questions.nth(n % count).locator("input[type=radio]")
-            inputs.nth((n // count + n) % inputs.count()).click(force=True)
+            inputs.nth((n // count + n) % inputs.count()).click(force=True, delay=PRESS)
         page.wait_for_timeout(1500)
         taken, frames = page.evaluate("window.benchClicks"), len(sent)
     note = f"{count} questions on the page; from the click event to the frame that shows it"
@@ -137,7 +138,7 @@ def _answer_and_submit(page: Page) -> None:
     token = page.locator(".tw").get_attribute("data-token")
     page.evaluate(ANSWER_ALL, [n % 2 for n in range(15)])
     page.wait_for_timeout(600)
-    page.locator("[data-tw-submit]").click()
+    page.locator("[data-tw-submit]").click(delay=PRESS)
     page.wait_for_function("token => document.querySelector('.tw')?.dataset.token !== token", arg=token)
     page.wait_for_timeout(150)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import streamlit as st
+
+from triptych.database import DatabaseAway
 
 SECONDS = 3
 
@@ -14,7 +17,8 @@ def follow(version: Callable[[], int], seen: int) -> None:
 
     @st.fragment(run_every=SECONDS)
     def poll() -> None:
-        if version() != seen:
-            st.rerun(scope="app")
+        with suppress(DatabaseAway):  # the next look may find it back
+            if version() != seen:
+                st.rerun(scope="app")
 
     poll()

@@ -54,6 +54,11 @@ def writing() -> Iterator[Session]:
         yield session
 
 
+def database_answers() -> bool:
+    """Whether the database is there."""
+    return database.answers(engine())
+
+
 def current_person() -> Who | None:
     """The person whose cookie this browser sent, as the database knows her now."""
     return who_holds(st.context.cookies.get(COOKIE))

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import socket
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine, create_engine, func, select, text
-from sqlalchemy.exc import OperationalError
 
+from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych import clock, database, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.models import Item, Membership, Person, Purpose, Role, Study, StudyState
@@ -54,51 +49,13 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def postgres_binaries() -> Path | None:
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
-
-
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a throw-away PostgreSQL cluster on a free port; it refuses root, so root lends it to another user."""
-    binaries = postgres_binaries()
-    if binaries is None:
+def postgres() -> Iterator[str]:
+    """URL of a throw-away PostgreSQL cluster."""
+    if postgres_binaries() is None:
         absent("the PostgreSQL server (initdb)")
-    folder = tmp_path_factory.mktemp("postgres")
-    other: dict[str, str] = {}
-    if os.geteuid() == 0:
-        for parent in (folder, *folder.parents[:3]):
-            parent.chmod(parent.stat().st_mode | 0o055)
-        other = {"user": "postgres"}
-        shutil.chown(folder, **other)
-    port, data = free_port(), folder / "data"
-    making = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"]
-    subprocess.run(making, check=True, capture_output=True, cwd="/", **other)
-    serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
-    with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
-        url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
-        wait_for_postgres(f"{url}/postgres", server)
+    with throw_away_postgres() as url:
         yield url
-        server.send_signal(signal.SIGQUIT)
-
-
-def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
-    """Returns when the server takes connections; fails when it ends instead."""
-    engine = create_engine(url)
-    while server.poll() is None:
-        with suppress(OperationalError), engine.connect():
-            engine.dispose()
-            return
-    pytest.fail(f"PostgreSQL ended with {server.returncode} before it took a connection.")
 
 
 @pytest.fixture

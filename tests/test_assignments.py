@@ -15,15 +15,15 @@ from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
 from triptych import annotations, assignments, clock, database
-from triptych.assignments import Nothing, balanced_order
+from triptych.assignments import Assigned, Nothing, balanced_order
 from triptych.database import reading, writing
 from triptych.models import Assignment, Item, Slot, Study
 from triptych.people import Who
 
 
-def work_through(session, study, who, at_most: int = 1000) -> list[Assignment]:
+def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
     done = []
-    while len(done) < at_most and isinstance(work := assignments.current(session, study, who), Assignment):
+    while len(done) < at_most and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(work)
     return done
@@ -136,7 +136,7 @@ def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
         with writing(engine) as session:
             study = session.scalars(select(Study).where(Study.slug == slug)).one()
             work = assignments.current(session, study, person)
-            if not isinstance(work, Assignment):
+            if not isinstance(work, Assigned):
                 return items
             items.append(work.item_id)
             annotations.submit(session, person, submission(work, f"submission-{seed}-{work.id}"))

@@ -23,6 +23,7 @@ PATHS = {
     "item.context.title",
     "item.context.text", "item.context.turns", "item.context.stars", "item.context.facts", "item.context.extra_texts",
     "item.candidates.letter", "item.candidates.text", "item.candidates.turns", "draft", "notice", "feedback",
+    "routes.act",
     "routes.draft", "routes.renew",
 }  # fmt: skip
 

@@ -37,7 +37,7 @@ def laid(sqlite_engine, make_study):
 def test_submitting_brings_the_next_item_and_the_receipt(laid):
     session, study, who, first = laid
 
-    after = desk.act(session, study, who, submitting(first.view, "submission-1"), first.showing)
+    after = desk.act(session, study, who, submitting(first.view, "submission-1"))
 
     assert after.view.work.receipt == "submission-1"
     assert after.view.work.token != first.view.work.token
@@ -46,10 +46,10 @@ def test_submitting_brings_the_next_item_and_the_receipt(laid):
 
 def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid):
     session, study, who, first = laid
-    second = desk.act(session, study, who, submitting(first.view, "submission-1"), None)
+    second = desk.act(session, study, who, submitting(first.view, "submission-1"))
 
-    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token}, None)
-    forward = desk.act(session, study, who, {"kind": "forward", "assignment": back.view.work.token}, back.showing)
+    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
+    forward = desk.act(session, study, who, {"kind": "forward", "assignment": back.view.work.token})
 
     assert (back.view.work.token, back.view.work.state, back.view.work.version) == (
         first.view.work.token,
@@ -62,10 +62,10 @@ def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid
 
 def test_submitting_a_change_returns_to_the_item_she_came_from(laid):
     session, study, who, first = laid
-    second = desk.act(session, study, who, submitting(first.view, "submission-1"), None)
-    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token}, None)
+    second = desk.act(session, study, who, submitting(first.view, "submission-1"))
+    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
 
-    after = desk.act(session, study, who, submitting(back.view, "submission-2", full_answers(fluency=3)), back.showing)
+    after = desk.act(session, study, who, submitting(back.view, "submission-2", full_answers(fluency=3)))
 
     assert after.view.work.token == second.view.work.token
     assert after.showing is None
@@ -74,7 +74,7 @@ def test_submitting_a_change_returns_to_the_item_she_came_from(laid):
 def test_the_last_submission_leaves_an_empty_desk(laid):
     session, study, who, now = laid
     for n in range(4):
-        now = desk.act(session, study, who, submitting(now.view, f"submission-{n}"), None)
+        now = desk.act(session, study, who, submitting(now.view, f"submission-{n}"))
 
     assert now.nothing is Nothing.finished
     assert now.view is None
@@ -85,7 +85,7 @@ def test_an_action_that_does_not_exist_is_refused(laid, action):
     session, study, who, _ = laid
 
     with pytest.raises(InvalidAnnotation):
-        desk.act(session, study, who, action, None)
+        desk.act(session, study, who, action)
 
 
 def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
@@ -99,8 +99,8 @@ def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
         criteria = [criterion["key"] for criterion in first.view.rubric["criteria"]]
         answers = {"ratings": {"A": dict.fromkeys(criteria, 2.5)}}
 
-        told = desk.act(session, study, who, submitting(first.view, "submission-1", answers), None)
-        after = desk.act(session, study, who, {"kind": "continue", "assignment": told.view.work.token}, told.showing)
+        told = desk.act(session, study, who, submitting(first.view, "submission-1", answers))
+        after = desk.act(session, study, who, {"kind": "continue", "assignment": told.view.work.token})
 
     assert first.view.work.purpose == "training"
     assert {row.verdict for row in told.view.feedback.rows} == {"same", "close", "different"}

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from serving import Server, World, build_world, running_app
 
-from bench.client import DRAFT_HEADERS, Annotator
+from bench.client import OUR_HEADERS, Annotator
 from triptych.web.session import COOKIE
 from triptych.web.work import MAX_BODY
 
@@ -175,7 +175,7 @@ def draft_body(annotator: Annotator, **changed: Any) -> dict[str, Any]:
 
 async def post(annotator: Annotator, data: str | bytes, path: str = "desk/draft", **headers: str | None) -> int:
     """The status of the answer to a raw body; a header given as None is left out."""
-    named = {**DRAFT_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    named = {**OUR_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
     kept = {name: value for name, value in named.items() if value is not None}
     async with annotator.http.post(f"{annotator.url}/{path}", data=data, headers=kept) as answer:
         await answer.read()
@@ -224,7 +224,7 @@ async def broken_bodies(served: Served) -> dict[str, int]:
         return {f"{path}: {n}": await post(annotator, b, path) for path in ROUTES for n, b in bodies.items()}
 
 
-ROUTES = ("desk/draft", "desk/renew")
+ROUTES = ("desk/draft", "desk/renew", "desk/act")
 
 
 def test_every_broken_body_is_refused_and_changes_nothing(served: Served):

@@ -295,6 +295,48 @@ def test_the_next_item_starts_fresh_at_the_top_with_its_heading_focused(open_vie
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
 
+NEXT = """show(views.reviews({
+  work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission}}))"""
+
+
+def test_the_next_item_of_a_study_is_drawn_into_the_same_elements(open_view):
+    page = open_view()
+    select_text(page, "A", 0, 10)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    page.locator("[data-tw-guidelines-open]").click()
+    answer_all(page)
+    page.evaluate("document.querySelectorAll('.tw fieldset, .tw-foot').forEach((e) => (e.kept = true))")
+    page.keyboard.press("Control+Enter")
+    page.evaluate(NEXT)
+    assert page.evaluate("[...document.querySelectorAll('.tw fieldset, .tw-foot')].every((e) => e.kept)")
+    expect(page.locator(".tw mark")).to_have_count(0)
+    expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
+    expect(page.locator(".tw-current")).to_have_count(1)
+    expect(page.locator("[data-tw-answered]")).to_have_text("0 of 15 answered")
+
+
+def test_explanations_of_one_item_do_not_come_back_on_the_next(open_view):
+    page = open_view("dialogue")
+    ask = page.locator('[data-tw-question="A:appropriate"] .tw-ask')
+    radio(page, "A:appropriate", "unknown").check()
+    ask.locator("textarea").press_sequentially("only here")
+    page.evaluate("show(views.dialogue({work: {token: 't-2', store_key: 's-2'}}))")
+    expect(ask).to_be_hidden()
+    radio(page, "A:appropriate", "unknown").check()
+    expect(ask.locator("textarea")).to_have_value("")
+
+
+def test_an_answer_given_after_the_submit_is_no_answer(open_view):
+    page = open_view()
+    answer_all(page)
+    page.evaluate("""() => {
+      document.querySelector('[data-tw-submit]').click();
+      document.querySelector('[data-tw-question="A:fluency"] input[value="5"]').click();
+    }""")
+    page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is closed.'}})")
+    expect(radio(page, "A:fluency", 1)).to_be_checked()
+
+
 def test_a_refused_submit_shows_why_and_lets_the_annotator_go_on(open_view):
     page = open_view()
     answer_all(page)
@@ -562,6 +604,19 @@ def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, s
     assert saved_all is True
     assert server.drafts[-1]["draft"]["ratings"]["A"]["fluency"] == 5
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
+
+
+def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(open_view):
+    page = open_view()
+    kept = page.evaluate("""() => {
+      for (const key of ['one.a:pen', 'one.b:other', 'two.a:pen']) {
+        localStorage.setItem(`triptych:${key}`, JSON.stringify({time: Date.now(), base: 0, seq: 1, draft: {}}));
+      }
+      show(views.reviews({work: {token: 't-2', store_key: 'one.c'}}));
+      window.dispatchEvent(new CustomEvent('triptych:signed-out'));
+      return Object.keys(localStorage).filter((key) => key.startsWith('triptych:'));
+    }""")
+    assert kept == ["triptych:two.a:pen"]
 
 
 def test_leaving_the_page_sends_what_is_unsent(open_view, server):

@@ -5,15 +5,22 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-from sqlalchemy import Engine, select
+from triptych import doctor as examination
 
-from triptych import database, events, people, settings
-from triptych.errors import TriptychError
-from triptych.models import Study
-from triptych.rubric import RUBRICS, json_schema, load_rubric, shipped_rubrics
+try:
+    from sqlalchemy import Engine, make_url, select
+    from sqlalchemy.exc import ArgumentError
+
+    from triptych import database, events, moving, people, settings
+    from triptych.errors import TriptychError
+    from triptych.models import Study
+    from triptych.rubric import RUBRICS, json_schema, load_rubric, shipped_rubrics
+except ModuleNotFoundError as missing:
+    sys.exit(examination.explain_missing(missing))
 
 
 def say(text: str) -> None:
@@ -54,6 +61,23 @@ def verify(_: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
+def doctor(_: argparse.Namespace) -> int:
+    """Look at this installation and say in plain words what stands in its way; changes nothing."""
+    return examination.report(say)
+
+
+def move(arguments: argparse.Namespace) -> int:
+    """Copy the database, or single studies, to another one (SQLite or PostgreSQL), and compare every row."""
+    source = database.open_engine(settings.database_url())
+    target = database.open_engine(settings.with_driver(arguments.target))
+    with _alone(source), _alone(target):
+        for moved in moving.move(source, target, arguments.study or ()):
+            if moved.rows:
+                say(f"{moved.table}: {moved.rows} rows, the same in both ({moved.digest[:12]}).")
+    say(f"Every event chain holds. Start the app with TRIPTYCH_DATABASE_URL={make_url(arguments.target)!r}.")
+    return 0
+
+
 def reset_passcode(arguments: argparse.Namespace) -> int:
     """Give a lead a new passcode."""
     passcode = getpass.getpass("New passcode: ")
@@ -67,6 +91,46 @@ def reset_passcode(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def import_ratings(arguments: argparse.Namespace) -> int:
+    """Show what finished ratings from elsewhere would become; with --write, make a closed study of them."""
+    # numpy and the readers take half a second to import, which no other command needs
+    from triptych import ratings_import
+
+    found = ratings_import.from_paths(arguments)
+    for line in (*map(str, found.problems), *found.told()):
+        say(line)
+    if not found.ok:
+        return 2
+
+    def write(engine: Engine) -> None:
+        with database.writing(engine) as session:
+            study = ratings_import.import_as(session, arguments.lead, arguments.title, found)
+            say(f"The study {study.slug} was made.")
+
+    if arguments.write:
+        _with_server_lock(write)
+    else:
+        say("Nothing was written. Add --write to make the study.")
+    return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
+    # numpy and the writers take a second to import, which no other command needs
+    from triptych import exports, studies
+    from triptych.reports.build import build_report
+
+    with database.reading(_ready()) as session:
+        exports.see_one_state(session)
+        made = build_report(session, studies.by_slug(session, arguments.study))
+    folder = Path(arguments.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in made.files.items():
+        (folder / name).write_bytes(content)
+    say(f"{len(made.files)} files. Snapshot {made.sha256}, last event {made.event_number}.")
+    return 0
+
+
 def _ready() -> Engine:
     engine = database.open_engine(settings.database_url())
     database.migrate(engine)
@@ -76,10 +140,19 @@ def _ready() -> Engine:
 def _with_server_lock(command: Callable[[Engine], None]) -> None:
     """Runs a writing command while no server uses the same SQLite file."""
     engine = database.open_engine(settings.database_url())
-    lock = database.lock_server(engine)
-    with closing(lock) if lock else nullcontext():
+    with _alone(engine):
         database.migrate(engine)
         command(engine)
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[None]:
+    """No server uses the same SQLite file meanwhile."""
+    with ExitStack() as stack:
+        lock = database.lock_server(engine)
+        if lock:
+            stack.enter_context(lock)
+        yield
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -87,8 +160,22 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": check,
     "migrate": migrate,
     "verify": verify,
+    "doctor": doctor,
+    "move": move,
     "reset-passcode": reset_passcode,
+    "import-ratings": import_ratings,
+    "report": report,
 }
+
+
+def _ask_for_ratings(choice: argparse.ArgumentParser) -> None:
+    choice.add_argument("lead", help="the name of the lead who will run the study")
+    choice.add_argument("title", help="the study's title")
+    choice.add_argument("files", nargs="*", help="files of ratings and highlights by people")
+    choice.add_argument("--judge", action="append", default=[], help="a file of scores by a model")
+    choice.add_argument("--items", help="a file of items, for the texts")
+    choice.add_argument("--rubric", help="a rubric file; without it one is made from the values")
+    choice.add_argument("--write", action="store_true", help="make the study")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -98,12 +185,20 @@ def main(words: Sequence[str] | None = None) -> int:
         choice = choices.add_parser(name, help=command.__doc__)
         if name == "check":
             choice.add_argument("files", nargs="*", help="rubric files")
+        if name == "move":
+            choice.add_argument("target", help="the address of an empty database: postgresql://… or sqlite:///…")
+            choice.add_argument("--study", action="append", help="a study's short name; may stand several times")
         if name == "reset-passcode":
             choice.add_argument("name", help="the lead's name")
+        if name == "report":
+            choice.add_argument("study", help="the study's short name")
+            choice.add_argument("folder", help="where to write; it is made if it is not there")
+        if name == "import-ratings":
+            _ask_for_ratings(choice)
     arguments = parser.parse_args(words)
     try:
         return COMMANDS[arguments.command](arguments)
-    except TriptychError as error:
+    except (TriptychError, ArgumentError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
 

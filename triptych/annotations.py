@@ -5,17 +5,17 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import Boolean, Float, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import Boolean, Float, Row, bindparam, case, delete, func, insert, or_, select, update
 from sqlmodel import Session
 
 from triptych import assignments, clock, database, events, studies
 from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
-from triptych.assignments import TTL, Nothing
+from triptych.assignments import TTL, Assigned, Nothing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere
 from triptych.models import (
     Assignment,
@@ -36,7 +36,8 @@ from triptych.people import Who
 from triptych.studies import Design
 
 MOST = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
-_rating, _explanation = Rating.__table__, Explanation.__table__
+_rating, _explanation, _highlight = Rating.__table__, Explanation.__table__, Highlight.__table__
+_assignment, _slot, _submission = Assignment.__table__, Slot.__table__, Submission.__table__
 # prepared once: they run for every annotation
 _this_assignment = bindparam("assignment")
 _RATINGS = (
@@ -99,15 +100,50 @@ class Receipt:
     """The same submission always gets the same receipt; `next` is what the annotator does now."""
 
     submission: str
-    assignment: Assignment
-    next: Assignment | Nothing
+    assignment: Assigned
+    next: Assigned | Nothing
 
 
 M = TypeVar("M", bound=Message)
 
 # prepared once: these run for every draft or annotation
-_at = Slot.assignment_id == bindparam("assignment")
-_COUNT_SLOTS = select(func.count()).where(_at)
+_at = _slot.c.assignment_id == _this_assignment
+_TEXTS = (
+    select(_slot.c.position, Candidate.text, Candidate.turns)
+    .join(Candidate, Candidate.id == _slot.c.candidate_id)
+    .where(_at)
+)
+_SET_ASIDE = update(_slot).where(_at, _slot.c.position == bindparam("place")).values(set_aside=bindparam("why"))
+_WRITTEN = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).where(
+    _rating.c.assignment_id == _this_assignment
+)
+_ADD_RATINGS, _ADD_EXPLANATIONS = insert(_rating), insert(_explanation)
+_ADD_HIGHLIGHTS, _ADD_SUBMISSION = insert(_highlight), insert(_submission)
+_CLEAR = (
+    delete(_rating).where(_rating.c.assignment_id == _this_assignment),
+    delete(_highlight).where(_highlight.c.assignment_id == _this_assignment),
+    update(_slot).where(_at).values(set_aside=None),
+)
+_FINISH = (
+    update(_assignment)
+    .where(_assignment.c.id == _this_assignment)
+    .values(
+        {
+            name: bindparam(f"new_{name}")
+            for name in (
+                "state",
+                "version",
+                "draft",
+                "draft_seq",
+                "pen",
+                "active_seconds",
+                "submitted_at",
+                "note",
+                "reason",
+            )
+        }
+    )
+)
 _DRAFTED = (
     select(
         Assignment.id.label("assignment_id"),
@@ -203,7 +239,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     if run(_STORE_DRAFT, {**change, **race}).rowcount == 1:
         return message.seq
     # somebody else may have written since it was read
-    stored = session.get_one(Assignment, found.assignment_id, populate_existing=True)
+    stored = assignments.by_token(session, who, message.assignment)
     if stored.version != message.version:
         return Refusal("submitted", GIVEN, receipt=run(_LAST_RECEIPT, {"assignment": stored.id}).scalar())
     if stored.pen == message.pen:
@@ -216,40 +252,36 @@ def _capped(reserved_at: datetime, seconds: float) -> float:
     return min(seconds, max((clock.now() - reserved_at).total_seconds(), 0))
 
 
-def _candidate_count(session: Session, assignment: Assignment) -> int:
-    return session.connection().execute(_COUNT_SLOTS, {"assignment": assignment.id}).scalar_one()
-
-
 def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
     """Stores the whole annotation and reserves the next item, in the caller's transaction.
 
     The same submission id again gives the same receipt. Raises InvalidAnnotation, NotFound, AlreadySubmitted,
     OpenElsewhere, StudyNotOpen; then nothing has changed.
     """
-    study, assignment = _locked(session, who, message.assignment)
+    study, membership, assignment = _locked(session, who, message.assignment)
     if not _is_repeat(session, assignment, message.submission):
         _refuse_unless_current(study, assignment, message)
         _refuse_other_pen(assignment, message)
-        _store(session, study, assignment, who, message)
-    return Receipt(message.submission, assignment, assignments.current_in(session, study, who))
+        assignment = _store(session, study, assignment, who, message)
+    return Receipt(message.submission, assignment, assignments.current_of(session, study, who, membership))
 
 
-def _store(session: Session, study: Study, assignment: Assignment, who: Who, message: SubmitMessage) -> None:
+def _store(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
     design = studies.design_of(session, study)
     answers = parse_answers(message.answers)
-    checked = check_answers(design.rubric, study.round, _candidate_count(session, assignment), answers)
+    checked = check_answers(design.rubric, study.round, assignment.candidates, answers)
     edited = assignment.submitted_at is not None
     old = stored_answers(session, assignment) if edited else None
     if edited:
         _clear(session, assignment)
     _write_ratings(session, design, assignment, checked)
     _write_highlights(session, assignment, checked)
-    assignment.note, assignment.reason = checked.note or None, None
-    assignment.draft, assignment.draft_seq = message.answers, assignment.draft_seq + 1
-    _finish(session, assignment, message, AssignmentState.submitted)
-    kind = "annotation edited" if edited else assignment.state
-    new = _logged(assignment, checked)
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=assignment.id, old=old, new=new)
+    with_answers = replace(assignment, draft=message.answers, draft_seq=assignment.draft_seq + 1)
+    done = _finish(session, with_answers, message, AssignmentState.submitted, note=checked.note or None)
+    kind = "annotation edited" if edited else done.state
+    new = _logged(done, checked)
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=done.id, old=old, new=new)
+    return done
 
 
 def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Receipt:
@@ -257,7 +289,7 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
 
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen.
     """
-    study, assignment = _locked(session, who, message.assignment)
+    study, membership, assignment = _locked(session, who, message.assignment)
     if not _is_repeat(session, assignment, message.submission):
         _refuse_unless_current(study, assignment, message)
         _refuse_other_pen(assignment, message)
@@ -267,10 +299,9 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
             raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
         old = stored_answers(session, assignment) if assignment.submitted_at else None
         _clear(session, assignment)
-        assignment.reason, assignment.note = message.reason, message.text.strip() or None
+        note = message.text.strip() or None
         state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
-        _finish(session, assignment, message, state)
-        new = {"reason": message.reason, "note": assignment.note}
+        assignment = _finish(session, assignment, message, state, note=note, reason=message.reason)
         events.record(
             session,
             study.id,
@@ -279,87 +310,103 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
             assignment_id=assignment.id,
             subject=message.reason,
             old=old,
-            new=new,
+            new={"reason": message.reason, "note": note},
         )
-    return Receipt(message.submission, assignment, assignments.current_in(session, study, who))
+    return Receipt(message.submission, assignment, assignments.current_of(session, study, who, membership))
 
 
-def _locked(session: Session, who: Who, token: str) -> tuple[Study, Assignment]:
-    """Study first, then assignment: one order of locks for every command, so that none waits in a circle."""
+def _locked(session: Session, who: Who, token: str) -> tuple[Study, Row[Any], Assigned]:
+    """Study, her membership in it, and the assignment as it is once the membership is locked."""
     found = assignments.by_token(session, who, token)
-    study = studies.lock(session, found.study_id)
+    membership = assignments.locked_membership(session, found.study_id, who)
     if not database.is_sqlite(session):
-        # somebody may have been faster between the two; on SQLite a write transaction is alone
-        session.refresh(found)
-    return study, found
+        # another tab of hers may have been faster between the two; on SQLite a write transaction is alone
+        found = assignments.by_token(session, who, token)
+    return session.get_one(Study, found.study_id), membership, found
 
 
-def _is_repeat(session: Session, assignment: Assignment, submission: str) -> bool:
+def _is_repeat(session: Session, assignment: Assigned, submission: str) -> bool:
     known = session.connection().execute(_SUBMITTED, {"submission": submission}).scalar()
     if known not in (None, assignment.id):
         raise NotFound("This submission belongs to another item.")
     return known is not None
 
 
-def _refuse_unless_current(study: Study, assignment: Assignment, message: Message) -> None:
+def _refuse_unless_current(study: Study, assignment: Assigned, message: Message) -> None:
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(GIVEN)
     studies.refuse_unless_writable(study)
 
 
-def _refuse_other_pen(assignment: Assignment, message: FinalMessage) -> None:
+def _refuse_other_pen(assignment: Assigned, message: FinalMessage) -> None:
     if assignment.pen not in (None, message.pen) and message.base != assignment.draft_seq:
         raise OpenElsewhere(OPEN_ELSEWHERE)
 
 
-def _finish(session: Session, assignment: Assignment, message: FinalMessage, state: AssignmentState) -> None:
+def _finish(
+    session: Session,
+    assignment: Assigned,
+    message: FinalMessage,
+    state: AssignmentState,
+    note: str | None,
+    reason: str | None = None,
+) -> Assigned:
     """Gives the assignment its final state, settles its place and keeps the submission's id."""
-    held = assignment.state in (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)
-    if assignment.purpose == Purpose.main:
-        if state == AssignmentState.skipped and held:
-            assignments.free_place(session, assignment.item_id)
-        elif state != AssignmentState.skipped and not held and not assignments.take_place(session, assignment.item_id):
-            state = AssignmentState.surplus
-    assignment.state = state
-    assignment.active_seconds = _capped(assignment.reserved_at, message.active_seconds)
-    assignment.submitted_at = now = clock.now()
-    assignment.pen = None
-    session.add(
-        Submission(
-            id=message.submission,
-            assignment_id=assignment.id,
-            version=message.version,
-            pen=message.pen,
-            received_at=now,
-            active_seconds=assignment.active_seconds,
-        )
+    done = replace(
+        assignment,
+        state=_settled(session, assignment, state),
+        active_seconds=_capped(assignment.reserved_at, message.active_seconds),
+        submitted_at=clock.now(),
+        pen=None,
+        version=assignment.version + 1,
     )
-    assignment.version += 1
-    session.flush()
+    changed = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at")
+    new = {f"new_{name}": getattr(done, name) for name in changed}
+    run = session.connection().execute
+    run(_FINISH, {"assignment": done.id, "new_note": note, "new_reason": reason, **new})
+    kept = {
+        "id": message.submission,
+        "assignment_id": done.id,
+        "version": message.version,
+        "pen": message.pen,
+        "received_at": done.submitted_at,
+        "active_seconds": done.active_seconds,
+    }
+    run(_ADD_SUBMISSION, kept)
+    return done
 
 
-def _clear(session: Session, assignment: Assignment) -> None:
+def _settled(session: Session, assignment: Assigned, state: AssignmentState) -> AssignmentState:
+    """Frees or takes the item's place as the new state asks for; without a free one the annotation is surplus."""
+    held = assignment.state in (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)
+    if assignment.purpose != Purpose.main:
+        return state
+    if state == AssignmentState.skipped:
+        if held:
+            assignments.free_place(session, assignment.item_id)
+        return state
+    taken = held or assignments.take_place(session, assignment.item_id)
+    return state if taken else AssignmentState.surplus
+
+
+def _clear(session: Session, assignment: Assigned) -> None:
     """Takes the rows of the former version away; their values are in the event about to be written."""
-    for table in (Rating, Highlight):
-        session.execute(delete(table).where(table.assignment_id == assignment.id))
-    session.execute(update(Slot).where(Slot.assignment_id == assignment.id).values(set_aside=None))
+    for statement in _CLEAR:
+        session.connection().execute(statement, {"assignment": assignment.id})
 
 
-def _write_ratings(session: Session, design: Design, assignment: Assignment, checked: Checked) -> None:
+def _write_ratings(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
+    run = session.connection().execute
     rows = [_rating_row(design, assignment, rating) for rating in checked.ratings]
-    connection = session.connection()
     if rows:
-        connection.execute(insert(_rating), rows)
-    explained = {(r.position, r.criterion): r for r in checked.ratings if r.reasons or r.text}
+        run(_ADD_RATINGS, rows)
+    explained = [rating for rating in checked.ratings if rating.reasons or rating.text]
     if explained:
-        keys = {row.id: key for key, row in design.criteria.items()}
-        written = select(_rating.c.id, _rating.c.position, _rating.c.criterion_id)
-        found = connection.execute(written.where(_rating.c.assignment_id == assignment.id)).all()
-        by_place = {(row.position, keys[row.criterion_id]): row.id for row in found}
-        connection.execute(insert(_explanation), [_explained(by_place[place], r) for place, r in explained.items()])
+        by_place = {(place, criterion): made for place, criterion, made in run(_WRITTEN, {"assignment": assignment.id})}
+        places = [by_place[rating.position, design.criteria[rating.criterion].id] for rating in explained]
+        run(_ADD_EXPLANATIONS, [_explained(place, rating) for place, rating in zip(places, explained, strict=True)])
     for position, reason in checked.set_aside.items():
-        slot = update(Slot).where(Slot.assignment_id == assignment.id, Slot.position == position)
-        session.execute(slot.values(set_aside=reason))
+        run(_SET_ASIDE, {"assignment": assignment.id, "place": position, "why": reason})
 
 
 def _explained(rating_id: int, rating: CheckedRating) -> dict[str, Any]:
@@ -367,7 +414,7 @@ def _explained(rating_id: int, rating: CheckedRating) -> dict[str, Any]:
     return {"rating_id": rating_id, "reasons": list(rating.reasons), "text": rating.text, "words": words}
 
 
-def _rating_row(design: Design, assignment: Assignment, rating: CheckedRating) -> dict[str, Any]:
+def _rating_row(design: Design, assignment: Assigned, rating: CheckedRating) -> dict[str, Any]:
     criterion = design.criteria[rating.criterion]
     return {
         "assignment_id": assignment.id,
@@ -379,12 +426,12 @@ def _rating_row(design: Design, assignment: Assignment, rating: CheckedRating) -
     }
 
 
-def _write_highlights(session: Session, assignment: Assignment, checked: Checked) -> None:
+def _write_highlights(session: Session, assignment: Assigned, checked: Checked) -> None:
     """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
     if not checked.highlights:
         return
-    wanted = select(Slot.position, Candidate.text, Candidate.turns).join(Candidate, Candidate.id == Slot.candidate_id)
-    texts = {row.position: row for row in session.execute(wanted.where(Slot.assignment_id == assignment.id))}
+    run = session.connection().execute
+    texts = {row.position: row for row in run(_TEXTS, {"assignment": assignment.id})}
     rows = []
     for position, span in checked.highlights:
         text = _text_of(texts[position], span.turn)
@@ -401,7 +448,7 @@ def _write_highlights(session: Session, assignment: Assignment, checked: Checked
                 "comment": span.comment.strip(),
             }
         )
-    session.execute(insert(Highlight), rows)
+    run(_ADD_HIGHLIGHTS, rows)
 
 
 def _text_of(candidate: Any, turn: int | None) -> str:
@@ -412,7 +459,7 @@ def _text_of(candidate: Any, turn: int | None) -> str:
     raise InvalidAnnotation("A highlight names a turn that is not there.")
 
 
-def _logged(assignment: Assignment, checked: Checked) -> dict[str, Any]:
+def _logged(assignment: Assigned, checked: Checked) -> dict[str, Any]:
     """The same as `stored_answers`, of what has just been written."""
     return {
         "state": assignment.state,
@@ -427,7 +474,7 @@ def _logged(assignment: Assignment, checked: Checked) -> dict[str, Any]:
     }
 
 
-def stored_answers(session: Session, assignment: Assignment) -> dict[str, Any]:
+def stored_answers(session: Session, assignment: Assigned) -> dict[str, Any]:
     """Ratings, explanations and highlights as they stand in the tables, for the event log."""
     here = {"assignment": assignment.id}
     connection = session.connection()

@@ -10,16 +10,17 @@ import random
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import permutations
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, select, update
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import clock, events, studies
+from triptych import clock, database, events, studies
 from triptych.errors import NotFound
 from triptych.models import (
     Assignment,
@@ -27,6 +28,7 @@ from triptych.models import (
     Candidate,
     Item,
     Membership,
+    Origin,
     Purpose,
     Role,
     Slot,
@@ -41,36 +43,82 @@ NOT_YOURS = "This item is not yours, or no longer there."
 FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 SEEN = (*FINISHED, AssignmentState.skipped)
 
-# prepared once: these run for every annotation
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """An assignment as the database had it: the annotator's way reads this and leaves entities to rarer work."""
+
+    id: int
+    token: str
+    study_id: int
+    item_id: int
+    person_id: int
+    purpose: str
+    state: str
+    version: int
+    draft: dict[str, Any] | None
+    draft_seq: int
+    pen: str | None
+    active_seconds: float
+    reserved_at: datetime
+    submitted_at: datetime | None
+    candidates: int
+
+
+# prepared once: these run for every annotation, on the connection and past the object mapper
+_assignment, _item_row = Assignment.__table__, Item.__table__
 _study, _person, _item, _now = (bindparam(name) for name in ("study", "person", "item", "now"))
-_own = (Assignment.token == bindparam("token")) & (Assignment.person_id == bindparam("person"))
-_OWN = select(Assignment).where(_own).execution_options(populate_existing=True)
+_candidates_of = select(func.count()).where(Slot.assignment_id == _assignment.c.id).scalar_subquery()
+_ASSIGNED = select(
+    *(_assignment.c[field.name] for field in fields(Assigned) if field.name != "candidates"), _candidates_of
+)
+_OWN = _ASSIGNED.where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
 _MEMBERSHIP = select(Membership.excluded_at).where(
     Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
 )
+_LOCKED_MEMBERSHIP = _MEMBERSHIP.with_for_update(key_share=True)
 _mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
-_UNFINISHED = (
-    select(Assignment)
-    .where(_mine_here, Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]))
-    .order_by(Assignment.id.desc())
+_STUDY_OF = (
+    select(Study)
+    .join(_assignment, _assignment.c.study_id == Study.id)
+    .where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
 )
+_UNFINISHED = _ASSIGNED.where(
+    _mine_here, Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired])
+).order_by(Assignment.id.desc())
+_due = select(_assignment.c.id).where(
+    _assignment.c.study_id == _study,
+    _assignment.c.state == AssignmentState.reserved,
+    _assignment.c.expires_at < _now,
+)
+# on PostgreSQL somebody may be submitting one of them at this very moment: it is left alone
 _GIVE_BACK = (
-    update(Assignment)
-    .where(
-        Assignment.study_id == _study,
-        Assignment.state == AssignmentState.reserved,
-        Assignment.expires_at < _now,
-    )
+    update(_assignment)
+    .where(_assignment.c.id.in_(_due.with_for_update(skip_locked=True)))
     .values(state=AssignmentState.expired)
-    .returning(Assignment.item_id, Assignment.purpose)
-    .execution_options(synchronize_session=False)
+    .returning(_assignment.c.item_id, _assignment.c.purpose)
+)
+_EXTEND = (
+    update(_assignment)
+    .where(_assignment.c.id == bindparam("assignment"))
+    .values(state=AssignmentState.reserved, expires_at=bindparam("until"))
+)
+_RENEW = (
+    update(_assignment)
+    .where(
+        _assignment.c.token == bindparam("own_token"),
+        _assignment.c.person_id == _person,
+        _assignment.c.state == AssignmentState.reserved,
+    )
+    .values(expires_at=bindparam("until"))
 )
 _TAKE = (
-    update(Item)
-    .where(Item.id == _item, Item.taken < Item.raters, ~Item.retired)
-    .values(taken=Item.taken + 1)
-    .execution_options(synchronize_session=False)
+    update(_item_row)
+    .where(_item_row.c.id == _item, _item_row.c.taken < _item_row.c.raters, ~_item_row.c.retired)
+    .values(taken=_item_row.c.taken + 1)
 )
+_FREE = update(_item_row).where(_item_row.c.id == _item).values(taken=_item_row.c.taken - 1)
+_RESERVE, _PLACE = insert(_assignment), insert(Slot.__table__)
 # a list made once: asked per item, SQLite walks all her work for each item that she has seen
 _SEEN_ITEMS = select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)
 _NEXT_TRAINING = (
@@ -95,7 +143,7 @@ _NEXT_ITEM = (
     .order_by(Item.priority, Item.taken, Item.rank)
     .limit(1)
 )
-_NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True)
+_NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True, key_share=True)
 _DONE = select(func.count(), func.avg(Assignment.active_seconds)).where(
     _mine_here, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN)
 )
@@ -131,29 +179,38 @@ class Progress:
     minutes_left: int | None
 
 
-def current(session: Session, study: Study, who: Who) -> Assignment | Nothing:
+def current(session: Session, study: Study, who: Who) -> Assigned | Nothing:
     """The annotator's reserved item, or the next one, reserved in the caller's transaction."""
-    return current_in(session, studies.lock(session, study.id), who)
+    return current_of(session, study, who, locked_membership(session, study.id, who))
 
 
-def current_in(session: Session, study: Study, who: Who) -> Assignment | Nothing:
-    """As `current`, for a study that this transaction has locked already."""
-    barred = _barred(session, study, who)
-    unfinished = session.scalars(_UNFINISHED, {"study": study.id, "person": who.person_id}).all()
+def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
+    """Her membership, locked: what one person does in a study happens in turn, and nobody else waits for it.
+
+    Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
+    """
+    wanted = _MEMBERSHIP if database.is_sqlite(session) else _LOCKED_MEMBERSHIP
+    found = session.connection().execute(wanted, {"study": study_id, "person": who.person_id}).first()
+    if found is None:
+        raise NotFound("You are not an annotator of this study.")
+    return found
+
+
+def current_of(session: Session, study: Study, who: Who, membership: Row[Any]) -> Assigned | Nothing:
+    """As `current`, for a membership that this transaction has locked already."""
+    barred = _barred(study, membership)
+    mine = session.connection().execute(_UNFINISHED, {"study": study.id, "person": who.person_id})
+    unfinished = [Assigned(*row) for row in mine]
     held = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
     if held is not None and (barred is None or barred == Nothing.paused):
-        held.expires_at = clock.now() + TTL
-        return held
+        return _taken_up(session, held)
     if barred is not None:
         return barred
     return _reserve_next(session, study, who, unfinished)
 
 
-def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
+def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
     """Why this person may get no new item now."""
-    membership = session.connection().execute(_MEMBERSHIP, {"study": study.id, "person": who.person_id}).first()
-    if membership is None:
-        raise NotFound("You are not an annotator of this study.")
     if membership.excluded_at is not None:
         return Nothing.excluded
     return {
@@ -163,7 +220,7 @@ def _barred(session: Session, study: Study, who: Who) -> Nothing | None:
     }.get(StudyState(study.state))
 
 
-def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[Assignment]) -> Assignment | Nothing:
+def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[Assigned]) -> Assigned | Nothing:
     """Gives back what ran out, then takes the next item for this person, or says why there is none.
 
     `expired`: her own reservations that ran out before; one with work in it comes first, so nothing she wrote is lost.
@@ -174,7 +231,7 @@ def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[As
         return _reserve(session, study, who, training, Purpose.training, expired)
     begun = next((own for own in expired if own.purpose == Purpose.main and own.draft_seq > 0), None)
     if begun is not None and take_place(session, begun.item_id):
-        return _taken_up(begun)
+        return _taken_up(session, begun)
     if _has_reached_limit(session, study, who):
         return Nothing.finished
     while (item_id := _next_item(session, study, who)) is not None:
@@ -183,16 +240,16 @@ def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[As
     return _why_nothing(session, study, who)
 
 
-def _taken_up(own: Assignment) -> Assignment:
-    """A reservation that ran out is hers again, with the order she saw and her draft."""
-    own.state, own.expires_at = AssignmentState.reserved, clock.now() + TTL
-    return own
+def _taken_up(session: Session, own: Assigned) -> Assigned:
+    """A reservation is extended; one that ran out is hers again, with the order she saw and her draft."""
+    session.connection().execute(_EXTEND, {"assignment": own.id, "until": clock.now() + TTL})
+    return replace(own, state=AssignmentState.reserved)
 
 
 def give_back_expired(session: Session, study: Study) -> None:
     """Places whose reservation ran out become free; drafts stay with their assignment."""
-    due = session.execute(_GIVE_BACK, {"study": study.id, "now": clock.now()}).all()
-    for item_id, purpose in due:
+    given = session.connection().execute(_GIVE_BACK, {"study": study.id, "now": clock.now()}).all()
+    for item_id, purpose in sorted(map(tuple, given)):  # in one order, so that nobody waits in a circle
         if purpose == Purpose.main:
             free_place(session, item_id)
 
@@ -203,8 +260,7 @@ def take_place(session: Session, item_id: int) -> bool:
 
 
 def free_place(session: Session, item_id: int) -> None:
-    giving = update(Item).where(Item.id == item_id).values(taken=Item.taken - 1)
-    session.execute(giving.execution_options(synchronize_session=False))
+    session.connection().execute(_FREE, {"item": item_id})
 
 
 def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]]:
@@ -215,7 +271,7 @@ def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]
 def _next_training(session: Session, study: Study, who: Who) -> int | None:
     if not studies.design_of(session, study).rubric.training:
         return None
-    return session.scalars(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).first()
+    return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
 
 
 def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
@@ -233,7 +289,7 @@ def _is_main() -> ColumnElement[bool]:
 def _next_item(session: Session, study: Study, who: Who) -> int | None:
     """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen."""
     wanted = _NEXT_UNLOCKED_ITEM if session.get_bind().dialect.name == "postgresql" else _NEXT_ITEM
-    return session.scalars(wanted, {"study": study.id, "person": who.person_id}).first()
+    return session.connection().execute(wanted, {"study": study.id, "person": who.person_id}).scalar()
 
 
 def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
@@ -249,37 +305,47 @@ def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
 
 
 def _reserve(
-    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, expired: Sequence[Assignment]
-) -> Assignment:
+    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, expired: Sequence[Assigned]
+) -> Assigned:
     """A new assignment with its slots; one of hers that ran out on this item is taken up again as it was."""
     before = next((own for own in expired if own.item_id == item_id), None)
     if before is not None:
-        return _taken_up(before)
-    now = clock.now()
+        return _taken_up(session, before)
     order = _order(session, study, who, item_id, _candidates(session, item_id))
-    assignment = Assignment(
-        token=secrets.token_urlsafe(12),
-        study_id=study.id,
-        item_id=item_id,
-        person_id=who.person_id,
-        purpose=purpose,
-        reserved_at=now,
-        expires_at=now + TTL,
-        design_hash=study.design_hash,
-    )
-    session.add(assignment)
-    session.flush()
-    slots = [{"assignment_id": assignment.id, "position": n, "candidate_id": c} for n, c in enumerate(order)]
-    session.execute(insert(Slot), slots)
+    assigned = _inserted(session, study, who, item_id, purpose, len(order))
+    slots = [
+        {"assignment_id": assigned.id, "position": n, "candidate_id": c, "order_known": True}
+        for n, c in enumerate(order)
+    ]
+    session.connection().execute(_PLACE, slots)
     events.record(
         session,
         study.id,
         "reserved",
         who.pseudonym,
-        assignment_id=assignment.id,
+        assignment_id=assigned.id,
         new={"item": item_id, "order": list(order), "purpose": purpose},
     )
-    return assignment
+    return assigned
+
+
+def _inserted(session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, candidates: int) -> Assigned:
+    now = clock.now()
+    known = {
+        "token": secrets.token_urlsafe(12),
+        "study_id": study.id,
+        "item_id": item_id,
+        "person_id": who.person_id,
+        "purpose": purpose,
+        "state": AssignmentState.reserved,
+        "version": 1,
+        "draft_seq": 0,
+        "active_seconds": 0.0,
+        "reserved_at": now,
+    }
+    row = {**known, "origin": Origin.web, "expires_at": now + TTL, "design_hash": study.design_hash}
+    made = session.connection().execute(_RESERVE, row).inserted_primary_key[0]
+    return Assigned(id=made, draft=None, pen=None, submitted_at=None, candidates=candidates, **known)
 
 
 def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
@@ -341,22 +407,21 @@ def tie(seed: str, order: Sequence[int]) -> bytes:
 
 def renew(session: Session, who: Who, token: str) -> bool:
     """Extends a live reservation of this person; False if it ran out."""
-    extending = (
-        update(Assignment)
-        .where(
-            Assignment.token == token,
-            Assignment.person_id == who.person_id,
-            Assignment.state == AssignmentState.reserved,
-        )
-        .values(expires_at=clock.now() + TTL)
-        .execution_options(synchronize_session=False)
-    )
-    return session.execute(extending).rowcount == 1
+    mine = {"own_token": token, "person": who.person_id, "until": clock.now() + TTL}
+    return session.connection().execute(_RENEW, mine).rowcount == 1
 
 
-def by_token(session: Session, who: Who, token: str) -> Assignment:
+def by_token(session: Session, who: Who, token: str) -> Assigned:
     """This person's assignment, as the database has it now. Raises NotFound for any other."""
-    found = session.scalars(_OWN, {"token": token, "person": who.person_id}).first()
+    found = session.connection().execute(_OWN, {"token": token, "person": who.person_id}).first()
+    if found is None:
+        raise NotFound(NOT_YOURS)
+    return Assigned(*found)
+
+
+def study_of(session: Session, who: Who, token: str) -> Study:
+    """The study that this person's assignment belongs to. Raises NotFound for any other token."""
+    found = session.scalars(_STUDY_OF, {"token": token, "person": who.person_id}).first()
     if found is None:
         raise NotFound(NOT_YOURS)
     return found

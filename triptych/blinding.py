@@ -14,12 +14,14 @@ from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
 from triptych import assignments
-from triptych.models import Assignment, Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.assignments import Assigned
+from triptych.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.people import Who
 from triptych.rubric import Choice, Criterion, Likert, Rubric
 
 LETTERS = "ABCDEF"
 # prepared once: they run for every item shown
+_ITEM = select(Item.context, Item.meta, Item.extra_texts).where(col(Item.id) == bindparam("item"))
 _TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
 _SLOTS = (
     select(Slot.position, Candidate.text, Candidate.turns)
@@ -114,6 +116,7 @@ class Feedback(Seen):
 class Routes(Seen):
     draft: str = "desk/draft"
     renew: str = "desk/renew"
+    act: str = "desk/act"
 
 
 class View(Seen):
@@ -134,7 +137,7 @@ def view(
     session: Session,
     study: Study,
     rubric: Rubric,
-    assignment: Assignment,
+    assignment: Assigned,
     who: Who,
     *,
     receipt: str | None = None,
@@ -165,9 +168,10 @@ def view(
     )
 
 
-def store_key(assignment: Assignment, who: Who) -> str:
-    """Opaque name of the draft kept in the browser, of this person and assignment only."""
-    return hashlib.blake2b(f"{who.pseudonym}|{assignment.token}".encode(), digest_size=12).hexdigest()
+def store_key(assignment: Assigned, who: Who) -> str:
+    """Opaque name of the draft kept in the browser: the person's part, a full stop, the part of this assignment."""
+    person = hashlib.blake2b(who.pseudonym.encode(), digest_size=8).hexdigest()
+    return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
 
 _rubrics: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -222,11 +226,11 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
 
 
-def _item(session: Session, rubric: Rubric, assignment: Assignment) -> SeenItem:
-    item = session.get_one(Item, assignment.item_id)
-    turns = session.connection().execute(_TURNS, {"item": item.id}).all()
-    slots = session.connection().execute(_SLOTS, {"assignment": assignment.id}).all()
-    context_turns = [(turn.speaker, turn.text) for turn in turns]
+def _item(session: Session, rubric: Rubric, assignment: Assigned) -> SeenItem:
+    run = session.connection().execute
+    item = run(_ITEM, {"item": assignment.item_id}).one()
+    context_turns = [(speaker, text) for speaker, text in run(_TURNS, {"item": assignment.item_id})]
+    slots = run(_SLOTS, {"assignment": assignment.id})
     return SeenItem(
         context=_context(rubric, item, context_turns),
         candidates=tuple(
@@ -249,7 +253,7 @@ def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
     )
 
 
-def _context(rubric: Rubric, item: Item, turns: list[tuple[str, str]]) -> SeenContext | None:
+def _context(rubric: Rubric, item: Any, turns: list[tuple[str, str]]) -> SeenContext | None:
     shown = rubric.context
     if not item.context and not turns and not item.extra_texts:
         return None

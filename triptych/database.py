@@ -11,17 +11,20 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlmodel import Session
 
 from triptych import clock, host
-from triptych.errors import UnsafeDatabase
+from triptych.errors import TriptychError, UnsafeDatabase
 
-HEAD = "0001"
+HEAD = "0002"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -31,20 +34,52 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 MIGRATING = 7226  # the advisory lock of whoever migrates
+# a server that is gone without a word is given up after seconds, not after the minutes of TCP
+POSTGRES = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 15000, "application_name": "triptych"}
+# the file is busy, full, damaged by its disk, read-only or gone: nothing that a command could mend
+SQLITE_AWAY = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
+AWAY = (
+    "The database does not answer at the moment. What was saved is safe, and what you wrote since is kept in this "
+    "browser. Leave this page open; it goes on as soon as the database is back."
+)
 SAFE_SQLITE = (3, 51, 3)
 log = logging.getLogger("triptych.database")
 _write_lock = threading.Lock()
 
 
+class DatabaseAway(TriptychError):
+    """The database cannot be reached or cannot store; nothing of this command was stored."""
+
+
 def open_engine(url: str) -> Engine:
     """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder."""
     if make_url(url).get_backend_name() == "postgresql":
-        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        return create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=20,
+            pool_timeout=10,
+            connect_args=POSTGRES,
+            hide_parameters=True,
+        )
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
     if sqlite3.sqlite_version_info < SAFE_SQLITE:
         log.info("SQLite %s is below 3.51.3; write transactions are serialised.", sqlite3.sqlite_version)
-    engine = create_engine(url, connect_args={"timeout": 10, "check_same_thread": False}, pool_size=20, max_overflow=40)
+    engine = create_engine(
+        url,
+        pool_size=20,
+        max_overflow=40,
+        connect_args={"timeout": 10, "check_same_thread": False},
+        hide_parameters=True,  # what people wrote has no place in an error message
+    )
     event.listen(engine, "connect", _settle)
     event.listen(engine, "begin", _begin)
     return engine
@@ -76,22 +111,58 @@ def is_sqlite(session: Session) -> bool:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A session that reads one consistent state."""
-    with Session(engine, expire_on_commit=False, autoflush=False) as session:
+    """A session that reads one consistent state. Raises DatabaseAway."""
+    with explained(), Session(engine, expire_on_commit=False, autoflush=False) as session:
         yield session
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Session]:
-    """A session whose changes are committed together at the end, or not at all."""
-    if engine.dialect.name == "sqlite":
-        with _write_lock, Session(engine.execution_options(triptych_write=True), expire_on_commit=False) as session:
-            yield session
-            session.commit()
-    else:
-        with Session(engine, expire_on_commit=False) as session:
-            yield session
-            session.commit()
+    """A session whose changes are committed together at the end, or not at all. Raises DatabaseAway."""
+    lock = _write_lock if engine.dialect.name == "sqlite" else nullcontext()
+    with explained(), lock, Session(_for_writing(engine), expire_on_commit=False) as session:
+        yield session
+        session.commit()
+
+
+@lru_cache(maxsize=8)
+def _for_writing(engine: Engine) -> Engine:
+    return engine.execution_options(triptych_write=True)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turns the many errors of a database that is not there into DatabaseAway; other errors pass."""
+    try:
+        yield
+    except (DBAPIError, PoolExhausted) as error:
+        if not _is_away(error):
+            raise
+        log.warning("The database does not answer: %s.", type(getattr(error, "orig", error)).__name__)
+        raise DatabaseAway(AWAY) from error
+
+
+def answers(engine: Engine) -> bool:
+    """Whether the database is there at all."""
+    try:
+        with explained(), engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+    except DatabaseAway:
+        return False
+    return True
+
+
+def _is_away(error: DBAPIError | PoolExhausted) -> bool:
+    """Whether the database is missing or cannot store, rather than that it refused a statement."""
+    if isinstance(error, PoolExhausted) or error.connection_invalidated:
+        return True
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in SQLITE_AWAY
+    # PostgreSQL: no connection at all (no state), connection lost, out of disk or memory, shutting or starting up
+    state = getattr(error.orig, "sqlstate", None)
+    is_lost = state is None and isinstance(error, OperationalError)
+    return is_lost or (state or "").startswith(("08", "53", "57P"))
 
 
 def lock_server(engine: Engine) -> IO[str] | None:

@@ -12,13 +12,13 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Engine, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from triptych import annotations, assignments, clock, database, studies
 from triptych.annotations import SetAsideMessage, SubmitMessage
-from triptych.assignments import Nothing
+from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
 from triptych.models import (
     Assignment,
@@ -140,14 +140,14 @@ def _annotate(
             work = annotations.submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 
 
-def _began_earlier(session: Session, work: Assignment, rng: Random) -> None:
+def _began_earlier(session: Session, work: Assigned, rng: Random) -> None:
     """A few minutes ago, so that the time taken looks like reading."""
-    work.origin = Origin.simulated
-    work.reserved_at = clock.now() - timedelta(seconds=rng.randint(240, 420))
-    session.flush()
+    began = clock.now() - timedelta(seconds=rng.randint(240, 420))
+    earlier = update(Assignment).where(Assignment.id == work.id)
+    session.execute(earlier.values(origin=Origin.simulated, reserved_at=began))
 
 
-def _message(work: Assignment, rng: Random) -> dict[str, object]:
+def _message(work: Assigned, rng: Random) -> dict[str, object]:
     return {
         "assignment": work.token,
         "version": work.version,
@@ -157,7 +157,7 @@ def _message(work: Assignment, rng: Random) -> dict[str, object]:
     }
 
 
-def _candidates(session: Session, work: Assignment, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
+def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
     """What stands in the slots; the quality comes with the text, for nobody may ask here which system wrote it."""
     wanted = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
     for text in session.scalars(wanted.order_by(Slot.position)):

@@ -9,10 +9,10 @@ from sqlmodel import Session
 
 from triptych import annotations, assignments, studies
 from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
-from triptych.assignments import Nothing
+from triptych.assignments import Assigned, Nothing
 from triptych.blinding import Notice, View, view
 from triptych.errors import InvalidAnnotation
-from triptych.models import Assignment, Purpose, Study
+from triptych.models import Purpose, Study
 from triptych.people import Who
 from triptych.training import feedback
 
@@ -24,13 +24,12 @@ class Desk:
     """Either the blinded view of an item, or why there is none.
 
     `showing` is the token of an earlier item she went back to, or of a training item with its feedback; None means
-    the current item. `stopped` is set when she stops for today.
+    the current item.
     """
 
     view: View | None = None
     nothing: Nothing | None = None
     showing: str | None = None
-    stopped: bool = False
 
 
 def lay(
@@ -54,7 +53,7 @@ def _desk(
     session: Session,
     study: Study,
     who: Who,
-    found: Assignment | Nothing,
+    found: Assigned | Nothing,
     *,
     showing: str | None = None,
     receipt: str | None = None,
@@ -77,7 +76,7 @@ def _desk(
     return Desk(view=seen, showing=showing)
 
 
-def act(session: Session, study: Study, who: Who, action: Any, showing: str | None) -> Desk:
+def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
     """Does what the workbench asks for and lays the desk anew.
 
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen; then nothing has changed.
@@ -96,8 +95,6 @@ def act(session: Session, study: Study, who: Who, action: Any, showing: str | No
         return lay(session, study, who, showing=found.token if found else None)
     if kind == "continue":
         return lay(session, study, who)
-    if kind == "stop":
-        return Desk(showing=showing, stopped=True)
     raise InvalidAnnotation("The workbench asked for something that does not exist.")
 
 

@@ -261,7 +261,7 @@ def _called(session: Session, study: Study, name: str) -> list[Person]:
 
 def _lock(session: Session, study: Study) -> None:
     """Two people with one name, or one person twice, join one after the other."""
-    session.execute(select(Study.id).where(Study.id == study.id).with_for_update())
+    session.execute(select(Study.id).where(Study.id == study.id).with_for_update(key_share=True))
 
 
 def _refuse_unless_open(study: Study) -> None:

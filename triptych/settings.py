@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from triptych.errors import TriptychError
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL = ROOT / "data" / "local"
+SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"  # noqa: S105 (names)
+SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
+SHORTEST_SECRET = 32
+PLACEHOLDERS = ("change", "example", "secret", "password", "default")
+HOW_TO_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
+
+
+class UnsafeSettings(TriptychError):
+    """The environment would make the app unsafe; it does not start."""
 
 
 def local_folder() -> Path:
     """Where the database, its backups and the cookie secret live: TRIPTYCH_HOME, else data/local/."""
-    folder = Path(os.environ.get("TRIPTYCH_HOME", LOCAL))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return _made(os.environ.get("TRIPTYCH_HOME", str(LOCAL)))
+
+
+@lru_cache(maxsize=8)
+def _made(folder: str) -> Path:
+    made = Path(folder)
+    made.mkdir(parents=True, exist_ok=True)
+    return made
 
 
 def database_url() -> str:
     """TRIPTYCH_DATABASE_URL, else the SQLite file in the local folder."""
-    url = os.environ.get("TRIPTYCH_DATABASE_URL")
+    url = os.environ.get(DATABASE)
     if url:
-        return url.replace("postgresql://", "postgresql+psycopg://", 1)
+        return with_driver(url)
     return f"sqlite:///{local_folder() / 'triptych.db'}"
+
+
+def with_driver(url: str) -> str:
+    """A database's address as its manual writes it, with the driver that we use for PostgreSQL."""
+    return url.replace("postgresql://", "postgresql+psycopg://", 1)
+
+
+def is_shared() -> bool:
+    """Whether several processes may serve the same data: they then need the same secrets."""
+    return os.environ.get(DATABASE, "").startswith("postgresql")
+
+
+def logs_json() -> bool:
+    """TRIPTYCH_LOG=json writes one JSON object per line instead of text."""
+    return os.environ.get("TRIPTYCH_LOG", "text") == "json"
 
 
 def wants_demo() -> bool:
@@ -34,7 +66,50 @@ def wants_demo() -> bool:
 
 def cookie_secret() -> str:
     """TRIPTYCH_SECRET, else a secret made once and kept in a file that only its owner can read."""
-    return os.environ.get("TRIPTYCH_SECRET") or _kept_secret(local_folder() / "cookie.secret")
+    return os.environ.get(SECRET) or _kept_secret(local_folder() / "cookie.secret")
+
+
+def metrics_token() -> str | None:
+    """TRIPTYCH_METRICS_TOKEN; without it the numbers for Prometheus are closed."""
+    return os.environ.get(TOKEN) or None
+
+
+def refuse_unsafe_secrets(bound: str | None) -> None:
+    """Raises UnsafeSettings for a missing or weak secret where others than this computer can reach the app.
+
+    `bound` is the address the app listens on; None and "" are all addresses. An app on PostgreSQL counts as reachable
+    wherever it listens: it stands behind a proxy. Without TRIPTYCH_SECRET a secret of its own, made at random, serves
+    an app alone with its SQLite file; processes that share a database must be given theirs.
+    """
+    if not is_shared() and _is_loopback(bound):
+        return
+    if is_shared() and not os.environ.get(SECRET):
+        raise UnsafeSettings(
+            f"{SECRET} is not set. Processes that share a PostgreSQL database need the same secret. {HOW_TO_MAKE}"
+        )
+    for name in SECRETS:
+        if is_weak(os.environ.get(name)):
+            raise UnsafeSettings(
+                f"{name} is too easy to guess: at least {SHORTEST_SECRET} characters, made at random. {HOW_TO_MAKE}"
+            )
+    if "change-me" in os.environ.get(DATABASE, ""):
+        raise UnsafeSettings(f"{DATABASE} still holds the password of the example; give the role one of your own.")
+
+
+def is_weak(secret: str | None) -> bool:
+    """Whether a secret is short, repeats itself or is a placeholder; one that is not set is not weak."""
+    if not secret:
+        return False
+    return len(secret) < SHORTEST_SECRET or len(set(secret)) < 10 or secret.lower().startswith(PLACEHOLDERS)
+
+
+def _is_loopback(bound: str | None) -> bool:
+    if bound == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(bound or "").is_loopback
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=8)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlmodel import Session
 
+from triptych.assignments import Assigned
 from triptych.blinding import LETTERS, Feedback, FeedbackRow
-from triptych.models import Assignment, Criterion, Option, Rating, Reference
+from triptych.models import Criterion, Option, Rating, Reference
 from triptych.rubric import Choice, Likert, Rubric
 
 
-def feedback(session: Session, rubric: Rubric, assignment: Assignment) -> Feedback:
+def feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedback:
     """One row per reference of the item, in the order of the criteria."""
     given = {
         (position, criterion): option if number is None else number

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -30,8 +28,8 @@ if (!document.querySelector('link[data-tw-style]')) {
     document.head.append(ahead);
   }
 }
-const module = import(at('workbench.js'));
-export default async (component) => (await module).default({ ...component, data: JSON.parse(component.data.view) });
+const module = import(at('entry.js'));
+export default async (component) => (await module).default(component);
 """
 
 _mount = st.components.v2.component(
@@ -39,8 +37,15 @@ _mount = st.components.v2.component(
 )
 
 
-def workbench(view: View, *, key: str, on_action: Callable[[], None]) -> dict[str, Any] | None:
-    """Draws the blinded view; returns the action of this run, if the browser sent one."""
+def workbench(view: View, *, key: str) -> str | None:
+    """Draws the blinded view once and lets the workbench go on from there by its own routes.
+
+    Returns why the annotator left in this run: "stop" for today, "nothing" when no item is left, or None. A page drawn
+    again, after a dropped connection for example, does not disturb what the workbench shows.
+    """
     # one string: of nested data Streamlit makes an Arrow search, and imports pandas for it
-    result = _mount(data={"view": view.model_dump_json()}, key=key, on_action_change=on_action)
-    return result.action
+    return _mount(data={"view": view.model_dump_json()}, key=key, on_left_change=_run_again).left
+
+
+def _run_again() -> None:
+    """Streamlit reports a component's event only where somebody listens."""

@@ -33,6 +33,7 @@ export class Answers {
     this.onChange = onChange;
     this.past = [];
     this.future = [];
+    this.locked = false; // while they are on their way to the server
   }
 
   at(path) {
@@ -50,7 +51,7 @@ export class Answers {
   /** Change one place. `name` says in words what changed; without it the change takes no part in undo. */
   put(path, value, name = "") {
     const before = this.at(path);
-    if (sameValue(before, value)) return false;
+    if (this.locked || sameValue(before, value)) return false;
     this.#write(path, value);
     if (name) {
       this.past.push({ path, before, after: value, name });

@@ -37,14 +37,14 @@ const asked = (ui, question) => [criterionHead(question.criterion), fieldset(ui,
 function judgedText(ui, candidate) {
   const { language, highlights } = ui.view.rubric;
   const label = nameOf(candidate.letter, alone(ui));
-  const box = (turn, text) => textBox({
-    slot: candidate.letter, turn, text, editable: highlights.length > 0 && !ui.readOnly, language,
+  const box = (turn) => textBox({
+    slot: candidate.letter, turn, editable: highlights.length > 0 && !ui.readOnly, language,
     label: turn === null ? label : `${label}, turn ${turn + 1}`,
   });
   const turns = candidate.turns ?? [];
-  if (!turns.length) return box(null, candidate.text ?? "");
+  if (!turns.length) return box(null);
   return h("div", { class: "tw-chat tw-chat-judged" }, turns.map((turn, i) => {
-    const body = box(i, turn.text);
+    const body = box(i);
     body.classList.add("tw-bubble");
     return turnBubble(turn, language, body);
   }));
@@ -75,6 +75,15 @@ function shownName(ui, letter) {
 
 function responseCell(ui, candidate) {
   return h("div", { class: "tw-response", data: { slot: candidate.letter } }, judgedText(ui, candidate), tools(ui));
+}
+
+/** The next item on the same board: a plain text keeps its box, turns are as many as they are. */
+export function refillBoard(ui) {
+  for (const candidate of ui.view.item.candidates) {
+    const cell = ui.board.querySelector(`.tw-response[data-slot="${candidate.letter}"]`);
+    if (candidate.turns?.length || !cell.querySelector(`[data-tw-text="${candidate.letter}"]`)) cell.replaceWith(responseCell(ui, candidate));
+  }
+  ui.board.querySelector(".tw-recall")?.replaceWith(recall(ui));
 }
 
 function itemQuestions(ui) {

@@ -19,9 +19,15 @@ export class Dialogs {
       element.remove();
       this.open = null;
       if (opener?.isConnected) opener.focus({ preventScroll: true });
-      else this.ui.refocus();
+      else this.ui.moves.refocus();
     });
     element.showModal();
+  }
+
+  /** Another item: a dialog about the last one goes with it. */
+  drop() {
+    this.open?.remove();
+    this.open = null;
   }
 
   /** The main button was used; a returned sentence says what is missing. */
@@ -48,11 +54,11 @@ export class Dialogs {
   }
 
   skip() {
-    this.#reason("skip", this.ui.view.rubric.skip, "Skip this item", true, (reason, text) => this.ui.leaveOut("skip", reason, text));
+    this.#reason("skip", this.ui.view.rubric.skip, "Skip this item", true, (reason, text) => this.ui.sending.leaveOut("skip", reason, text));
   }
 
   ignore() {
-    this.#reason("ignore", this.ui.view.rubric.ignore_item, "Ignore this item", true, (reason, text) => this.ui.leaveOut("ignore", reason, text));
+    this.#reason("ignore", this.ui.view.rubric.ignore_item, "Ignore this item", true, (reason, text) => this.ui.sending.leaveOut("ignore", reason, text));
   }
 
   setAside(letter) {
@@ -76,6 +82,6 @@ export class Dialogs {
   }
 
   keys() {
-    this.#show(dialog("keys", "Keys", keysBody(this.ui.keysOn), null));
+    this.#show(dialog("keys", "Keys", keysBody(this.ui.reading.keysOn), null));
   }
 }

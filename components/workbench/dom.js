@@ -27,6 +27,11 @@ export const button = (label, props = {}) => h("button", { type: "button", class
 export const words = (text, props = {}, tag = "div") =>
   h(tag, { ...props, class: `tw-words ${props.class ?? ""}`.trim(), dir: "auto", text });
 
+/** Sets a text; the same text again changes nothing, not even for the browser's layout. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 export const nameOf = (slot, alone) => (slot === "item" ? "The item" : alone ? "The text" : `Response ${slot}`);
 
 /** The nearest ancestor that scrolls, or the document's own. */

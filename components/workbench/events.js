@@ -52,7 +52,14 @@ export class Events {
       this.measure();
     });
     this.resize.observe(root);
-    this.pauses = setInterval(() => this.ui.activity.pauseDue() && this.ui.remindOfPause(), PAUSE_CHECK);
+    this.pauses = setInterval(() => this.ui.activity.pauseDue() && this.ui.notices.remindOfPause(), PAUSE_CHECK);
+  }
+
+  /** Measures anew when head or foot change their size, after the browser's layout and before it paints. */
+  watch(...elements) {
+    for (const element of this.watched ?? []) this.resize.unobserve(element);
+    for (const element of elements) this.resize.observe(element);
+    this.watched = elements;
   }
 
   close() {
@@ -86,7 +93,7 @@ export class Events {
     const { slider } = this;
     this.slider = null;
     // the value under the hidden thumb: no input event comes where nothing moved
-    if (slider) setTimeout(() => slider.classList.contains("tw-unset") && this.ui.takeSlider(slider));
+    if (slider) setTimeout(() => slider.classList.contains("tw-unset") && this.ui.rating.takeSlider(slider));
     setTimeout(() => this.ui.view && this.ui.highlighter.settle());
   }
 
@@ -95,7 +102,7 @@ export class Events {
     if (target === this.pressed && event.detail === 1 && target.matches("[data-tw-question] input[type=radio]")) {
       this.pressed = null;
       const question = this.#questionOf(target);
-      if (question) this.ui.clearAnswer(question.id);
+      if (question) this.ui.rating.clear(question.id);
       return;
     }
     const mark = target.closest("mark");
@@ -108,15 +115,15 @@ export class Events {
     const { ui } = this;
     const { dataset } = control;
     const actions = {
-      twSubmit: () => ui.submit(), twContinue: () => ui.act("continue"), twBack: () => ui.act("back"),
-      twForward: () => ui.act("forward"), twStop: () => ui.act("stop"), twSkip: () => ui.dialogs.skip(),
+      twSubmit: () => ui.sending.submit(), twContinue: () => ui.sending.act("continue"), twBack: () => ui.sending.act("back"),
+      twForward: () => ui.sending.act("forward"), twStop: () => ui.sending.act("stop"), twSkip: () => ui.dialogs.skip(),
       twIgnore: () => ui.dialogs.ignore(), twLeadNote: () => ui.dialogs.note(), twKeys: () => ui.dialogs.keys(),
       twSetAside: (letter) => ui.dialogs.setAside(letter), twDialogClose: () => ui.dialogs.cancel(),
-      twDialogOk: () => ui.dialogs.confirm(), twGuidelinesOpen: () => ui.showGuidelines(),
-      twGuidelinesClose: () => ui.showGuidelines(false), twInfo: (key) => ui.showGuidelines(true, key),
-      twNoteToggle: () => ui.toggleContentNote(), twBannerClose: () => control.closest(".tw-banner").remove(),
-      twLabel: (key) => ui.highlighter.choose(key), twStep: (step) => ui.askStep(Number(step)),
-      twGo: (id) => ui.goToProblem(id), twSize: (by) => ui.changeSize(Number(by)), twUndo: () => ui.undo(),
+      twDialogOk: () => ui.dialogs.confirm(), twGuidelinesOpen: () => ui.reading.showGuidelines(),
+      twGuidelinesClose: () => ui.reading.showGuidelines(false), twInfo: (key) => ui.reading.showGuidelines(true, key),
+      twNoteToggle: () => ui.notices.toggleContentNote(), twBannerClose: () => control.closest(".tw-banner").remove(),
+      twLabel: (key) => ui.highlighter.choose(key), twStep: (step) => ui.moves.askStep(Number(step)),
+      twGo: (id) => ui.sending.goTo(id), twSize: (by) => ui.reading.changeSize(Number(by)), twUndo: () => ui.rating.undo(),
     };
     const name = Object.keys(actions).find((key) => dataset[key] !== undefined);
     if (name) actions[name](dataset[name]);
@@ -155,17 +162,17 @@ export class Events {
   // ---- answers ----
 
   #change({ target }) {
-    if (target.dataset.twKeysOn !== undefined) return this.ui.setKeys(target.checked);
+    if (target.dataset.twKeysOn !== undefined) return this.ui.reading.setKeys(target.checked);
     const question = this.#questionOf(target);
     if (!question) return;
     const ask = target.closest(".tw-ask");
     if (ask) {
-      if (target.type === "checkbox") this.ui.setReasons(question, ask);
+      if (target.type === "checkbox") this.ui.rating.setReasons(question, ask);
       return;
     }
     this.keyboard.lastDigit = null;
-    if (target.type === "checkbox") this.ui.pickBest(question, target);
-    else if (target.type === "radio") this.ui.rate(question, this.#valueOf(question, target));
+    if (target.type === "checkbox") this.ui.rating.pickBest(question, target);
+    else if (target.type === "radio") this.ui.rating.rate(question, this.#valueOf(question, target));
   }
 
   #valueOf({ criterion }, input) {
@@ -176,16 +183,16 @@ export class Events {
     const question = this.#questionOf(target);
     if (!question) return;
     if (target.type === "range") {
-      this.ui.rate(question, Number(target.value));
+      this.ui.rating.rate(question, Number(target.value));
     } else if (target.matches("textarea")) {
-      this.ui.setText(question, target.value);
+      this.ui.rating.setText(question, target.value);
       showCount(target.closest(".tw-ask"), target.value, this.ui.view.rubric.explanation);
     }
   }
 
   #focus({ target }) {
     const question = this.#questionOf(target);
-    if (question && !this.ui.readOnly) this.ui.setCurrent(question.id);
+    if (question && !this.ui.readOnly) this.ui.moves.setCurrent(question.id);
     const tipped = target.closest?.("[data-tw-tip]");
     if (tipped && target.matches(":focus-visible") && !this.pointerDown) this.#showTip(tipped);
   }
@@ -220,7 +227,7 @@ export class Events {
     event.preventDefault();
     event.stopImmediatePropagation();
     if (this.ui.dialogs.open) this.ui.dialogs.confirm();
-    else this.ui.submit();
+    else this.ui.sending.submit();
   }
 
   #alive() {

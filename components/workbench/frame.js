@@ -1,6 +1,6 @@
 // Around the board: the head with progress and saved state, the foot with what can be done.
 
-import { button, h } from "./dom.js";
+import { button, h, write } from "./dom.js";
 
 const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
 
@@ -30,7 +30,7 @@ export function buildHead(view) {
 export function syncHead(head, view) {
   const { progress, study } = view;
   const heading = head.querySelector(".tw-heading");
-  heading.textContent = itemName(view);
+  write(heading, itemName(view));
   const left = progress.minutes_left ? `, about ${progress.minutes_left} min left` : "";
   const percent = progress.total ? Math.round((100 * progress.done) / progress.total) : 0;
   heading.title = `${study.title}: ${progress.done} of ${progress.total} done${left}`;
@@ -41,7 +41,7 @@ export function syncHead(head, view) {
 export function showSaved(head, state, text = SAVED[state]) {
   const saved = head.querySelector("[data-tw-saved]");
   saved.dataset.state = state;
-  saved.textContent = text;
+  write(saved, text);
 }
 
 export function buildFoot({ rubric, work, feedback }) {

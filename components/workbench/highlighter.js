@@ -5,14 +5,14 @@ import { pieces, snap, toCodePoints, toUtf16 } from "./textpoints.js";
 
 const REACH = 1; // characters beside the caret that still count as on a highlight
 
-/** A judged text. It takes a caret so that keyboards can select in it; nothing can be typed. */
-export function textBox({ slot, turn, text, label, editable, language }) {
+/** The box of a judged text, which `Highlighter.draw` fills. It takes a caret so that keyboards can select in it. */
+export function textBox({ slot, turn, label, editable, language }) {
   const id = turn === null ? slot : `${slot}:${turn}`;
   const props = editable ? {
     contenteditable: "true", role: "textbox", "aria-multiline": "true", "aria-readonly": "true",
     inputmode: "none", spellcheck: "false", autocorrect: "off", autocapitalize: "off", "aria-label": label,
   } : {};
-  return words(text, { ...props, class: "tw-judged", lang: language || null, data: { "tw-text": id } });
+  return words("", { ...props, class: "tw-judged", lang: language || null, data: { "tw-text": id } });
 }
 
 export class Highlighter {
@@ -131,6 +131,15 @@ export class Highlighter {
     if (live?.isCollapsed) this.forget();
   }
 
+  /** Another item: nothing is selected, no label armed. */
+  reset() {
+    this.forget();
+    this.popover.hidden = true;
+    this.popover.replaceChildren();
+    this.armed = null;
+    this.showArmed();
+  }
+
   forget() {
     this.saved = null;
     this.float.hidden = true;
@@ -141,7 +150,7 @@ export class Highlighter {
     if (this.selection() ?? this.saved) return this.apply(key);
     this.armed = this.armed === key ? null : key;
     this.showArmed();
-    this.surface.announce(this.armed ? `${this.titleOf(key)}: select text to mark it` : "Marking off");
+    this.surface.notices.announce(this.armed ? `${this.titleOf(key)}: select text to mark it` : "Marking off");
     return true;
   }
 
@@ -161,7 +170,7 @@ export class Highlighter {
     this.forget();
     this.surface.answers.addHighlight(span, `highlight in response ${slot}`);
     this.#caretAt(found.box, end);
-    this.surface.announce(`Marked as ${this.titleOf(key)}`);
+    this.surface.notices.announce(`Marked as ${this.titleOf(key)}`);
     return true;
   }
 
@@ -261,6 +270,6 @@ export class Highlighter {
     if (inside) document.activeElement.blur(); // lets a comment's change through
     this.popover.hidden = true;
     this.popover.replaceChildren();
-    if (inside) this.surface.refocus();
+    if (inside) this.surface.moves.refocus();
   }
 }

@@ -2,7 +2,7 @@
 
 import { Answers, canonical } from "./answers.js";
 import { DraftSender, judgeLocal } from "./drafts.js";
-import { browserClock, postDraft } from "./network.js";
+import { browserClock, postTo } from "./network.js";
 import { LocalDrafts } from "./store.js";
 
 /** Drafts of this computer; null where storage is forbidden (then only the server keeps them). */
@@ -40,7 +40,7 @@ export class Keeping {
         assignment: work.token, version: work.version, pen,
         draft: this.answers.snapshot(), active_seconds: seconds(),
       }),
-      post: postDraft(routes.draft), keep: (entry) => this.#keep(entry),
+      post: postTo(routes.draft), keep: (entry) => this.#keep(entry),
       onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
     });
     this.adopted = adopted ? found.seq : null;

@@ -38,7 +38,7 @@ export class Keyboard {
   #inTextBox(event) {
     if (event.key !== "Escape") return false;
     this.ui.closeFloating();
-    this.ui.refocus();
+    this.ui.moves.refocus();
     return true;
   }
 
@@ -47,23 +47,23 @@ export class Keyboard {
     if (!isPlain(event)) return false;
     if (event.key === "Escape") return this.#escape();
     if (event.target.matches(".tw-range.tw-unset")) {
-      if (event.key === "Enter" || ARROWS.includes(event.key)) return this.ui.takeSlider(event.target);
+      if (event.key === "Enter" || ARROWS.includes(event.key)) return this.ui.rating.takeSlider(event.target);
     }
     if (event.key === "Delete" || event.key === "Backspace") return this.#delete(event);
     if (event.target.closest("[data-tw-text]") && event.key === "Enter") return this.ui.highlighter.openAtCaret();
-    return this.ui.keysOn && !event.repeat && this.#single(event);
+    return this.ui.reading.keysOn && !event.repeat && this.#single(event);
   }
 
   #undo(event) {
     if (!(event.ctrlKey || event.metaKey) || event.altKey) return false;
     const key = event.key.toLowerCase();
-    if (key === "z") return this.ui.undo(event.shiftKey);
-    return key === "y" && this.ui.undo(true);
+    if (key === "z") return this.ui.rating.undo(event.shiftKey);
+    return key === "y" && this.ui.rating.undo(true);
   }
 
   #escape() {
     this.labelNext = false;
-    return this.ui.closeFloating() || this.ui.showGuidelines(false);
+    return this.ui.closeFloating() || this.ui.reading.showGuidelines(false);
   }
 
   #delete({ target }) {
@@ -73,7 +73,7 @@ export class Keyboard {
     }
     const fieldset = target.closest("[data-tw-question]");
     if (!fieldset || target.closest(".tw-ask")) return false;
-    return this.ui.clearAnswer(fieldset.dataset.twQuestion);
+    return this.ui.rating.clear(fieldset.dataset.twQuestion);
   }
 
   #single(event) {
@@ -82,8 +82,8 @@ export class Keyboard {
     const key = event.key.toLowerCase();
     if (key === ".") return this.#half();
     const actions = {
-      j: () => this.ui.move(1), k: () => this.ui.move(-1), u: () => this.ui.undo(event.shiftKey),
-      g: () => this.ui.showGuidelines(), e: () => this.ui.focusExplanation(), "?": () => this.ui.openKeys(),
+      j: () => this.ui.moves.move(1), k: () => this.ui.moves.move(-1), u: () => this.ui.rating.undo(event.shiftKey),
+      g: () => this.ui.reading.showGuidelines(), e: () => this.ui.moves.focusExplanation(), "?": () => this.ui.dialogs.keys(),
       h: () => this.#label(),
     };
     if (!actions[key]) return false;
@@ -94,7 +94,7 @@ export class Keyboard {
 
   #label() {
     this.labelNext = this.ui.view.rubric.highlights.length > 0 && !this.ui.readOnly;
-    if (this.labelNext) this.ui.announce("Now the label's digit", true);
+    if (this.labelNext) this.ui.notices.announce("Now the label's digit", true);
   }
 
   /** In a text with something selected, digits are labels; everywhere else they answer. */
@@ -111,16 +111,16 @@ export class Keyboard {
   }
 
   #answer(digit) {
-    const question = this.ui.currentQuestion();
+    const question = this.ui.moves.currentQuestion();
     if (!question || this.ui.readOnly || this.ui.answers.isSetAside(question.slot)) return true;
     const { criterion } = question;
-    if (criterion.scale.kind === "best") return this.ui.toggleBest(question, digit);
+    if (criterion.scale.kind === "best") return this.ui.rating.toggleBest(question, digit);
     if (isSlider(criterion.scale)) return true;
     const value = valueOfDigit(criterion.scale, digit);
     if (value === undefined) return true;
     this.lastDigit = { question, value };
-    this.ui.rate(question, value);
-    this.ui.outlineNextUnanswered(question);
+    this.ui.rating.rate(question, value);
+    this.ui.moves.toNextUnanswered(question);
     return true;
   }
 
@@ -128,7 +128,7 @@ export class Keyboard {
     const last = this.lastDigit;
     this.lastDigit = null;
     const value = last && halfAbove(last.question.criterion.scale, last.value);
-    if (value !== undefined && value !== null) this.ui.rate(last.question, value);
+    if (value !== undefined && value !== null) this.ui.rating.rate(last.question, value);
     return true;
   }
 }

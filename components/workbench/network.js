@@ -1,4 +1,4 @@
-// The workbench's two HTTP routes: drafts and renewals.
+// The workbench's HTTP routes: drafts, renewals, actions.
 
 const HEADERS = { "Content-Type": "application/json", "X-Triptych": "1" };
 
@@ -15,7 +15,7 @@ async function post(route, text, options = {}) {
   return { status: response.status, answer };
 }
 
-export const postDraft = (route) => (text, options) => post(route, text, options);
+export const postTo = (route) => (text, options) => post(route, text, options);
 
 /** Asks for more time on an item; failures are silent, the next draft renews as well. */
 export async function renew(route, assignment) {

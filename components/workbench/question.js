@@ -1,6 +1,6 @@
 // One question: a fieldset of the browser's own radios, checkboxes or a slider, and the explanation it opens.
 
-import { h, nameOf, words } from "./dom.js";
+import { h, nameOf, words, write } from "./dom.js";
 import { hintOf, isNumeric, isSlider, optionsOf, valueKey } from "./scale.js";
 import { wordCount } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
@@ -42,11 +42,11 @@ function cells(name, scale) {
   const long = !numeric && options.reduce((sum, o) => sum + o.title.length + 4, 0) > LONG_OPTIONS;
   const row = h("div", { class: numeric ? "tw-points" : `tw-options${long ? " tw-list" : ""}` }, options.map((o, i) => point(name, o, scale, numeric || i > 8 ? null : i + 1)));
   if (numeric) row.style.setProperty("--tw-count", Math.min(options.length, 11));
-  return numeric ? [row, caption(options[0].title, options.at(-1).title, hintOf(scale))] : [row];
+  return numeric ? [row, caption(options[0].title, options.at(-1).title, hintOf(scale), options.some(({ title }) => title))] : [row];
 }
 
-function caption(low, high, hint) {
-  return h("div", { class: "tw-caption", "aria-hidden": "true" },
+function caption(low, high, hint, named = true) {
+  return h("div", { class: "tw-caption", "aria-hidden": "true", hidden: !named },
     h("span", { class: "tw-low", dir: "auto", text: low || "" }),
     h("span", { class: "tw-here", dir: "auto", data: { hint } }),
     h("span", { class: "tw-high", dir: "auto", text: high || "" }));
@@ -80,8 +80,7 @@ export function buildQuestion(question, { uid, letters, alone }) {
     : isSlider(scale) ? slider(scale) : cells(name, scale);
   const ask = [criterion.title, criterion.question].filter(Boolean).join(". ");
   const about = slot === "item" || alone ? ask : `${nameOf(slot)}: ${ask}`;
-  return h("fieldset", { class: `tw-q tw-q-${scale.kind}`, data: { "tw-question": id } },
-    h("legend", { class: "tw-sr", text: about }), body, h("div", { class: "tw-ask", hidden: true }));
+  return h("fieldset", { class: `tw-q tw-q-${scale.kind}`, "aria-label": about, data: { "tw-question": id } }, body, h("div", { class: "tw-ask", hidden: true }));
 }
 
 /** Where the pointer or the answer is: its title under the points. */
@@ -96,7 +95,7 @@ export function showCaption(fieldset, hovered = null) {
   const last = shown && shown === labels.at(-1);
   caption.querySelector(".tw-low").classList.toggle("tw-on", Boolean(first && title));
   caption.querySelector(".tw-high").classList.toggle("tw-on", Boolean(last && title));
-  caption.querySelector(".tw-here").textContent = first || last ? "" : title;
+  write(caption.querySelector(".tw-here"), first || last ? "" : title);
 }
 
 function syncSlider(fieldset, value) {
@@ -121,6 +120,15 @@ function syncRadios(fieldset, value) {
   const wanted = value === undefined ? null : valueKey(value);
   for (const input of fieldset.querySelectorAll(":scope > div > label > input[type=radio]")) input.checked = input.value === wanted;
   showCaption(fieldset);
+}
+
+/** Another item: nothing of the last one stays, not even what a text box could undo. */
+export function resetQuestion(fieldset) {
+  fieldset.classList.remove("tw-problem");
+  const ask = fieldset.querySelector(".tw-ask");
+  delete ask.dataset.for;
+  if (ask.firstChild) ask.replaceChildren();
+  ask.hidden = true;
 }
 
 /** Makes a fieldset show the answers. */

@@ -34,6 +34,9 @@ export function penOf(doc, session, navigationType) {
   return pen;
 }
 
+/** Whose a store key is: "<person>.<assignment>", both opaque. */
+export const personOf = (storeKey) => storeKey.split(/[.:]/, 1)[0];
+
 /** Unacknowledged drafts in a Storage. Every method survives a storage that is full or forbidden. */
 export class LocalDrafts {
   constructor(storage, now = () => Date.now()) {
@@ -95,12 +98,9 @@ export class LocalDrafts {
     return entries.sort((a, b) => b.time - a.time)[0] ?? null;
   }
 
-  forget(storeKey) {
-    for (const key of this.#keys()) if (key.startsWith(`${PREFIX}${storeKey}:`)) this.remove(key);
-  }
-
-  clear() {
-    for (const key of this.#keys()) this.remove(key);
+  /** Removes what one person left here, from whatever tab; other people's stays. */
+  forgetPerson(person) {
+    for (const key of this.#keys()) if (personOf(key.slice(PREFIX.length)) === person) this.remove(key);
   }
 }
 

@@ -1,14 +1,17 @@
-// Entry of the annotation surface. Streamlit calls the default function at every change of data or theme,
+// The annotation surface: the default function is called at every change of data or theme,
 // with the same parent element; the surface lives on, and only what changed is drawn.
 
 import { localDrafts } from "./keeping.js";
+import { personOf } from "./store.js";
 import { Surface } from "./surface.js";
 
 const surfaces = new WeakMap();
 const mounted = new Set();
+const people = new Set(); // who worked in this page: one, unless two signed in after one another
 
 export default function workbench(component) {
-  const { parentElement } = component;
+  const { parentElement, data } = component;
+  people.add(personOf(data.work.store_key));
   let surface = surfaces.get(parentElement);
   if (!surface || surface.closed) {
     surface = new Surface(component);
@@ -23,9 +26,10 @@ export default function workbench(component) {
   };
 }
 
-/** Forgets all answers kept on this computer, and this tab's pen. */
+/** Forgets the answers that who worked here kept on this computer, and this tab's pen. */
 export function clearLocal() {
-  localDrafts().clear();
+  for (const person of people) localDrafts().forgetPerson(person);
+  people.clear();
   try {
     sessionStorage.removeItem("triptych-pen");
   } catch {

@@ -1,4 +1,4 @@
-"""A study's data, streamed to its lead and to nobody else: the long CSV files, and every other format as a zip.
+"""A study's data, streamed to its lead and to nobody else: the long CSV files, other formats and reports as a zip.
 
 Streamlit's own download button serves bytes under an address that needs no sign-in; these routes ask who is there.
 """
@@ -57,6 +57,11 @@ async def export_zip(request: Request) -> Response:
     return await run_in_threadpool(_answer, request, _zip)
 
 
+async def report_zip(request: Request) -> Response:
+    """The newest report that was made of the study, or with `?snapshot=<hash>` that one, as it was frozen."""
+    return await run_in_threadpool(_answer, request, _report)
+
+
 def _answer(request: Request, wanted: Callable[[Request, Session, Study], tuple[str, str, Blocks]]) -> Response:
     """401 for strangers, 403 for annotators, 404 for what this lead does not lead, 400 for options that are none."""
     who = current_login(request)
@@ -111,6 +116,17 @@ def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     return f"{name}.zip", "application/zip", blocks
 
 
+def _report(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    from triptych.reports import snapshot
+
+    sha256 = request.query_params.get("snapshot") or snapshot.newest(session, study)
+
+    def blocks(session: Session, study: Study) -> Iterator[bytes]:
+        yield snapshot.file_of(session, study, sha256)
+
+    return f"report-{snapshot.known(session, study, sha256)[:12]}.zip", "application/zip", blocks
+
+
 def _options(request: Request) -> Options:
     """Raises NotAllowed for a margin that is no number."""
     asked = request.query_params
@@ -123,4 +139,5 @@ def _options(request: Request) -> Options:
 EXPORT_ROUTES = [
     Route("/export/{slug}/{name}.csv", export, methods=["GET"]),
     Route("/export/{slug}/{name}.zip", export_zip, methods=["GET"]),
+    Route("/report/{slug}.zip", report_zip, methods=["GET"]),
 ]

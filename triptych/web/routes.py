@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
 from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
+from triptych.web.metrics import METRICS_ROUTES
 from triptych.web.session import SESSION_ROUTES, current_login
 from triptych.web.work import WORK_ROUTES
 
-__all__ = ["ROUTES", "current_login"]
+__all__ = ["ROUTES", "away", "current_login"]
 
-ROUTES = [*HEALTH_ROUTES, *SESSION_ROUTES, *WORK_ROUTES, *EXPORT_ROUTES, *ASSET_ROUTES]
+ROUTES = [*HEALTH_ROUTES, *METRICS_ROUTES, *SESSION_ROUTES, *WORK_ROUTES, *EXPORT_ROUTES, *ASSET_ROUTES]
+
+
+async def away(_: Request, error: Exception) -> JSONResponse:
+    """What any of them answers while the database does not: a sentence, and that it is worth asking again."""
+    return JSONResponse(
+        {"refused": "away", "message": str(error)}, 503, {"Retry-After": "3", "Cache-Control": "no-store"}
+    )

@@ -41,19 +41,20 @@ def web_engine() -> Engine:
         return _opened(settings.database_url())
 
 
-def _signer() -> Signer:
-    return Signer(settings.cookie_secret(), salt="triptych.session")
+@lru_cache(maxsize=8)
+def _signer(secret: str) -> Signer:
+    return Signer(secret, salt="triptych.session")
 
 
 def cookie_value(login_secret: str) -> str:
     """What the cookie holds for a login."""
-    return _signer().sign(login_secret).decode()
+    return _signer(settings.cookie_secret()).sign(login_secret).decode()
 
 
 def login_secret(cookie: str | None) -> str | None:
     """The login's secret in a cookie of ours; None for anything else."""
     try:
-        return _signer().unsign(cookie or "").decode()
+        return _signer(settings.cookie_secret()).unsign(cookie or "").decode()
     except (BadData, UnicodeError):
         return None
 

@@ -5,26 +5,34 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import database, host, people, settings
+from triptych import database, host, logs, people, settings
 from triptych.database import reading, writing
+from triptych.web import metrics
 from triptych.web.session import web_engine
+
+LAST_WRITES = 10.0  # seconds that a stopping server gives them
+log = logging.getLogger("triptych.web")
 
 
 @contextmanager
-def running(address: str) -> Iterator[None]:
+def running(address: str, bound: str | None) -> Iterator[None]:
     """Holds the database for this server; prints the set-up link where there is no lead yet.
 
-    `address` is where the app is reached, for the link. Raises UnsafeDatabase if another server uses the file.
+    `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
+    UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
-    # addresses of requests hold personal links; they have no place in a log
-    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    logs.settle()
+    settings.refuse_unsafe_secrets(bound)
     lock = database.lock_server(database.open_engine(settings.database_url()))
-    engine = web_engine()
+    with database.explained():
+        engine = web_engine()
+    metrics.watch(engine)
     if settings.wants_demo():
         from triptych import demo
 
@@ -37,12 +45,29 @@ def running(address: str) -> Iterator[None]:
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
     gc.collect()
     gc.freeze()
+    log.info("Started.")
     try:
         yield
     finally:
+        finish_writes(engine)
         engine.dispose()
         if lock:
             lock.close()
+        log.info("Stopped.")
+
+
+def finish_writes(engine: Engine, patience: float = LAST_WRITES) -> bool:
+    """Waits until no transaction is under way, or patience ends; whether all are finished.
+
+    Requests are waited for by the HTTP server, before this; a page's run goes on in a thread of its own.
+    """
+    end = time.monotonic() + patience
+    while engine.pool.checkedout() and time.monotonic() < end:
+        time.sleep(0.02)
+    left = engine.pool.checkedout()
+    if left:
+        log.warning("%d transactions were still under way and are undone.", left)
+    return not left
 
 
 def setup_link(engine: Engine, address: str) -> str | None:

@@ -1,43 +1,52 @@
-"""The workbench's own routes: drafts and renewals, stored without a script run.
+"""The workbench's own routes: drafts, renewals and actions (submit, skip, back, …), without a script run.
 
-The answer carries the number stored, never the texts, so a saved draft costs the same whatever the item's length.
+A draft's answer carries the number stored, never the texts, so it costs the same whatever the item's length. An
+action's answer is the desk as it lies then: the next view without the rubric, which the browser has, or why there is
+no item.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sqlmodel import Session
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych import annotations, assignments, people
+from triptych import annotations, assignments, desk, people
 from triptych.annotations import DraftMessage, Refusal
-from triptych.database import writing
+from triptych.database import DatabaseAway, writing
+from triptych.desk import Desk
 from triptych.errors import InvalidAnnotation, TriptychError
 from triptych.people import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 MAX_BODY = 4 * 2**20
+# cheaper per message than the framework's pool, and as many as a database connection pool of ours serves at once
+_threads = ThreadPoolExecutor(10, thread_name_prefix="desk")
 
 
 def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse:
     return JSONResponse({"refused": reason, "message": message, **more}, status_code=status)
 
 
-async def _command(request: Request, run: Callable[[Session, Who, Any], JSONResponse]) -> JSONResponse:
+async def _command(
+    request: Request, run: Callable[[Session, Who, Any], Response], refuse: Callable[..., Response]
+) -> Response:
     """One command of a signed-in annotator's own page, with its JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
     body = await _body(request)
     if body is None:
         return refused(400, "invalid", "The message is not JSON, or too large.")
-    return await run_in_threadpool(_run, request, run, body)
+    secret = login_secret(request.cookies.get(COOKIE))
+    return await asyncio.get_running_loop().run_in_executor(_threads, _run, secret, run, refuse, body)
 
 
 async def _body(request: Request) -> Any:
@@ -52,19 +61,40 @@ async def _body(request: Request) -> Any:
         return None
 
 
-def _run(request: Request, run: Callable[[Session, Who, Any], JSONResponse], body: Any) -> JSONResponse:
-    """Who is asking and what is asked, in one transaction."""
-    secret = login_secret(request.cookies.get(COOKIE))
+def _run(
+    secret: str | None, run: Callable[[Session, Who, Any], Response], refuse: Callable[..., Response], body: Any
+) -> Response:
+    """Who is asking and what is asked, in one transaction; a refusal has changed nothing when it is answered."""
+    who = None
     try:
         with writing(web_engine()) as session:
             who = people.who_is(session, secret) if secret else None
             if who is None:
                 return refused(401, "signed_out", SIGNED_OUT)
             return run(session, who, body)
-    except InvalidAnnotation as error:
-        return refused(400, "invalid", str(error))
+    except DatabaseAway:
+        raise  # the browser asks again
     except TriptychError as error:
-        return refused(409, "closed", str(error))
+        return refuse(error, who, body)
+
+
+def _in_words(error: TriptychError, who: Who, body: Any) -> JSONResponse:
+    invalid = isinstance(error, InvalidAnnotation)
+    return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
+
+
+def _laid_anew(error: TriptychError, who: Who, body: Any) -> Response:
+    """The desk as it is after a refused action, with the reason on it."""
+    try:
+        with writing(web_engine()) as session:
+            study = assignments.study_of(session, who, _text(_action(body), "assignment"))
+            showing = body.get("showing")
+            known = showing if isinstance(showing, str) else None
+            return _answer(desk.lay(session, study, who, showing=known, notice=str(error)))
+    except DatabaseAway:
+        raise
+    except TriptychError:
+        return _in_words(error, who, body)
 
 
 def _save_draft(session: Session, who: Who, body: Any) -> JSONResponse:
@@ -76,18 +106,48 @@ def _save_draft(session: Session, who: Who, body: Any) -> JSONResponse:
 
 
 def _renew(session: Session, who: Who, body: Any) -> JSONResponse:
-    token = body.get("assignment") if isinstance(body, dict) else None
-    if not isinstance(token, str):
-        raise InvalidAnnotation("A renewal names its assignment.")
-    return JSONResponse({"renewed": assignments.renew(session, who, token)})
+    return JSONResponse({"renewed": assignments.renew(session, who, _text(body, "assignment"))})
 
 
-async def draft(request: Request) -> JSONResponse:
-    return await _command(request, _save_draft)
+def _act(session: Session, who: Who, body: Any) -> Response:
+    action = _action(body)
+    study = assignments.study_of(session, who, _text(action, "assignment"))
+    return _answer(desk.act(session, study, who, action))
 
 
-async def renew(request: Request) -> JSONResponse:
-    return await _command(request, _renew)
+def _action(body: Any) -> Any:
+    return body.get("action") if isinstance(body, dict) else None
 
 
-WORK_ROUTES = [Route("/desk/draft", draft, methods=["POST"]), Route("/desk/renew", renew, methods=["POST"])]
+def _text(message: Any, name: str) -> str:
+    """A text that the message must carry. Raises InvalidAnnotation."""
+    found = message.get(name) if isinstance(message, dict) else None
+    if not isinstance(found, str):
+        raise InvalidAnnotation(f"The message names no {name}.")
+    return found
+
+
+def _answer(laid: Desk) -> Response:
+    if laid.view is None:
+        return JSONResponse({"nothing": laid.nothing})
+    view = laid.view.model_dump_json(exclude={"rubric"})
+    return Response(f'{{"showing": {json.dumps(laid.showing)}, "view": {view}}}', media_type="application/json")
+
+
+async def draft(request: Request) -> Response:
+    return await _command(request, _save_draft, _in_words)
+
+
+async def renew(request: Request) -> Response:
+    return await _command(request, _renew, _in_words)
+
+
+async def act(request: Request) -> Response:
+    return await _command(request, _act, _laid_anew)
+
+
+WORK_ROUTES = [
+    Route("/desk/draft", draft, methods=["POST"]),
+    Route("/desk/renew", renew, methods=["POST"]),
+    Route("/desk/act", act, methods=["POST"]),
+]

@@ -1,0 +1,92 @@
+"""Two app processes on one PostgreSQL, a hundred annotators: how long they wait, and whether anything goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from pathlib import Path
+
+from sqlalchemy import create_engine, func, select, text
+
+from bench.figures import Figure, at_most
+from bench.load import work_until
+from bench.options import Options
+from bench.postgres import throw_away_postgres
+from bench.server import Server, running_app
+from bench.world import World, build_world
+from triptych import database, events
+from triptych.models import Assignment, AssignmentState, Item, Study, Submission
+
+ANNOTATORS = 100
+DONE = (AssignmentState.submitted, AssignmentState.surplus)
+
+
+def two_processes(options: Options, home: Path) -> list[Figure]:
+    """One second and one draft between items; annotators take turns in going to either process."""
+    seconds = options.seconds(60)
+    with _shared_database() as url:
+        world = build_world(home / "world", items=round(seconds) + 40, annotators=ANNOTATORS, raters=ANNOTATORS)
+        with ExitStack() as stack:
+            servers = [stack.enter_context(running_app(home / f"app{n}")) for n in range(2)]
+            waited = asyncio.run(_work(world, servers, seconds))
+        wrong = _wrong(url, len(waited))
+    note = f"two app processes, one PostgreSQL, {ANNOTATORS} annotators for {seconds:.0f} s on one machine with the clients"
+    what = "100 annotators, two processes, PostgreSQL: submit → next item"
+    return [
+        at_most(what, "ms", [1000 * wait for wait in waited], 250, by="p95", note=note),
+        at_most("… annotations lost, doubled or too many", "", [wrong], 0, note="counted in the database afterwards"),
+    ]
+
+
+@contextmanager
+def _shared_database() -> Iterator[str]:
+    """A database on a throw-away server, which every process started meanwhile uses with the same secret."""
+    with throw_away_postgres() as server:
+        admin = create_engine(f"{server}/postgres", isolation_level="AUTOCOMMIT")
+        with admin.connect() as connection:
+            connection.execute(text("CREATE DATABASE triptych"))
+        admin.dispose()
+        given = {"TRIPTYCH_DATABASE_URL": f"{server}/triptych", "TRIPTYCH_SECRET": secrets.token_urlsafe(48)}
+        before = {name: os.environ.get(name) for name in given}
+        os.environ.update(given)
+        try:
+            yield given["TRIPTYCH_DATABASE_URL"]
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
+
+
+async def _work(world: World, servers: list[Server], seconds: float) -> list[float]:
+    """Seconds from each submit to its answer."""
+    async with AsyncExitStack() as stack:
+        people = []
+        for start in range(0, ANNOTATORS, 10):
+            coming = [world.annotator(servers[n % 2].url, n) for n in range(start, start + 10)]
+            people += await asyncio.gather(*(stack.enter_async_context(one) for one in coming))
+        end = time.perf_counter() + seconds
+
+        async def one(number: int) -> list[tuple[float, float]]:
+            await asyncio.sleep(number / ANNOTATORS)
+            return await work_until(people[number], end, drafts=1, pause=1.0)
+
+        done = await asyncio.gather(*(one(n) for n in range(ANNOTATORS)))
+    return [wait for pairs in done for _, wait in pairs]
+
+
+def _wrong(url: str, acknowledged: int) -> int:
+    """Acknowledged submissions that are not stored or stored twice, items with too many raters, a broken chain."""
+    engine = database.open_engine(url)
+    with database.reading(engine) as session:
+        stored = session.scalar(select(func.count()).select_from(Submission))
+        done = select(Assignment.item_id, func.count()).where(Assignment.state.in_(DONE)).group_by(Assignment.item_id)
+        raters = dict(session.execute(select(Item.id, Item.raters)).tuples().all())
+        over = sum(count > raters[item] for item, count in session.execute(done))
+        broken = events.first_broken(session, session.scalars(select(Study.id)).one()) is not None
+    engine.dispose()
+    return abs(stored - acknowledged) + over + broken

@@ -1,0 +1,8 @@
+-- What the app may do. Run as triptych_owner in the database, after every migration:
+--   psql -f rights.sql 'postgresql://triptych_owner@127.0.0.1/triptych'
+GRANT USAGE ON SCHEMA public TO triptych_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO triptych_app;
+GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO triptych_app;
+-- the event log is append only, for the database too
+REVOKE UPDATE, DELETE ON event FROM triptych_app;
+REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM triptych_app;

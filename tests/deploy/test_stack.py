@@ -1,0 +1,303 @@
+"""Two app processes behind nginx on PostgreSQL, under load: kill -9, an outage of the database, rolling restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+
+import aiohttp
+import pytest
+
+from sqlalchemy import select, text
+from sqlalchemy.exc import ProgrammingError
+from stack import APP, FILES, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack
+
+from bench.client import OUR_HEADERS
+from bench.server import start_server
+from triptych import database, people
+from triptych.models import Person
+from triptych.web.session import COOKIE
+
+pytestmark = pytest.mark.deploy
+VISITORS = 6
+OUTAGE = 10.0
+AWAY = database.AWAY
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory) -> Iterator[Stack]:
+    with running_stack(tmp_path_factory.mktemp("deploy")) as made:
+        yield made
+
+
+Disturb = Callable[[list[Visitor]], Awaitable[None]]
+
+
+async def _under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
+    """People at work before, during and after a disturbance; each hands in two more items when it is over."""
+    async with AsyncExitStack() as open_pages:
+        visitors = [await open_pages.enter_async_context(stack.visitor(n)) for n in range(VISITORS)]
+        enough = asyncio.Event()
+        working = [asyncio.create_task(visitor.work(enough)) for visitor in visitors]
+        disturbing = asyncio.create_task(_disturb_and_go_on(visitors, disturb))
+        await asyncio.wait([disturbing, *working], return_when=asyncio.FIRST_COMPLETED)
+        enough.set()
+        await asyncio.gather(disturbing, *working)
+        return visitors
+
+
+async def _disturb_and_go_on(visitors: list[Visitor], disturb: Disturb) -> None:
+    await until(lambda: all(visitor.done >= 1 for visitor in visitors), "everybody handed in an item")
+    await disturb(visitors)
+    before = [visitor.done for visitor in visitors]
+    await until(lambda: all(v.done >= n + 2 for v, n in zip(visitors, before, strict=True)), "everybody went on")
+
+
+async def until(holds: Callable[[], bool], what: str, patience: float = 60) -> None:
+    end = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < end, f"Not in {patience} s: {what}."
+        await asyncio.sleep(0.02)
+
+
+def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
+    visitors = asyncio.run(asyncio.wait_for(_under_load(stack, disturb), 150))
+    check_stored(stack, visitors)
+    return visitors
+
+
+def test_a_person_signs_in_through_the_proxy_and_every_process_knows_her(stack):
+    with database.writing(stack.engine) as session:
+        person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
+        ticket = people.issue_sign_in_ticket(session, person)
+
+    async def sign_in() -> tuple[int, str]:
+        jar = aiohttp.CookieJar(unsafe=True)
+        async with aiohttp.ClientSession(cookie_jar=jar) as http:
+            headers = {"X-Triptych": "1", "X-Triptych-Ticket": ticket}
+            options = {"ssl": stack.proxy.trust(), "headers": headers}
+            async with http.post(f"{stack.proxy.url}/auth/ticket", **options) as answer:
+                assert answer.cookies[COOKIE]["secure"]
+                return answer.status, answer.cookies[COOKIE].value
+
+    status, cookie = asyncio.run(sign_in())
+
+    assert status == 200
+    for server in stack.servers:
+        assert asyncio.run(store_nothing(server.url, cookie)) == 400  # 401 would be a stranger
+
+
+async def store_nothing(url: str, cookie: str) -> int:
+    async with (
+        aiohttp.ClientSession(cookies={COOKIE: cookie}) as http,
+        http.post(f"{url}/desk/draft", json={}, headers=OUR_HEADERS) as answer,
+    ):
+        return answer.status
+
+
+def test_a_draft_saved_at_one_process_is_on_the_page_of_the_other(stack):
+    async def move() -> None:
+        draft = {"ratings": {}, "note": "begun at the first"}
+        async with stack.world.annotator(stack.servers[0].url, 6) as first:
+            status, _ = await first.save_draft(first.view["work"], draft)
+            assert status == 200
+        async with stack.world.annotator(stack.servers[1].url, 6) as second:
+            assert second.view["draft"] == draft
+
+    asyncio.run(move())
+
+
+def test_a_process_killed_in_mid_draft_loses_nothing_and_its_annotators_go_on_at_the_other(stack):
+    killed: list[int] = []
+
+    async def kill(visitors: list[Visitor]) -> None:
+        connected = [await asyncio.to_thread(metric, server, "triptych_connections") for server in stack.servers]
+        busiest = connected.index(max(connected))
+        before = sum(visitor.journal.opened for visitor in visitors)
+        killed.append(busiest)
+        stack.servers[busiest].kill()
+
+        def all_moved() -> bool:
+            return sum(visitor.journal.opened for visitor in visitors) >= before + connected[busiest]
+
+        await until(all_moved, "those who were at it opened the page at the other")
+        assert await asyncio.to_thread(metric, stack.servers[1 - busiest], "triptych_connections") == VISITORS
+
+    visitors = under_load(stack, kill)
+    stack.start(*killed)
+
+    assert sum(visitor.journal.opened for visitor in visitors) > VISITORS
+
+
+def test_the_database_away_for_ten_seconds_is_said_clearly_and_overcome_without_a_restart(stack, request):
+    request.addfinalizer(stack.cluster.start)
+    processes = [server.process.pid for server in stack.servers]
+
+    async def stop_for_a_while(visitors: list[Visitor]) -> None:
+        for visitor in visitors:
+            visitor.journal.said.clear()
+            visitor.journal.statuses.clear()
+        began = time.monotonic()
+        await asyncio.to_thread(stack.cluster.stop)
+        await until(lambda: all(visitor.journal.said for visitor in visitors), "everybody was told")
+        for server in stack.servers:
+            assert (await asyncio.to_thread(get, f"{server.url}/healthz"))[0] == 200
+            status, _, said = await asyncio.to_thread(get, f"{server.url}/readyz")
+            assert (status, json.loads(said)["database"]) == (503, "does not answer")
+            assert await asyncio.to_thread(metric, server, "triptych_database_up") == 0
+        await until(lambda: time.monotonic() > began + OUTAGE, "ten seconds are over")
+        await asyncio.to_thread(stack.cluster.start)
+
+    visitors = under_load(stack, stop_for_a_while)
+
+    said = {sentence for visitor in visitors for sentence in visitor.journal.said}
+    assert {sentence.replace("\\", "") for sentence in said} == {AWAY}
+    assert {status for visitor in visitors for status in visitor.journal.statuses} <= {503}
+    assert [server.process.pid for server in stack.servers] == processes
+    assert all(server.process.poll() is None and stack.is_ready(n) for n, server in enumerate(stack.servers))
+
+
+def test_a_rolling_restart_of_both_processes_under_load_loses_nothing(stack):
+    ended: list[tuple[int, float]] = []
+
+    async def restart(visitors: list[Visitor]) -> None:
+        for number in range(len(stack.servers)):
+            began = time.monotonic()
+            stack.servers[number].process.terminate()
+            code = await asyncio.to_thread(stack.servers[number].process.wait, 30)
+            ended.append((code, time.monotonic() - began))
+            await asyncio.to_thread(stack.start, number)
+
+    visitors = under_load(stack, restart)
+
+    assert {code for code, _ in ended} <= {0, -signal.SIGTERM}
+    assert all(server.output().count('"message": "Stopped."') == 1 for server in stack.servers)
+    assert max(seconds for _, seconds in ended) < 15
+    assert not [status for visitor in visitors for status in visitor.journal.statuses if status >= 500]
+
+
+def test_the_logs_hold_one_json_object_per_line_and_nobodys_texts_or_addresses(stack):
+    written = "".join(server.output() for server in stack.servers)
+    lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
+
+    assert {"Started.", "Stopped."} <= {line["message"] for line in lines}
+    assert "Traceback" not in written
+    for secret in ("nearly done", "Annotator 1", "127.0.0.1:5", SECRET, APP, "parameters"):
+        assert secret not in written.replace("http://127.0.0.1", "")
+
+
+def test_the_numbers_show_the_work_and_only_to_who_has_the_token(stack):
+    server = stack.servers[0]
+
+    assert get(f"{server.url}/metrics")[0] == 401
+    assert get(f"{server.url}/metrics", Authorization="Bearer wrong")[0] == 401
+    assert metric(server, "triptych_annotations") >= VISITORS
+    assert metric(server, "triptych_database_up") == 1
+    assert metric(server, "triptych_transaction_seconds_count") > 0
+    drafts = sum(
+        metric(each, "triptych_request_seconds_count", '{route="/desk/draft",status="200"}') for each in stack.servers
+    )
+    assert drafts > 0
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/healthz", "/readyz", "/_stcore/metrics", "/_stcore/agent/mcp"])
+def test_the_proxy_keeps_what_is_for_the_machine_to_itself(stack, path):
+    assert stack.proxy.get(path)[0] == 404
+
+
+def test_visitors_get_tls_and_the_headers_of_app_and_proxy(stack):
+    status, headers, page = stack.proxy.get("/")
+
+    assert status == 200
+    assert "<title>" in page
+    assert headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+    assert f"wss://127.0.0.1:{stack.proxy.port}" in headers["Content-Security-Policy"]
+    assert headers["Server"] == "nginx"
+    plain = get(f"http://127.0.0.1:{stack.proxy.plain}/annotate?study=x")
+    assert (plain[0], plain[1]["Location"]) == (301, "https://127.0.0.1/annotate?study=x")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("https://annotate.example.org", 101), ("http://annotate.example.org", 403), ("https://evil.example", 403)],
+)
+def test_sockets_open_from_the_sites_own_pages_only(stack, origin, status):
+    async def shake() -> int:
+        headers = {"Host": "annotate.example.org", "Origin": origin}
+        options = {"ssl": stack.proxy.trust(), "headers": headers, "protocols": ("streamlit",)}
+        async with aiohttp.ClientSession() as http:
+            try:
+                async with http.ws_connect(f"{stack.proxy.url}/_stcore/stream", **options):
+                    return 101
+            except aiohttp.WSServerHandshakeError as refusal:
+                return refusal.status
+
+    assert asyncio.run(shake()) == status
+
+
+def test_the_apps_role_can_neither_rewrite_the_event_log_nor_change_tables(stack):
+    for forbidden in (
+        "UPDATE event SET actor = 'x'",
+        "DELETE FROM event",
+        "DROP TABLE rating",
+        "CREATE TABLE more (id int)",
+        "UPDATE alembic_version SET version_num = 'x'",
+    ):
+        with pytest.raises(ProgrammingError), stack.engine.begin() as connection:
+            connection.execute(text(forbidden))
+
+
+def test_a_nightly_dump_restored_elsewhere_holds_every_event(stack, tmp_path):
+    cluster = stack.cluster
+    unit = (FILES / "triptych-backup.service").read_text()
+    dump = tmp_path / "triptych.dump"
+
+    assert "pg_dump --format=custom" in unit
+    administrator = cluster.url("postgres")
+    run([cluster.program("pg_dump"), "--format=custom", f"--file={dump}", administrator])
+    run(
+        [
+            cluster.program("createdb"),
+            "-T",
+            "template0",
+            "-O",
+            "triptych_owner",
+            f"--maintenance-db={administrator}",
+            "restored",
+        ]
+    )
+    run([cluster.program("pg_restore"), "--exit-on-error", "-d", cluster.url("postgres", "restored"), dump])
+
+    restored = cluster.url("triptych_app", "restored", APP)
+    assert "events hold" in command("verify", TRIPTYCH_DATABASE_URL=restored, TRIPTYCH_SECRET=SECRET)
+
+
+def test_a_study_goes_back_to_one_machine(stack, tmp_path):
+    target = f"sqlite:///{tmp_path / 'triptych.db'}"
+    said = command("move", target, "--study", stack.world.slug, **stack.env())
+
+    assert "Every event chain holds" in said
+    assert "events hold" in command("verify", TRIPTYCH_DATABASE_URL=target)
+
+
+def test_the_doctor_finds_nothing_wrong_here_and_says_what_is_when_the_password_is_wrong(stack):
+    assert "PostgreSQL" in (said := command("doctor", **stack.env()))
+    assert "Nothing stands in the way" in said
+    wrong = {**stack.env(), "TRIPTYCH_DATABASE_URL": stack.cluster.url("triptych_app", password="wrong")}
+    with pytest.raises(AssertionError, match="(?s)password authentication failed.*1 problem found"):
+        command("doctor", **wrong)
+
+
+def test_the_example_environment_is_refused(stack, tmp_path, request):
+    lines = (FILES / "environment.example").read_text().splitlines()
+    example = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    server = start_server(tmp_path, example, free_port())
+    request.addfinalizer(server.stop)
+
+    assert server.process.wait(60) != 0
+    assert "TRIPTYCH_SECRET is too easy to guess" in server.output()

@@ -1,0 +1,173 @@
+"""/healthz is about the process, /readyz about what it needs; the end of a server waits for what is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from triptych import database, doctor, settings
+from triptych.database import DatabaseAway, reading, writing
+from triptych.web import health, routes, start
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104
+STRONG = "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5"
+
+
+@pytest.fixture
+def served(sqlite_engine, monkeypatch):
+    monkeypatch.setattr(health, "web_engine", lambda: sqlite_engine)
+    return sqlite_engine
+
+
+def ready() -> tuple[int, dict]:
+    answer = health.readyz(None)
+    return answer.status_code, json.loads(answer.body)
+
+
+def broken_engine(tmp_path: Path):
+    return database.create_engine(f"sqlite:///{tmp_path}/no/such/folder.db")
+
+
+def test_the_process_is_healthy_whatever_its_database_does(monkeypatch):
+    monkeypatch.setattr(health, "web_engine", lambda: pytest.fail("nobody asks the database"))
+
+    assert asyncio.run(health.healthz(None)).status_code == 200
+
+
+def test_ready_means_database_tables_and_disk(served):
+    status, said = ready()
+
+    assert (status, said["status"], said["database"]) == (200, "ready", "answers")
+    assert said["tables"] == f"version {database.HEAD}"
+    assert said["disk"].endswith("GB free")
+
+
+def test_without_its_database_a_process_is_not_ready(tmp_path, monkeypatch):
+    monkeypatch.setattr(health, "web_engine", lambda: broken_engine(tmp_path))
+    status, said = ready()
+
+    assert (status, said["status"]) == (503, "not ready")
+    assert said["database"] == said["tables"] == "does not answer"
+
+
+def test_tables_of_another_version_are_not_ready(served):
+    with writing(served) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    status, said = ready()
+
+    assert status == 503
+    assert f"this program needs {database.HEAD}" in said["tables"]
+
+
+def test_a_full_disk_is_not_ready(served, monkeypatch):
+    monkeypatch.setattr(doctor, "LEAST_FREE", 2**62)
+
+    assert ready()[0] == 503
+
+
+def test_a_database_that_is_gone_is_one_sentence_for_people(tmp_path):
+    engine = broken_engine(tmp_path)
+
+    with pytest.raises(DatabaseAway, match="kept in this browser"), reading(engine) as session:
+        session.execute(text("SELECT 1"))
+    assert not database.answers(engine)
+
+
+def test_a_mistake_in_a_statement_is_not_taken_for_an_outage(sqlite_engine):
+    with pytest.raises(database.OperationalError, match="no such table"), reading(sqlite_engine) as session:
+        session.execute(text("SELECT * FROM nowhere"))
+
+
+def test_a_connection_that_postgresql_cuts_is_an_outage_and_the_next_one_works(postgres_engine):
+    cut = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = :it")
+    with pytest.raises(DatabaseAway), reading(postgres_engine) as session:
+        session.execute(text("SELECT 1"))
+        with postgres_engine.connect() as other:
+            other.execute(cut, {"it": postgres_engine.url.database})
+        session.execute(text("SELECT 1"))
+
+    assert database.answers(postgres_engine)
+
+
+def test_an_error_of_a_statement_does_not_quote_what_people_wrote(engine):
+    with pytest.raises(database.DBAPIError) as caught, writing(engine) as session:
+        session.execute(text("INSERT INTO person (name) VALUES (:name)"), {"name": "Rosalind"})
+
+    assert "Rosalind" not in str(caught.value).partition("DETAIL")[0]
+
+
+def test_an_outage_is_answered_with_503_and_the_sentence():
+    answer = asyncio.run(routes.away(None, DatabaseAway(database.AWAY)))
+
+    assert answer.status_code == 503
+    assert json.loads(answer.body) == {"refused": "away", "message": database.AWAY}
+    assert answer.headers["Retry-After"] == "3"
+
+
+def test_stopping_waits_for_the_transaction_that_is_under_way(sqlite_engine):
+    begun, done = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with writing(sqlite_engine) as session:
+            session.execute(text("INSERT INTO setting VALUES ('k', 'v')"))
+            begun.set()
+            done.wait(5)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait(5)
+    assert not start.finish_writes(sqlite_engine, patience=0.05)
+    threading.Timer(0.1, done.set).start()
+    assert start.finish_writes(sqlite_engine)
+    writer.join()
+
+    with reading(sqlite_engine) as session:
+        assert session.execute(text("SELECT value FROM setting")).scalar() == "v"
+
+
+@pytest.mark.parametrize("bound", ["127.0.0.1", "::1", "localhost"])
+def test_alone_on_this_computer_any_secret_will_do(bound, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_SECRET", "x")
+
+    settings.refuse_unsafe_secrets(bound)
+
+
+@pytest.mark.parametrize("secret", ["x", "change-me-change-me-change-me-change-me", "a" * 40, "short but random 7Gh2"])
+@pytest.mark.parametrize("name", settings.SECRETS)
+@pytest.mark.parametrize("bound", [None, EVERYWHERE, "192.168.1.5", "lab.example.org"])
+def test_reachable_by_others_a_weak_secret_is_refused(bound, name, secret, monkeypatch):
+    monkeypatch.setenv(name, secret)
+
+    with pytest.raises(settings.UnsafeSettings, match=f"{name} is too easy to guess"):
+        settings.refuse_unsafe_secrets(bound)
+
+
+def test_one_process_with_its_own_file_serves_a_lab_with_the_secret_it_made_for_itself(monkeypatch):
+    for name in settings.SECRETS:
+        monkeypatch.delenv(name, raising=False)
+
+    settings.refuse_unsafe_secrets(EVERYWHERE)
+    assert not settings.is_weak(settings.cookie_secret())
+
+
+def test_processes_on_postgresql_need_their_shared_secret_even_behind_a_proxy(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://triptych_app@db/triptych")
+    monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
+
+    with pytest.raises(settings.UnsafeSettings, match="TRIPTYCH_SECRET is not set"):
+        settings.refuse_unsafe_secrets("127.0.0.1")
+    monkeypatch.setenv("TRIPTYCH_SECRET", STRONG)
+    settings.refuse_unsafe_secrets("127.0.0.1")
+
+
+def test_the_password_of_the_example_is_refused(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_SECRET", STRONG)
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://triptych_app:change-me@127.0.0.1/triptych")
+
+    with pytest.raises(settings.UnsafeSettings, match="password of the example"):
+        settings.refuse_unsafe_secrets("127.0.0.1")

@@ -1,0 +1,96 @@
+// What the server answers to an action, and what becomes of it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Desk } from "../../components/workbench/desk.js";
+
+const RUBRIC = { criteria: [] };
+const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, ...more });
+const seen = (token, more) => {
+  const { rubric, ...rest } = view(token, more);
+  return rest;
+};
+const submit = { kind: "submit", assignment: "t-1", version: 1, submission: "s-1" };
+
+/** A desk with item t-1 on it; `answers` are what the server says in turn, an Error where it is not reached. */
+function deskWith(...answers) {
+  const shown = [];
+  const left = [];
+  const asked = [];
+  const desk = new Desk({
+    post: async (text) => {
+      asked.push(JSON.parse(text));
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    show: (next) => shown.push(next),
+    leave: (why) => left.push(why),
+  });
+  desk.open(view("t-1"));
+  shown.pop();
+  return { desk, shown, left, asked };
+}
+
+test("the next view is shown with the rubric that is here already", async () => {
+  const { desk, shown } = deskWith({ status: 200, answer: { showing: null, view: seen("t-2") } });
+  await desk.act(submit);
+  assert.deepEqual(shown, [view("t-2")]);
+});
+
+test("what is shown of earlier work is said with the next action", async () => {
+  const { desk, asked } = deskWith(
+    { status: 200, answer: { showing: "t-0", view: seen("t-0") } },
+    { status: 200, answer: { showing: null, view: seen("t-1") } },
+  );
+  await desk.act({ kind: "back", assignment: "t-1" });
+  await desk.act({ kind: "forward", assignment: "t-0" });
+  assert.deepEqual(asked.map(({ showing }) => showing), [null, "t-0"]);
+});
+
+test("the last submission is acknowledged before the desk is left", async () => {
+  const { desk, shown, left } = deskWith({ status: 200, answer: { nothing: "finished" } });
+  await desk.act(submit);
+  assert.equal(shown[0].work.receipt, "s-1");
+  assert.deepEqual(left, ["nothing"]);
+});
+
+test("a second answer to a repeated submission does not move her back", async () => {
+  let late;
+  const { desk, shown } = deskWith(
+    new Promise((resolve) => { late = resolve; }),
+    { status: 200, answer: { showing: null, view: seen("t-2") } },
+  );
+  const first = desk.act(submit);
+  await desk.act(submit);
+  late({ status: 200, answer: { showing: null, view: seen("t-9") } });
+  await first;
+  assert.deepEqual(shown.map(({ work }) => work.token), ["t-2"]);
+});
+
+test("a submission that did not arrive waits for its repetition in silence", async () => {
+  const { desk, shown, left } = deskWith(new Error("offline"), { status: 503, answer: { message: "away" } });
+  await desk.act(submit);
+  await desk.act(submit);
+  assert.deepEqual([shown, left], [[], []]);
+});
+
+test("going back without a network says so", async () => {
+  const { desk, shown } = deskWith(new Error("offline"));
+  await desk.act({ kind: "back", assignment: "t-1" });
+  assert.match(shown[0].notice.text, /did not answer/);
+});
+
+test("a refusal is said in the server's words", async () => {
+  const { desk, shown } = deskWith({ status: 409, answer: { message: "This study is closed." } });
+  await desk.act(submit);
+  assert.equal(shown[0].notice.text, "This study is closed.");
+});
+
+test("somebody who was signed out leaves, and stopping needs no server", async () => {
+  const { desk, left, asked } = deskWith({ status: 401, answer: { message: "signed out" } });
+  await desk.act(submit);
+  await desk.act({ kind: "stop" });
+  assert.deepEqual(left, ["signed out", "stop"]);
+  assert.equal(asked.length, 1);
+});

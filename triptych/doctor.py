@@ -1,0 +1,241 @@
+"""What is wrong with this installation, in plain words. Changes nothing.
+
+Nothing but the standard library is imported at the top, so that the doctor can still say that a package is missing.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST_PYTHON = (3, 11)
+PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
+LEAST_FREE = 200 * 2**20
+MOST_SKEW = 5.0  # seconds between the database's clock and ours
+CONNECTIONS = 30  # of one process at most: triptych.database
+INSTALL = "Run: .venv/bin/python -m pip install -r requirements.txt"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: `problem` when the app cannot work so; the text says what is right, or what to do."""
+
+    about: str
+    text: str
+    problem: bool = False
+
+    def __str__(self) -> str:
+        return f"{'PROBLEM' if self.problem else 'ok':8}{self.about}: {self.text}"
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, from the ground up; what rests on something broken is left out."""
+    yield python()
+    missing = [finding for finding in packages() if finding.problem]
+    yield from missing
+    if missing:
+        return
+    yield Finding("packages", "all there, in the versions that were tested")
+    yield from files()
+    kept = list(folder())
+    yield from kept
+    if any(finding.problem and finding.about == "folder" for finding in kept):
+        return
+    yield from secrets()
+    yield from stored()
+
+
+def explain_missing(error: ModuleNotFoundError) -> str:
+    """The sentence for a command that cannot even be loaded."""
+    return f"The package {error.name} is not installed for {sys.executable}. {INSTALL}"
+
+
+def python() -> Finding:
+    found = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding("Python", f"{found} is too old; Triptych needs 3.11 or newer.", problem=True)
+    return Finding("Python", found)
+
+
+def packages(wanted: Path = ROOT / "requirements.txt") -> Iterator[Finding]:
+    """Every pinned package that is absent or of another version; psycopg where PostgreSQL is asked for."""
+    pins = PIN.findall("\n".join(line for line in wanted.read_text().splitlines() if "win32" not in line))
+    if os.environ.get("TRIPTYCH_DATABASE_URL", "").startswith("postgresql"):
+        pins.append(("psycopg", ""))
+    for name, version in pins:
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            how = "Run: .venv/bin/python -m pip install 'psycopg[binary]'" if name == "psycopg" else INSTALL
+            yield Finding("packages", f"{name} is not installed. {how}", problem=True)
+            continue
+        if version and found != version:
+            yield Finding("packages", f"{name} is {found}, tested is {version}. {INSTALL}", problem=True)
+
+
+def files() -> Iterator[Finding]:
+    """The parts of the program that are no Python."""
+    wanted = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
+    lost = [name for name in wanted if not (ROOT / name).exists()]
+    if lost:
+        yield Finding("program", f"{', '.join(lost)} is missing in {ROOT}; copy the whole repository.", problem=True)
+    elif Path.cwd() != ROOT:
+        yield Finding("program", f"complete; start the app in {ROOT}, where its settings are")
+    else:
+        yield Finding("program", "complete")
+
+
+def folder() -> Iterator[Finding]:
+    """The folder for what the app keeps: writable, on a safe disk with room."""
+    from triptych import host, settings
+    from triptych.errors import UnsafeDatabase
+
+    try:
+        place = settings.local_folder()
+        with tempfile.TemporaryFile(dir=place):
+            pass
+        if not settings.is_shared():
+            host.refuse_unsafe_folder(place)
+    except UnsafeDatabase as error:
+        yield Finding("folder", str(error), problem=True)
+        return
+    except OSError as error:
+        yield Finding(
+            "folder",
+            f"nothing can be written to {error.filename or 'the data folder'} ({error.strerror}). "
+            "Give it to the user who runs the app, or set TRIPTYCH_HOME to another folder.",
+            problem=True,
+        )
+        return
+    yield Finding("folder", f"{place} can be written to")
+    yield disk(place)
+    yield from _kept_secret(place / "cookie.secret")
+
+
+def _kept_secret(path: Path) -> Iterator[Finding]:
+    if os.name != "nt" and path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield Finding("secrets", f"{path} can be read by others. Run: chmod 600 {path}", problem=True)
+
+
+def disk(place: Path) -> Finding:
+    """Whether the disk that holds a folder has room for some days of work."""
+    free = shutil.disk_usage(place).free
+    if free < LEAST_FREE:
+        said = f"{free // 2**20} MB free, and at least {LEAST_FREE // 2**20} MB are needed. Make room on {place}."
+        return Finding("disk", said, problem=True)
+    return Finding("disk", f"{free / 2**30:.1f} GB free")
+
+
+def secrets() -> Iterator[Finding]:
+    """Whether the app may be reached by others with these secrets."""
+    from triptych import settings
+
+    try:
+        settings.refuse_unsafe_secrets(None)
+    except settings.UnsafeSettings as error:
+        # alone on this computer it is still good enough
+        yield Finding("secrets", str(error), problem=settings.is_shared())
+    else:
+        made = os.environ.get("TRIPTYCH_SECRET")
+        yield Finding(
+            "secrets", "from the environment" if made else "one of its own, made at random at the first start"
+        )
+
+
+def stored() -> Iterator[Finding]:
+    """The database: reachable, at this program's schema, and what its own kind needs."""
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    from triptych import database, settings
+    from triptych.errors import TriptychError
+
+    if not settings.is_shared() and not (settings.local_folder() / "triptych.db").exists():
+        yield Finding("database", "none yet; it is made at the first start")
+        return
+    try:
+        engine = database.open_engine(settings.database_url())
+        with database.explained(), engine.connect() as connection:
+            yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
+        yield schema(engine)
+        engine.dispose()
+    except ArgumentError:
+        yield Finding("database", "TRIPTYCH_DATABASE_URL is no address of a database.", problem=True)
+    except (SQLAlchemyError, TriptychError) as error:
+        yield Finding("database", _unreachable(error), problem=True)
+
+
+def _unreachable(error: Exception) -> str:
+    """Why there is no connection: the driver's first line, which names host and port and no password."""
+    reason = str(getattr(error.__cause__, "orig", error)).partition("\n")[0]
+    return f"it does not answer. {reason} Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
+
+
+def schema(engine: Engine) -> Finding:
+    """Whether the tables are those of this program."""
+    from triptych import database
+
+    with database.explained():
+        found = database.stored_version(engine)
+    if found == database.HEAD:
+        return Finding("tables", f"version {found}")
+    if found is None:
+        return Finding("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
+    return Finding(
+        "tables",
+        f"version {found}, and this program needs {database.HEAD}. Run: python -m triptych migrate",
+        problem=True,
+    )
+
+
+def _sqlite(connection: Connection) -> Iterator[Finding]:
+    from triptych import database
+
+    answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if answer != "ok":
+        yield Finding("database", f"the file is damaged ({answer}). Go back to a backup.", problem=True)
+        return
+    version = connection.exec_driver_sql("SELECT sqlite_version()").scalar()
+    old = tuple(int(part) for part in version.split(".")) < database.SAFE_SQLITE
+    yield Finding("database", f"SQLite {version}, whole" + ("; older than 3.51.3, so writes take turns" if old else ""))
+
+
+def _postgres(connection: Connection) -> Iterator[Finding]:
+    from sqlalchemy import text
+
+    from triptych import clock
+
+    yield Finding("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
+    if connection.execute(text("SHOW server_encoding")).scalar() != "UTF8":
+        yield Finding("database", "its encoding is not UTF8; make a new database with ENCODING 'UTF8'.", problem=True)
+    away = abs((connection.execute(text("SELECT clock_timestamp()")).scalar() - clock.now()).total_seconds())
+    if away > MOST_SKEW:
+        said = f"the database's clock and this computer's differ by {away:.0f} s. Set both by NTP."
+        yield Finding("clock", said, problem=True)
+    most = int(connection.execute(text("SHOW max_connections")).scalar())
+    yield Finding("connections", f"{most} at most; one app process takes up to {CONNECTIONS}")
+    may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
+    if not connection.execute(may).scalar():
+        yield Finding("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)
+
+
+def report(say: Callable[[str], None]) -> int:
+    """Says every finding; 1 if one is a problem."""
+    findings = list(examine())
+    for finding in findings:
+        say(str(finding))
+    problems = sum(finding.problem for finding in findings)
+    say(f"{problems} problem{'s' * (problems != 1)} found." if problems else "Nothing stands in the way.")
+    return 1 if problems else 0

@@ -1,0 +1,222 @@
+"""Moving studies between SQLite and PostgreSQL: every row as it is, under the number it has, compared afterwards.
+
+Rows keep their numbers because the event chain's hashes cover them; so the target must be empty. One transaction
+reads the source, one writes the target: it holds everything or nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Connection,
+    Engine,
+    ForeignKeyConstraint,
+    Insert,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.elements import ColumnElement
+from sqlmodel import Session
+
+from triptych import database, events
+from triptych.errors import NotFound, UnsafeDatabase
+from triptych.models import Base, Study
+
+BATCH = 500
+TABLES: Sequence[Table] = Base.metadata.sorted_tables
+STUDY, PERSON, RUBRIC = (Base.metadata.tables[name] for name in ("study", "person", "rubric"))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How many rows of one table were moved, and the digest that both databases gave for them."""
+
+    table: str
+    rows: int
+    digest: str
+
+
+def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Moved]:
+    """Copies whole studies with everybody in them, or without `slugs` the whole database; the source stays as it is.
+
+    Every row is read back and compared, and every event chain checked, before the target keeps anything. Raises
+    NotFound for an unknown study, UnsafeDatabase for a target that is not empty, for other schemas, for rows that
+    differ and for a chain that does not hold, DatabaseAway.
+    """
+    _refuse_other_schema(source)
+    database.migrate(target)
+    # the other way round a failure of the one would be explained as one of the other
+    with database.explained(), _snapshot(source) as old, target.begin() as new:
+        _refuse_full(new)
+        kept = _Kept(_known(old, slugs))
+        for table in TABLES:
+            _copy(old, new, table, kept.rows(table))
+        _count_on(new)
+        moved = [_compare(old, new, table, kept.rows(table)) for table in TABLES]
+        _check_chains(new)
+    return moved
+
+
+def _refuse_other_schema(source: Engine) -> None:
+    found = database.stored_version(source)
+    if found != database.HEAD:
+        raise UnsafeDatabase(
+            f"The database to move from is at version {found or 'none'}, this program needs {database.HEAD}. "
+            "Run `python -m triptych migrate` first."
+        )
+
+
+@contextmanager
+def _snapshot(source: Engine) -> Iterator[Connection]:
+    """One state of the source for the whole move, whatever is written meanwhile."""
+    with source.connect() as connection:
+        if source.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+
+
+def _refuse_full(new: Connection) -> None:
+    for table in (STUDY, PERSON):
+        if new.execute(select(func.count()).select_from(table)).scalar():
+            raise UnsafeDatabase(
+                "The database to move to is not empty. Rows keep their numbers, so it must be a new one: "
+                "make it, and do not start the app on it before the move."
+            )
+
+
+def _known(old: Connection, slugs: Sequence[str]) -> Sequence[str]:
+    unknown = set(slugs) - set(old.execute(select(Study.slug)).scalars())
+    if unknown:
+        raise NotFound(f"There is no study {', '.join(sorted(unknown))} in this database.")
+    return slugs
+
+
+class _Kept:
+    """Which rows of each table belong to the chosen studies, as conditions for the source."""
+
+    def __init__(self, slugs: Sequence[str]) -> None:
+        self.slugs = slugs
+        self._known: dict[str, ColumnElement[bool]] = {}
+
+    def rows(self, table: Table) -> Select[Any]:
+        """The rows in the order of their numbers, so that what points at an earlier row finds it."""
+        condition = self._condition(table) if self.slugs else true()
+        return _as_stored(table).where(condition).order_by(*table.primary_key.columns)
+
+    def _condition(self, table: Table) -> ColumnElement[bool]:
+        if table.name not in self._known:
+            self._known[table.name] = self._made(table)
+        return self._known[table.name]
+
+    def _made(self, table: Table) -> ColumnElement[bool]:
+        if table is STUDY:
+            return STUDY.c.slug.in_(self.slugs)
+        if table is RUBRIC:
+            return RUBRIC.c.id.in_(select(STUDY.c.rubric_id).where(self._condition(STUDY)))
+        if table is PERSON:
+            return or_(*self._taking_part())
+        owner = _owner(table)
+        if owner is None:
+            return false()  # settings of one place, not of a study
+        mine, theirs = owner.elements[0].parent, owner.elements[0].column
+        return mine.in_(select(theirs).where(self._condition(owner.referred_table)))
+
+    def _taking_part(self) -> Iterator[ColumnElement[bool]]:
+        """A person comes with every row of the studies that names her."""
+        for table in TABLES:
+            owner = _owner(table)
+            if owner is None or owner.referred_table is PERSON:
+                continue
+            for column in table.columns:
+                if column.references(PERSON.c.id):
+                    yield PERSON.c.id.in_(select(column).where(self._condition(table)))
+
+
+def _owner(table: Table) -> ForeignKeyConstraint | None:
+    """The foreign key with whose row a row of this table goes: a study's part before a person's."""
+    owners = [key for key in table.foreign_key_constraints if key.ondelete == "CASCADE"]
+    return min(owners, key=lambda key: (key.referred_table is PERSON, key.column_keys[0]), default=None)
+
+
+def _as_stored(table: Table) -> Select[Any]:
+    """All columns, JSON as the text it is: read as a value, JSON's null could not be told from none."""
+    return select(*(cast(c, Text).label(c.name) if isinstance(c.type, JSON) else c for c in table.columns))
+
+
+def _insert(table: Table, dialect: str) -> Insert:
+    """Takes rows as `_as_stored` gives them, their names behind an underscore."""
+
+    def given(column: Column[Any]) -> ColumnElement[Any]:
+        if not isinstance(column.type, JSON):
+            return bindparam(f"_{column.name}", type_=column.type)
+        text = bindparam(f"_{column.name}", type_=Text)
+        return cast(text, JSON) if dialect == "postgresql" else text
+
+    return insert(table).values({column.name: given(column) for column in table.columns})
+
+
+def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> None:
+    statement = _insert(table, new.dialect.name)
+    try:
+        for batch in old.execution_options(yield_per=BATCH).execute(rows).mappings().partitions():
+            new.execute(statement, [{f"_{name}": value for name, value in row.items()} for row in batch])
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
+        reason = str(error.orig).partition("\n")[0]
+        raise UnsafeDatabase(f"The new database refuses a row of {table.name}: {reason}. Nothing was moved.") from error
+
+
+def _count_on(new: Connection) -> None:
+    """PostgreSQL counts apart from the rows; the next row made there comes after the last one moved."""
+    if new.dialect.name != "postgresql":
+        return
+    for table in TABLES:
+        column = table.autoincrement_column
+        if column is not None:
+            sequence = func.pg_get_serial_sequence(table.name, column.name)
+            new.execute(select(func.setval(sequence, func.max(column))))
+
+
+def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> Moved:
+    """Both databases' rows, read back. Raises UnsafeDatabase if one differs."""
+    there, here = _digest(old, rows), _digest(new, _as_stored(table))
+    if there != here:
+        raise UnsafeDatabase(
+            f"The rows of {table.name} differ after the move: {there[0]} before, {here[0]} after. Nothing was moved."
+        )
+    return Moved(table.name, *here)
+
+
+def _digest(connection: Connection, rows: Select[Any]) -> tuple[int, str]:
+    """Count and digest of rows, in whatever order they come: databases sort texts in orders of their own."""
+    count = total = 0
+    for row in connection.execution_options(yield_per=BATCH).execute(rows):
+        count += 1
+        total += int.from_bytes(hashlib.sha256(repr(tuple(row)).encode("utf-8", "surrogatepass")).digest())
+    return count, f"{total % 2**256:064x}"
+
+
+def _check_chains(new: Connection) -> None:
+    with Session(new) as session:
+        for study in session.scalars(select(Study)):
+            broken = events.first_broken(session, study.id)
+            if broken:
+                raise UnsafeDatabase(f"The event log of {study.slug} does not hold: {broken} Nothing was moved.")

@@ -1,0 +1,195 @@
+"""Numbers about this process for Prometheus, at /metrics behind a token of their own; closed where none is set.
+
+No number is about a person. What an annotator's request costs: one observation per request, one per transaction.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+from collections import Counter as Tally
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Engine, event, func, select
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from triptych import settings
+from triptych.database import DatabaseAway, reading
+from triptych.models import Login, Person, Role, Submission
+from triptych.passcodes import secret_hash
+from triptych.web.session import COOKIE, login_secret, web_engine
+
+SOCKET = "/_stcore/stream"
+# one label per kind of address, so that neither study nor person becomes a label
+DESK = ("/desk/draft", "/desk/renew", "/desk/act")
+NAMED = (*DESK, "/auth", "/export", "/assets", "/healthz", "/readyz", "/metrics", "/_stcore")
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Meter:
+    """This process's numbers. Labels: route and status of a request; the part of the program an error came from."""
+
+    def __init__(self) -> None:
+        # a seventh of a second to import, and only a deployment asks for it
+        from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
+
+        self.registry = CollectorRegistry()
+        self.requests = Histogram(
+            "triptych_request_seconds",
+            "Time to answer a request",
+            ["route", "status"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.transactions = Histogram(
+            "triptych_transaction_seconds",
+            "Time from taking a database connection to giving it back",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.errors = Counter("triptych_errors", "Errors logged", ["part"], registry=self.registry)
+        self.sockets: Tally[str] = Tally()
+        ProcessCollector(registry=self.registry)
+        self.registry.register(self)
+
+    def collect(self) -> Iterator[Any]:
+        """The numbers that are counted when somebody asks for them."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        connected, stored = self._from_database()
+        numbers = {
+            "triptych_connections": ("Pages open at this process", sum(self.sockets.values())),
+            "triptych_annotators_connected": ("Annotators with a page open at this process", connected),
+            "triptych_annotations": ("Submissions stored in the database, by all processes", stored),
+            "triptych_database_up": ("Whether the database answers", float(stored is not None)),
+        }
+        for name, (help_text, value) in numbers.items():
+            if value is not None:
+                yield GaugeMetricFamily(name, help_text, value=value)
+
+    def describe(self) -> list[Any]:
+        """Nothing beforehand: registering asks no database."""
+        return []
+
+    def _from_database(self) -> tuple[int | None, int | None]:
+        """How many annotators the open sockets belong to, and how many submissions there are; None: no answer."""
+        hashes = [secret_hash(secret) for cookie in list(self.sockets) if (secret := login_secret(cookie))]
+        annotators = (
+            select(func.count(Person.id.distinct()))
+            .join(Login, Login.person_id == Person.id)
+            .where(Login.secret_hash.in_(hashes), Login.revoked_at.is_(None), Person.role == Role.annotator)
+        )
+        try:
+            with reading(web_engine()) as session:
+                stored = session.execute(select(func.count()).select_from(Submission)).scalar_one()
+                return session.execute(annotators).scalar_one(), stored
+        except DatabaseAway:
+            return None, None
+
+
+@lru_cache(maxsize=1)
+def meter() -> Meter | None:
+    """The process's meter; None where nobody may ask for numbers."""
+    return Meter() if settings.metrics_token() else None
+
+
+def watch(engine: Engine) -> None:
+    """Counts this engine's transactions and every error that is logged from now on."""
+    found = meter()
+    if found is None:
+        return
+
+    def taken(_: Any, record: Any, __: Any) -> None:
+        record.info["taken"] = time.perf_counter()
+
+    def given_back(_: Any, record: Any) -> None:
+        began = record.info.pop("taken", None)
+        if began is not None:
+            found.transactions.observe(time.perf_counter() - began)
+
+    event.listen(engine, "checkout", taken)
+    event.listen(engine, "checkin", given_back)
+    _count_errors(found)
+
+
+def _count_errors(found: Meter) -> None:
+    """Counts where records are made: Streamlit's loggers hand nothing on to others' handlers."""
+    make = logging.getLogRecordFactory()
+
+    def counted(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(*args, **kwargs)
+        if record.levelno >= logging.ERROR:
+            found.errors.labels(record.name.partition(".")[0]).inc()
+        return record
+
+    logging.setLogRecordFactory(counted)
+
+
+def route_of(path: str) -> str:
+    """The kind of address that a path is; everything that Streamlit draws is "page"."""
+    return next((name for name in NAMED if path == name or path.startswith(f"{name}/")), "page")
+
+
+class Measured:
+    """ASGI middleware: times requests, counts open pages. Hands everything on as it is where there is no meter."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = meter()
+        if found is None:
+            return await self.app(scope, receive, send)
+        if scope["type"] == "http":
+            return await self._timed(found, scope, receive, send)
+        if scope["type"] == "websocket" and scope["path"].endswith(SOCKET):
+            return await self._counted(found, scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    async def _timed(self, found: Meter, scope: Scope, receive: Receive, send: Send) -> None:
+        began, status = time.perf_counter(), 500
+
+        async def send_and_see(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_and_see)
+        finally:
+            found.requests.labels(route_of(scope["path"]), status).observe(time.perf_counter() - began)
+
+    async def _counted(self, found: Meter, scope: Scope, receive: Receive, send: Send) -> None:
+        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+        found.sockets[cookie] += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            found.sockets[cookie] -= 1
+            if not found.sockets[cookie]:
+                del found.sockets[cookie]
+
+
+def numbers(request: Request) -> Response:
+    """The numbers as text. 404 without a token in the environment, 401 without it in the request."""
+    token, found = settings.metrics_token(), meter()
+    if token is None or found is None:
+        return PlainTextResponse("Not found", status_code=404)
+    sent = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if not hmac.compare_digest(sent.encode(), token.encode()):
+        return PlainTextResponse("A token is needed.", status_code=401, headers={"WWW-Authenticate": "Bearer"})
+    from prometheus_client import generate_latest
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+    body = generate_latest(found.registry)
+    return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"})
+
+
+METRICS_ROUTES = [Route("/metrics", numbers)]
