@@ -9,6 +9,7 @@ from triptych import demo, studies
 from triptych.studies import StudyLine
 
 NEW = "lead/new_study.py"
+IMPORT = "lead/import_ratings.py"
 
 
 def draw(line: StudyLine) -> None:
@@ -44,6 +45,8 @@ shown_off = [line for line in lines if line.study.demo]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.title("Studies", anchor=False)
+    if st.button("Import ratings"):
+        st.switch_page(IMPORT)
     if st.button("New study", type="primary"):
         st.switch_page(NEW)
 state.show_messages()

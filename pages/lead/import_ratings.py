@@ -1,0 +1,63 @@
+"""A finished study from ratings made elsewhere: everything is shown before anything is stored."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import ratings_preview as preview
+from components import state
+from triptych import ratings_import
+from triptych.formats.ratings.assemble import Assembled
+from triptych.models import Access
+from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
+
+FORMATS = (
+    "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), and the "
+    "files of Potato, Label Studio, Argilla, factgenie, Pearmut and Mechanical Turk. Tables of highlights have "
+    "item_id, system, annotator, label, start, end, quote."
+)
+CLOSED, OPEN = "Finished: the study is closed", "To go on: the study stays open for people you invite"
+
+
+def choose_plan(found: Assembled) -> tuple[Plan, bool]:
+    """Title, and whether the study goes on, which needs the texts."""
+    title = st.text_input("Title", max_chars=LONGEST_TITLE, key="title")
+    state_after = st.radio("These ratings are", [CLOSED, OPEN] if found.has_texts else [CLOSED], key="state_after")
+    raters = 1
+    if state_after == OPEN:
+        raters = st.number_input("Annotators per item in all", 1, MOST_RATERS, 3, key="raters")
+    return Plan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
+
+
+who = state.require("lead")
+st.title("Import ratings", anchor=False)
+st.subheader("1. The files", anchor=False)
+st.caption(FORMATS)
+files = preview.choose_files()
+items, usable = preview.choose_items()
+if not files:
+    st.stop()
+preview.files_preview(files)
+if not usable or not all(file.ok for file in files):
+    st.stop()
+
+st.subheader("2. The scales", anchor=False)
+asked = preview.choose_asked(files)
+if asked is None:
+    st.stop()
+
+st.subheader("3. The study", anchor=False)
+found = preview.assembled(files, asked, items)
+preview.assembled_preview(found)
+if not found.ok:
+    st.stop()
+plan, stays_open = choose_plan(found)
+if st.button("Import", type="primary"):
+    study = state.run_command(ratings_import.import_ratings, plan, found, who, stays_open=stays_open)
+    if study:
+        preview.forget_files()
+        st.switch_page("lead/results.py", query_params={"study": study.slug})
+state.show_messages()
+st.caption(
+    "The names of annotators and systems stay hidden as always: pseudonyms, and System 1, 2, … until unblinding."
+)

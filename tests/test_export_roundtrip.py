@@ -1,0 +1,264 @@
+"""Out and in again: every rating and every highlight comes back as it went."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pandas as pd
+import pytest
+from conftest import draft_items
+from test_exports import FORMULA, HALF_POINTS, annotate, lines, opened, rejecting, table, unzipped
+
+from triptych import database, exports
+from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.out.argilla import factor_of
+from triptych.formats.out.model import MAIN_WORK
+from triptych.formats.ratings import read_ratings
+
+EVERY_KIND = HALF_POINTS.replace(
+    "highlights:",
+    """  - key: verdict
+    title: Verdict
+    definition: Would you send it?
+    scale:
+      kind: choice
+      options:
+        - {key: accept, title: Accept, positive: true}
+        - key: reject
+          title: Reject
+          ask: {reasons: [{key: wrong, text: Wrong, tag: error}, {key: rude, text: Rude, tag: tone}]}
+        - {key: unsure, title: Cannot say, missing: true}
+set_aside_response: {title: Cannot rate, reasons: [{key: blank, title: Blank}]}
+highlights:""",
+)
+TEXT = "Well 😀, \"no\", 'yes'; <b>👩‍👩‍👧</b>\n=1+1 of "
+
+
+def items() -> list[ItemDraft]:
+    """Two items of texts, with everything that offsets and files stumble over."""
+    return [
+        ItemDraft(
+            external_id=f"00{n}",
+            context_text=None,
+            context_turns=(Turn("usr", "Hi 😀"), Turn("sys", "Yes?")),
+            candidates=tuple(CandidateDraft(name, f"{TEXT}{name} {n}", None) for name in ("one", "two", "three")),
+            meta={},
+            extra_texts={},
+            row=n,
+        )
+        for n in (1, 2)
+    ]
+
+
+def answers_of(number: int):
+    """Everything an annotator may give, different for each number."""
+
+    def answers(at):
+        mark = {"turn": None, "label": "good", "comment": "+ so so"}
+        return {
+            "ratings": {
+                at["one"]: {"warmth": 0.5 * number, "quality": 0, "verdict": "accept"},
+                at["two"]: {"warmth": 2, "quality": 40.5, "verdict": "reject"},
+                "item": {"winner": [at["one"], at["two"]], "clear": "n"},
+            },
+            "explanations": {
+                at["two"]: {"verdict": {"reject": {"reasons": ["wrong", "rude"], "text": f"{FORMULA} 😀\n{number}"}}}
+            },
+            "highlights": [
+                {"slot": at["one"], "start": 5, "end": 6, **mark},
+                {"slot": at["two"], "start": TEXT.index("=1"), "end": len(TEXT) + number, **mark},
+            ],
+            "set_aside": {at["three"]: "blank"},
+        }
+
+    return answers
+
+
+@pytest.fixture
+def study_of_all(sqlite_engine):
+    """(session, study): two items, two annotators, every kind of scale."""
+    with database.writing(sqlite_engine) as session:
+        study, people = opened(session, EVERY_KIND, items(), annotators=2)
+        for number, who in enumerate((*people, *people)):
+            annotate(session, study, who, answers_of(number))
+        yield session, study
+
+
+def stored_ratings(session, study, with_missing: bool = False) -> set[tuple]:
+    """(item, system or None, annotator, criterion, value as text) of everything rated; "" where it was set aside."""
+    found = set()
+    for item in exports.read_finished(session, study).items(MAIN_WORK):
+        for work in item.annotations:
+            places = [(None, work.about_item), *((slot.system, slot.ratings) for slot in work.slots)]
+            found |= {
+                (item.item_id, system, work.annotator, r.criterion, r.option or ("" if r.missing else f"{r.number:g}"))
+                for system, ratings in places
+                for r in ratings
+            }
+    valued = {rating for rating in found if rating[-1]}
+    assert (len(valued), len(found)) == (4 * 10, 4 * 13)
+    return found if with_missing else valued
+
+
+def stored_highlights(session, study) -> set[tuple]:
+    """(item, system, annotator, label, start, end, quote): code points."""
+    found = set()
+    for item in exports.read_finished(session, study).items(MAIN_WORK):
+        texts = {candidate.system: candidate.text for candidate in item.candidates}
+        for work in item.annotations:
+            for slot in work.slots:
+                for m in slot.highlights:
+                    assert m.quote == texts[slot.system][m.start : m.end]
+                    found.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
+    assert len(found) == 8
+    return found
+
+
+def explanations(session, study) -> set[tuple]:
+    return {
+        (item.item_id, slot.system, work.annotator, rating.explanation, rating.reasons)
+        for item in exports.read_finished(session, study).items(MAIN_WORK)
+        for work in item.annotations
+        for slot in work.slots
+        for rating in slot.ratings
+        if rating.explanation
+    }
+
+
+def read_back(data: bytes, name: str):
+    read = read_ratings(data, name)
+    assert read.ok, read.problems
+    return read
+
+
+def plain(value: str) -> str:
+    """A number without what a file adds to it: 2.0 is 2."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value
+
+
+def given_ratings(read, *, among=None) -> set[tuple]:
+    return {
+        (r.item, r.system, r.annotator, r.criterion, plain(r.value))
+        for r in read.ratings
+        if among is None or r.criterion in among
+    }
+
+
+def given_highlights(read) -> set[tuple]:
+    """With offsets turned to code points, cut out of the texts that the same file brought."""
+    found = set()
+    for m in read.highlights:
+        text = read.texts[m.item, m.system]
+        units = text.encode("utf-16-le")
+        unit = 2 if m.utf16 else None
+        start, end = (len(units[: at * 2].decode("utf-16-le")) if unit else at for at in (m.start, m.end))
+        found.add((m.item, m.system, m.annotator, m.label, start, end, text[start:end]))
+        assert m.quote in (None, text[start:end])
+    return found
+
+
+def test_the_long_csv_brings_every_rating_and_explanation_back(study_of_all):
+    session, study = study_of_all
+    files = unzipped(session, study, "csv")
+    read = read_back(files["ratings.csv"], "ratings.csv")
+    assert given_ratings(read) == stored_ratings(session, study, with_missing=True)
+    texts = {(r.item, r.system, r.annotator, r.explanation, r.reasons) for r in read.ratings if r.explanation}
+    assert texts == explanations(session, study)
+
+
+def test_the_csv_of_highlights_brings_every_highlight_back(study_of_all):
+    session, study = study_of_all
+    read = read_back(unzipped(session, study, "csv")["highlights.csv"], "highlights.csv")
+    found = {(m.item, m.system, m.annotator, m.label, m.start, m.end, restore_cell(m.quote)) for m in read.highlights}
+    assert found == stored_highlights(session, study)
+    assert {restore_cell(m.comment) for m in read.highlights} == {"+ so so"}
+
+
+def test_label_studio_brings_every_rating_and_highlight_back(study_of_all):
+    session, study = study_of_all
+    read = read_back(unzipped(session, study, "label-studio")["tasks.json"], "tasks.json")
+    # a best is asked letter by letter there, so it comes back as it is stored: 1 or 0 for each response
+    assert given_ratings(read) == stored_ratings(session, study)
+    assert given_highlights(read) == stored_highlights(session, study)
+    assert {(note.item, note.system, note.text) for note in read.notes if "why" in note.name} == {
+        (item, system, text) for item, system, _, text, _ in explanations(session, study)
+    }
+
+
+def test_argilla_brings_every_rating_and_highlight_back(study_of_all):
+    session, study = study_of_all
+    files = unzipped(session, study, "argilla")
+    read = read_back(files["records.json"], "records.json")
+    users = {row["user_id"]: row["annotator"] for row in table(files["users.csv"])}
+    criteria = {c.key: c for c in exports.read_finished(session, study).criteria}
+    factors = {key: factor_of(criterion.scale) or 1 for key, criterion in criteria.items()}
+    back = {
+        (item, system, users[who], criterion, plain(str(float(value) / factors[criterion]))
+         if criteria[criterion].scale.kind != "choice" else value)
+        for item, system, who, criterion, value in given_ratings(read, among=criteria)
+    }  # fmt: skip
+    assert back == stored_ratings(session, study)
+    marks = {(item, system, users[who], *rest) for item, system, who, *rest in given_highlights(read)}
+    assert marks == stored_highlights(session, study)
+
+
+def test_potato_brings_every_rating_and_highlight_back(study_of_all):
+    session, study = study_of_all
+    files = unzipped(session, study, "potato")
+    shown = {row["id"]: row for row in lines(files["data/items.jsonl"])}
+    ratings, marks = set(), set()
+    for name in (name for name in files if name.endswith("user_state.json")):
+        read = read_back(files[name], "user_state.json")
+        ratings |= {(*placed(shown, r.item, r.criterion), r.annotator, plain(r.value)) for r in read.ratings}
+        user = json.loads(files[name])
+        for item, schemes in user["instance_id_to_span_to_value"].items():
+            for scheme, spans in schemes.items():
+                _, system, _ = placed(shown, item, scheme)
+                text = shown[item]["responses"]["abc".index(scheme[-1])].encode("utf-16-le")
+                for m in spans:
+                    start, end = (len(text[: 2 * at].decode("utf-16-le")) for at in (m["start"], m["end"]))
+                    marks.add((item, system, user["user_id"], m["label"], start, end, m["text"]))
+    assert {(i, s, who, c, v) for i, s, c, who, v in ratings} == stored_ratings(session, study)
+    assert marks == stored_highlights(session, study)
+
+
+def placed(shown: dict, item: str, scheme: str) -> tuple[str, str | None, str]:
+    """(item, system, criterion) of a scheme such as fluency_a."""
+    criterion, _, letter = scheme.rpartition("_")
+    if letter not in ("a", "b", "c"):
+        return item, None, scheme
+    return item, shown[item]["systems"]["abc".index(letter)], criterion
+
+
+@pytest.mark.parametrize("key", ["parquet", "huggingface"])
+def test_parquet_brings_every_rating_highlight_and_text_back(study_of_all, key):
+    session, study = study_of_all
+    files = unzipped(session, study, key)
+    ratings, marks, texts = (
+        pd.read_parquet(io.BytesIO(files[f"data/{name}.parquet"])) for name in ("ratings", "highlights", "items")
+    )
+    values = ratings["option"].where(ratings["option"].notna(), ratings["value"].map("{:g}".format))
+    values = values.where(~ratings["missing"], "")
+    systems = ratings["system"].astype(object).where(ratings["system"].notna(), None)
+    found = set(zip(ratings["item_id"], systems, ratings["annotator"], ratings["criterion"], values, strict=True))
+    # a rating of a best names the system that it is about
+    assert found == stored_ratings(session, study, with_missing=True)
+    wanted = ["item_id", "system", "annotator", "label", "start", "end", "quote"]
+    assert set(marks[wanted].itertuples(index=False, name=None)) == stored_highlights(session, study)
+    given = {(item.external_id, c.text) for item in items() for c in item.candidates}
+    assert set(texts[["item_id", "text"]].itertuples(index=False, name=None)) == given
+    assert [turn["text"] for turn in texts["context_turns"][0]] == ["Hi 😀", "Yes?"]
+
+
+def test_an_item_without_a_context_comes_back_from_label_studio_too(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1)
+        annotate(session, study, people[0], rejecting("stannum"))
+        read = read_back(unzipped(session, study, "label-studio")["tasks.json"], "tasks.json")
+        assert set(read.texts.values()) == {c.text for c in draft_items(1)[0].candidates}
+        assert len(read.ratings) == 6

@@ -1,0 +1,527 @@
+"""Finished ratings of every program we read: what becomes of them, and what is said about what does not fit."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych.errors import ImportRefused
+from triptych.formats.model import Findings, Turn
+from triptych.formats.ratings import FinishedRatings, read_ratings
+from triptych.formats.ratings.model import GivenHighlight
+from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
+from triptych.formats.ratings.spans import from_utf16, place
+from triptych.rubric import parse_rubric
+
+LONG = "item_id,system,annotator,criterion,value\n"
+
+
+def table(text: str, name: str = "ratings.csv", **more: Any) -> FinishedRatings:
+    return read_ratings(text.encode(), name, **more)
+
+
+def records(*objects: Any, name: str = "export.jsonl") -> FinishedRatings:
+    return read_ratings("\n".join(json.dumps(one) for one in objects).encode(), name)
+
+
+def rated(found: FinishedRatings) -> list[tuple[str, str | None, str, str, str]]:
+    return [(r.item, r.system, r.annotator, r.criterion, r.value) for r in found.ratings]
+
+
+def told(found: FinishedRatings) -> list[str]:
+    return [str(problem) for problem in found.problems]
+
+
+# Tables
+
+
+def test_a_long_table_keeps_ids_and_values_as_they_are_written():
+    found = table(LONG + "007,m 1,w1,fluency,4\n7,m 1,w1,fluency,4.50\n")
+    assert rated(found) == [("007", "m 1", "w1", "fluency", "4"), ("7", "m 1", "w1", "fluency", "4.50")]
+    assert found.ok
+    assert found.problems == ()
+
+
+def test_a_column_for_each_criterion_is_read_like_a_long_table():
+    found = table("item_id;model;worker;fluency;sense\n1;m;w1;4;yes\n1;m;w2;;no\n")
+    assert rated(found) == [
+        ("1", "m", "w1", "fluency", "4"),
+        ("1", "m", "w1", "sense", "yes"),
+        ("1", "m", "w2", "sense", "no"),
+    ]
+    assert "1 empty rating(s)" in told(found)[0]
+    assert found.recognised["sense"] == "criterion 'sense'"
+
+
+def test_a_column_for_each_annotator_is_read_like_a_long_table():
+    found = table("item_id,system,criterion,anna,bert\n1,m,fluency,4,5\n")
+    assert rated(found) == [("1", "m", "anna", "fluency", "4"), ("1", "m", "bert", "fluency", "5")]
+    assert found.recognised["bert"] == "ratings of annotator 'bert'"
+    assert rated(table("item_id,anna,bert\n1,4,5\n"))[1] == ("1", "unknown", "bert", "rating", "5")
+
+
+def test_an_empty_system_means_about_the_item_and_no_column_means_one_unknown_system():
+    assert table(LONG + "1,,w1,overall,4\n").ratings[0].system is None
+    assert table("item_id,annotator,criterion,value\n1,w1,overall,4\n").ratings[0].system == "unknown"
+
+
+def test_a_judge_is_told_from_people_by_its_column_or_by_the_lead():
+    assert table("item_id,system,judge,criterion,value\n1,m,big-model,c,4\n").ratings[0].kind == "judge"
+    kinds = table("item_id,annotator,kind,criterion,value\n1,w,human,c,4\n1,g,judge,c,4\n1,s,simulated,c,4\n")
+    assert [rating.kind for rating in kinds.ratings] == ["human", "judge", "simulated"]
+    assert table(LONG + "1,m,w,c,4\n", kind="judge").ratings[0].kind == "judge"
+
+
+def test_explanation_time_position_and_repeat_come_along():
+    header = "item_id,system,annotator,criterion,value,explanation,submitted_at,active_seconds,position,repeat\n"
+    rating = table(header + "1,m,w,c,4,Because.,2026-03-01T10:00:00+01:00,12.5,2,again\n").ratings[0]
+    assert rating.at == datetime(2026, 3, 1, 9, tzinfo=UTC)
+    assert (rating.explanation, rating.seconds, rating.position, rating.of) == ("Because.", 12.5, 2, "again")
+
+
+def test_texts_in_the_table_are_kept_and_must_agree():
+    header = "item_id,system,annotator,criterion,value,context,response\n"
+    found = table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,So.\n")
+    assert (found.contexts, found.texts) == ({"1": "Why?"}, {("1", "m"): "So."})
+    assert (
+        "Row 3, column 'response': the text differs"
+        in told(table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,Thus.\n"))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The file is empty"),
+        ("a,b\n1,2\n", "must name the columns"),
+        (LONG, "no rows below it"),
+        ("annotator,criterion,value\nw,c,4\n", "which item a rating belongs to"),
+        ("item_id,criterion,value\n1,c,4\n", "No column says who rated"),
+    ],
+)
+def test_a_table_that_cannot_be_ratings_is_refused_in_a_sentence(text: str, sentence: str):
+    with pytest.raises(ImportRefused, match=sentence):
+        table(text)
+
+
+def test_rows_without_item_annotator_or_the_right_width_are_named():
+    found = told(table(LONG + ",m,w,c,4\n1,m,,c,4\n1,m,w,c\n"))
+    assert found == [
+        "Row 4: has 4 cells, the header has 5 columns.",
+        "Row 2, column 'item_id': has no id of an item.",
+        "Row 3, column 'annotator': does not say who rated.",
+    ]
+
+
+def test_a_table_of_highlights_is_told_from_ratings_and_minus_one_means_not_in_the_text():
+    found = table(
+        "item_id,system,annotator,selection,comment,start,end,occurrences\n1,m,w,a b,Good,2,5,1\n1,m,w,x,,-1,-1,0\n"
+    )
+    assert [(h.quote, h.start, h.end, h.label, h.comment) for h in found.highlights] == [
+        ("a b", 2, 5, "highlight", "Good"),
+        ("x", None, None, "highlight", ""),
+    ]
+    assert found.ignored == ("occurrences",)
+
+
+def test_control_characters_are_taken_out_of_ids_and_values_with_a_warning():
+    found = table(LONG + "1\x00,m,w\x07,c,4\n")
+    assert rated(found) == [("1", "m", "w", "c", "4")]
+    assert told(found)[0].startswith("Row 2, column 'item_id': 1 control character(s)")
+    assert "half of a character" in told(records({"item_id": "\ud83d", "annotator": "w", "c": 1}))[0]
+
+
+# Programs
+
+
+def potato(labels: dict[str, Any], spans: dict[str, Any] | None = None, user: str = "u1") -> FinishedRatings:
+    state = {"user_id": user, "instance_id_to_label_to_value": labels, "instance_id_to_span_to_value": spans or {}}
+    return read_ratings(json.dumps(state, indent=1).encode(), "user_state.json")
+
+
+def test_potato_labels_scales_selections_and_questions_are_read():
+    found = potato(
+        {
+            "i1": {"sentiment": {"labels": {"positive": True, "negative": False}}},
+            "i2": {"quality": {"scale_4": "4"}, "preference": {"selection": "A"}},
+            "i3": {"response_quality": {"helpfulness": "4", "safety": "5"}, "why": {"text_box": "Because."}},
+        },
+        {"i1": {"ner": [{"start": 0, "end": 5, "label": "PERSON", "text": "Alice"}]}},
+    )
+    assert rated(found) == [
+        ("i1", "unknown", "u1", "sentiment", "positive"),
+        ("i2", "unknown", "u1", "quality", "4"),
+        ("i2", "unknown", "u1", "preference", "A"),
+        ("i3", "unknown", "u1", "response_quality: helpfulness", "4"),
+        ("i3", "unknown", "u1", "response_quality: safety", "5"),
+    ]
+    assert [(n.name, n.text) for n in found.notes] == [("why", "Because.")]
+    assert [(h.item, h.label, h.quote, h.utf16) for h in found.highlights] == [("i1", "PERSON", "Alice", True)]
+    assert all(rating.position is None for rating in found.ratings)
+
+
+def test_several_potato_labels_in_a_single_choice_are_reported_and_none_is_chosen():
+    found = potato(
+        {"i1": {"sentiment": {"labels": {"positive": True, "negative": "true"}}}, "i2": {"s": {"a": "true"}}}
+    )
+    assert rated(found) == [("i2", "unknown", "u1", "s", "a")]
+    assert not found.ok
+    assert "annotator 'u1' has several labels for item 'i1': 'positive', 'negative'" in told(found)[0]
+    assert "column 'sentiment'" in told(found)[0]
+
+
+def label_studio(**annotation: Any) -> dict[str, Any]:
+    done = {"id": 1001, "completed_by": 10, "lead_time": 4.288, "created_at": "2021-08-23T12:19:18.905800Z"}
+    data = {"dialogue": "💩 Why?", "resp_a": "So 💩 it is", "resp_b": "Thus", "model_a": "gpt"}
+    return {"id": 1, "data": data, "annotations": [{**done, **annotation}], "predictions": []}
+
+
+def result(control: str, to: str, kind: str, **value: Any) -> dict[str, Any]:
+    return {"from_name": control, "to_name": to, "type": kind, "value": value}
+
+
+def test_label_studio_controls_belong_to_the_response_they_name():
+    results = [
+        result("fluency_a", "resp_a", "rating", rating=4),
+        result("ok_b", "resp_b", "choices", choices=["Yes"]),
+        result("err", "resp_a", "labels", start=6, end=8, text="it", labels=["Error"]),
+        result("why_b", "resp_b", "textarea", text=["Short."]),
+    ]
+    found = records([label_studio(result=results)], name="project.json")
+    assert found.format == "Label Studio"
+    assert rated(found) == [("1", "gpt", "10", "fluency", "4"), ("1", "resp_b", "10", "ok", "Yes")]
+    assert (found.ratings[0].seconds, found.ratings[0].at.year) == (4.288, 2021)
+    assert found.texts[("1", "gpt")] == "So 💩 it is"
+    assert found.contexts == {"1": "💩 Why?"}
+    assert [(n.system, n.name, n.text) for n in found.notes] == [("resp_b", "why", "Short.")]
+    span = place(found.highlights[0], found.texts[("1", "gpt")], Findings())
+    assert (span.start, span.end, span.quote) == (5, 7, "it")
+
+
+def test_label_studio_cancelled_work_is_left_out_and_predictions_are_a_judge():
+    task = label_studio(was_cancelled=True, result=[result("fluency_a", "resp_a", "rating", rating=4)])
+    task["predictions"] = [{"model_version": "m1", "result": [result("fluency_a", "resp_a", "rating", rating=2)]}]
+    found = records([task], name="project.json")
+    assert [(r.annotator, r.kind, r.value) for r in found.ratings] == [("m1", "judge", "2")]
+    assert told(found) == ["1 cancelled annotation(s) are left out."]
+
+
+def test_label_studio_names_a_person_by_the_object_and_reports_what_it_cannot_read():
+    results = [result("c_a", "resp_a", "choices", choices=["x", "y"]), result("p", "resp_a", "ranker", ranker=[1])]
+    task = label_studio(completed_by={"id": 3, "email": "a@example.org"}, result=results)
+    found = records([task], name="project.json")
+    assert found.ratings == ()
+    assert told(found)[0] == "Row 1, column 'c': holds a list, one value was expected."
+    assert "type 'ranker'" in told(found)[1]
+
+
+def test_a_label_studio_table_is_read_by_its_controls():
+    header = "dialogue,resp_a,resp_b,id,fluency_a,ok_b,err_a,annotator,annotation_id,created_at,lead_time\n"
+    span = '"[{""start"":3,""end"":5,""text"":""it"",""labels"":[""Error""]}]"'
+    found = table(
+        header + f'Why?,So it is,Thus,7,4,"{{""choices"":[""Yes""]}}",{span},a@example.org,1,2026-01-01,3.5\n'
+    )
+    assert found.format == "Label Studio table"
+    assert rated(found) == [
+        ("7", "resp_a", "a@example.org", "fluency", "4"),
+        ("7", "resp_b", "a@example.org", "ok", "Yes"),
+    ]
+    assert [(mark.system, mark.label, mark.start) for mark in found.highlights] == [("resp_a", "Error", 3)]
+    assert found.ignored == ("annotation_id",)
+
+
+ARGILLA = {
+    "id": "d017",
+    "status": "completed",
+    "fields": {"context": "Hello", "response_a": "Hi", "response_b": "Ho"},
+    "metadata": {"domain": "esc", "system_b": "t5"},
+}
+
+
+def test_argilla_responses_and_suggestions_become_people_and_a_judge():
+    record = ARGILLA | {
+        "responses": {
+            "fluency_a": [{"value": 4, "user_id": "u1", "status": "submitted"}],
+            "fluency_b": [{"value": 3, "user_id": "u1"}, {"value": 1, "user_id": "u2", "status": "discarded"}],
+            "best": [{"value": "response_b", "user_id": "u1"}],
+            "spans_b": [{"value": [{"start": 0, "end": 2, "label": "bad"}], "user_id": "u1"}],
+        },
+        "suggestions": {"fluency_a": {"value": 3, "score": None, "agent": "judge-1"}},
+    }
+    found = records(record)
+    assert rated(found) == [
+        ("d017", "response_a", "u1", "fluency", "4"),
+        ("d017", "t5", "u1", "fluency", "3"),
+        ("d017", None, "u1", "best", "response_b"),
+        ("d017", "response_a", "judge-1", "fluency", "3"),
+    ]
+    assert [rating.kind for rating in found.ratings] == ["human", "human", "human", "judge"]
+    assert [(h.system, h.label, h.start, h.end) for h in found.highlights] == [("t5", "bad", 0, 2)]
+    assert "1 discarded or draft response(s) are left out." in told(found)
+
+
+def test_flattened_argilla_lists_are_zipped_and_must_be_equally_long():
+    flat = {"id": "1", "response_a": "Hi", "q.responses": [4, 5], "q.responses.users": ["u1", "u2"]}
+    found = records(flat | {"q.responses.status": ["submitted", "draft"], "q.suggestion": 2, "q.suggestion.agent": "j"})
+    assert [(r.annotator, r.value) for r in found.ratings] == [("u1", "4"), ("j", "2")]
+    assert "not equally many" in told(records(flat | {"q.responses": [4]}))[0]
+
+
+def pearmut(**more: Any) -> dict[str, Any]:
+    item = {"item_id": "d017", "src": "Source", "tgt": {"gpt2-ft": "It is so, it seems.", "t5": "No."}}
+    span = {"start_i": 3, "end_i": 4, "category": None, "severity": "minor"}
+    given = {
+        "gpt2-ft": {"score": 70, "error_spans": [span], "textfield": "fine"},
+        "t5": {"score": 0, "error_spans": []},
+    }
+    actions = [{"time": 1771311326.0, "action": "load"}, {"time": 1771311347.5, "action": "submit"}]
+    return {"annotation": [given], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
+
+
+def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive():
+    found = records(pearmut())
+    assert rated(found) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
+    assert found.ratings[0].seconds == 21.5
+    span = place(found.highlights[0], found.texts[("d017", "gpt2-ft")], Findings())
+    assert (found.highlights[0].label, span.quote) == ("minor", "is")
+    assert [note.text for note in found.notes] == ["fine"]
+
+
+def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_counted():
+    found = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
+    assert len(found.ratings) == 2
+    assert told(found)[:2] == [
+        "1 welcome, random or goodbye document(s) are left out.",
+        "1 segment(s) without an annotation are left out.",
+    ]
+    assert "has not as many annotations" in told(records(pearmut(annotation=[])))[0]
+
+
+def test_factgenie_spans_end_where_their_text_ends_and_types_are_places_in_the_list():
+    line = {
+        "dataset": "d", "split": "test", "example_idx": 0, "setup_id": "m1", "output": "It rained all day.",
+        "annotations": [{"type": 1, "text": "rained", "start": 3, "reason": "It did not."}],
+        "flags": [{"label": "Checked", "value": True}], "sliders": [{"label": "Fluency", "value": "3"}],
+        "options": [{"label": "Length", "value": "short"}], "text_fields": [{"label": "Why", "value": "So."}],
+        "metadata": {"annotator_id": "a1", "annotation_span_categories": [{"name": "A"}, {"name": "B"}]},
+    }  # fmt: skip
+    found = records(line)
+    assert rated(found) == [
+        ("d/test/0", "m1", "a1", "Checked", "yes"),
+        ("d/test/0", "m1", "a1", "Length", "short"),
+        ("d/test/0", "m1", "a1", "Fluency", "3"),
+    ]
+    mark = found.highlights[0]
+    assert (mark.label, mark.start, mark.end, mark.comment) == ("B", 3, 9, "It did not.")
+    assert [note.name for note in found.notes] == ["Why"]
+    judged = records(line | {"metadata": {"model": "llm", "campaign_id": "c"}})
+    assert {rating.kind for rating in judged.ratings} == {"judge"}
+    assert judged.highlights[0].label == "type 1"
+
+
+MTURK = (
+    "HITId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Input.model_type,Input.dialogue,Input.summary,"
+    "Answer.Fluency,Answer.taskAnswers\n"
+)
+
+
+def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
+    form = '"[{""verdict"":{""no"":false,""yes"":true}}]"'
+    rows = (
+        f"H1,W1,Approved,Tue Jul 27 02:11:12 PDT 2021,30,bart,Hello,Summary one,4,{form}\n"
+        f"H2,W2,Submitted,,31,t5,Hello,Summary two,3,{form}\n"
+        f"H3,W3,Rejected,,1,t5,Hello,Summary two,1,{form}\n"
+    )
+    found = table(MTURK + rows)
+    assert rated(found) == [
+        ("item-1", "bart", "W1", "Fluency", "4"),
+        ("item-1", "bart", "W1", "verdict", "yes"),
+        ("item-1", "t5", "W2", "Fluency", "3"),
+        ("item-1", "t5", "W2", "verdict", "yes"),
+    ]
+    assert found.ratings[0].at == datetime(2021, 7, 27, 9, 11, 12, tzinfo=UTC)
+    assert found.texts[("item-1", "t5")] == "Summary two"
+    assert "1 rejected assignment(s) are left out." in told(found)
+
+
+SHAPES = {
+    "Potato": lambda x: {
+        "user_id": "u",
+        "instance_id_to_label_to_value": {"i": {"s": x}, "j": x},
+        "instance_id_to_span_to_value": {"i": {"s": x}, "j": x},
+    },
+    "Potato without items": lambda x: {"user_id": x, "instance_id_to_label_to_value": x},
+    "Label Studio": lambda x: {"id": 1, "data": x, "annotations": x, "predictions": [x]},
+    "Label Studio results": lambda x: {
+        "id": 1,
+        "data": {"resp_a": x},
+        "annotations": [
+            {"completed_by": 1, "result": x},
+            {"completed_by": x, "result": [result("a", "resp_a", "rating", rating=x)]},
+            {"completed_by": 1, "result": [result("a", "resp_a", "labels", labels=x, start=x), x]},
+        ],
+    },
+    "Argilla": lambda x: {"id": x, "fields": {"response_a": "x"}, "responses": x, "suggestions": x},
+    "Argilla answers": lambda x: {
+        "id": 1,
+        "fields": {"response_a": x},
+        "responses": {"q_a": x, "r_a": [x], "s_a": [{"user_id": "u", "value": x}]},
+    },
+    "flat Argilla": lambda x: {"id": 1, "q.responses": x, "q.responses.users": x, "q.suggestion": x},
+    "Pearmut": lambda x: {"annotation": x, "item": [x], "user_id": "u", "actions": x},
+    "Pearmut scores": lambda x: pearmut(annotation=[{"m": {"score": x, "error_spans": x, "sliders": x}, "n": x}]),
+    "factgenie": lambda x: {"setup_id": "m", "example_idx": x, "metadata": x},
+    "factgenie ratings": lambda x: {
+        "setup_id": "m",
+        "example_idx": 0,
+        "output": x,
+        "metadata": {"annotator_id": "a", "categories": x},
+        "sliders": x,
+        "annotations": x,
+        "options": [{"label": "o", "value": x}],
+    },
+    "table": lambda x: {"item_id": x, "annotator": "w", "criterion": x, "value": x, "context": x, "position": x},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("x", [True, 3, -1e300, "text", [], [1], [[]], ["a", "b"], {}, {"a": 1}, {"start": "x"}, None])
+def test_no_shape_of_a_known_program_ends_in_a_trace(shape: str, x: Any):
+    try:
+        found = records([SHAPES[shape](x)], name="x.json")
+    except ImportRefused:
+        return
+    assert found.problems or found.ratings or found.highlights
+
+
+# Places of highlights
+
+
+def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> GivenHighlight:
+    return GivenHighlight("1", "m", "w", "human", "x", start, end, quote, 2, **more)
+
+
+@given(st.text(alphabet="ab💩é", min_size=1, max_size=20), st.data())
+@settings(max_examples=30, deadline=None)
+def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    units = [len(text[:at].encode("utf-16-le")) // 2 for at in (start, end)]
+
+    assert [from_utf16(text, at) for at in units] == [start, end]
+    span = place(mark(*units, text[start:end], utf16=True), text, Findings())
+    assert (span.start, span.end) == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("given_span", "expected", "sentence"),
+    [
+        (mark(2, 4, "b 💩"), (1, 4), "exactly once"),
+        (mark(4, 7, "c d", utf16=True), (4, 7), "counted in other units"),
+        (mark(5, 8, "c d"), (4, 7), "counted in other units"),
+        (mark(0, 1, "ab"), (0, 2), "their last character"),
+        (mark(None, None, "c d"), (4, 7), "exactly once"),
+    ],
+)
+def test_a_place_that_does_not_hold_the_quote_is_mended_and_counted(given_span, expected, sentence):
+    findings = Findings()
+    span = place(given_span, "ab 💩c d", findings)
+    assert (span.start, span.end) == expected
+    assert sentence in str(findings.finish()[0])
+
+
+def test_a_quote_that_is_not_in_the_text_or_stands_there_twice_keeps_no_place():
+    assert place(mark(0, 3, "xyz"), "abc", Findings()).start is None
+    assert place(mark(None, None, "a"), "a b a", Findings()).start is None
+    assert place(mark(1, 2, "b"), None, Findings()) == place(mark(None, None, "b"), None, Findings())
+
+
+def test_a_highlight_in_a_dialogue_finds_its_turn():
+    turns = (Turn("A", "Hello there"), Turn("B", "Bye"))
+    assert place(mark(0, 3, "Bye"), turns, Findings()).turn == 1
+    assert place(mark(0, 3, "Bye", turn=1), turns, Findings()).turn == 1
+    assert place(mark(0, 3, "Bye", turn=0), turns, Findings()).start is None
+
+
+# Proposals
+
+
+def proposal(*values: str) -> Any:
+    rows = "".join(f'{n},s,w,c,"{value}"\n' for n, value in enumerate(values))
+    return propose(table(LONG + rows).ratings)[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "use", "scale"),
+    [
+        (["1", "3", "5"], "ordinal", (1, 5, 1)),
+        (["2", "5"], "ordinal", (1, 5, 1)),
+        (["4", "4"], "ordinal", (1, 5, 1)),
+        (["0", "2.5", "3"], "ordinal", (0, 3, 0.5)),
+        (["10", "95"], "interval", (0, 100, 1)),
+        (["0.25", "0.9"], "interval", (0, 1, 0.01)),
+        (["-3", "3"], "ordinal", (-3, 3, 1)),
+    ],
+)
+def test_numbers_are_proposed_as_a_scale_that_holds_them(values, use, scale):
+    found = proposal(*values)
+    assert (found.use, (found.low, found.high, found.step), found.unfit) == (use, scale, [])
+
+
+def test_words_among_numbers_mean_missing_where_they_say_so_and_are_listed_otherwise():
+    found = proposal("1", "2", "5", "N/A", "five", "4,5")
+    assert found.missing == ("N/A",)
+    assert found.unfit == ["five", "4,5"]
+
+
+def test_words_become_options_and_only_plain_words_for_missing_are_missing():
+    found = proposal("Yes", "No", "Unsure", "n/a")
+    assert (found.use, found.labels, found.missing) == ("nominal", ("No", "Unsure", "Yes", "n/a"), ("n/a",))
+
+
+def test_labels_that_differ_in_case_are_kept_and_said_and_blanks_around_them_are_none():
+    found = proposal("A", "a", "A ", "5")
+    assert found.labels == ("5", "A", "a")
+    assert found.values["A"] == 2
+    assert any("'A' and 'a' differ in case only" in remark for remark in found.remarks)
+    assert any("A number among words: 5." in remark for remark in found.remarks)
+
+
+def test_free_text_is_left_out_with_a_remark_and_a_far_number_is_pointed_at():
+    texts = proposal(*(f"text {n}" for n in range(13)))
+    assert texts.use == "leave out"
+    assert "13 different texts" in texts.remarks[0]
+    assert "111111" in proposal("80", "85", "100", "111111").remarks[0]
+
+
+@given(st.lists(st.text(alphabet="abAB01-. éß!", min_size=1, max_size=6), min_size=1, max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_every_proposal_that_is_not_left_out_passes_the_rubric_reader(values):
+    found = propose(table(LONG + "".join(f"{n},s,w,c,{value}\n" for n, value in enumerate(values))).ratings)
+    if any(one.use != "leave out" for one in found):
+        rubric = parse_rubric(as_yaml("A title: with a colon", found, ["bad: label", "good"]))
+        assert [label.title for label in rubric.highlights] == ["bad: label", "good"]
+
+
+@given(st.lists(st.text(max_size=50), unique=True, max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_keys_are_distinct_and_fit_a_rubric(names):
+    keys = distinct_keys(names, "option").values()
+    assert len(set(keys)) == len(names)
+    assert all(key[0].isalpha() and key.isascii() and key == key.lower() and len(key) <= 40 for key in keys)
+
+
+def test_every_shared_file_of_ratings_is_read(shared: Path):
+    files = sorted([*shared.glob("nasty/files/ratings_*.csv"), *shared.glob("real/*_ratings.csv")])
+    for file in files:
+        found = read_ratings(file.read_bytes(), file.name)
+        rows = file.read_text().count("\n") - 1
+        empty = sum(line.endswith(",") for line in file.read_text().splitlines())
+        assert (len(found.ratings), found.ok) == (rows - empty, True), file.name
+    assert len(files) == 8

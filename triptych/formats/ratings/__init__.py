@@ -1,0 +1,80 @@
+"""Readers of finished ratings from elsewhere: bytes and a file name in, ratings, highlights and texts out.
+
+A new format is one module with `fits` (its fields) and `read`, and one line in FORMATS. What fits none is a table.
+A file that cannot be read at all raises ImportRefused; everything else is in `FinishedRatings.problems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from triptych.formats.model import Findings, Source
+from triptych.formats.ratings import (
+    argilla,
+    factgenie,
+    highlights,
+    label_studio,
+    label_studio_table,
+    mturk,
+    pearmut,
+    potato,
+    tables,
+)
+from triptych.formats.ratings.model import (
+    UNKNOWN_SYSTEM,
+    FinishedRatings,
+    Gathering,
+    GivenHighlight,
+    GivenNote,
+    GivenRating,
+    RaterKind,
+)
+from triptych.formats.ratings.sources import ENDINGS, read_source
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the files of one program are told and read."""
+
+    name: str
+    fits: Callable[[frozenset[str]], bool]
+    read: Callable[[Source, Gathering], None]
+
+
+FORMATS = (
+    Format("Potato", potato.fits, potato.read),
+    Format("Label Studio", label_studio.fits, label_studio.read),
+    Format("Label Studio table", label_studio_table.fits, label_studio_table.read),
+    Format("Pearmut log", pearmut.fits, pearmut.read),
+    Format("factgenie", factgenie.fits, factgenie.read),
+    Format("Argilla", argilla.fits, argilla.read),
+    Format("Mechanical Turk batch", mturk.fits, mturk.read),
+    Format("Highlights", highlights.fits, highlights.read),
+    Format("Table of ratings", lambda _: True, tables.read),
+)
+
+__all__ = [
+    "ENDINGS",
+    "FORMATS",
+    "UNKNOWN_SYSTEM",
+    "FinishedRatings",
+    "GivenHighlight",
+    "GivenNote",
+    "GivenRating",
+    "RaterKind",
+    "read_ratings",
+]
+
+
+def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> FinishedRatings:
+    """Read a file of finished ratings or highlights; `kind` says whose they are where the file does not.
+
+    Raises ImportRefused with a sentence for the lead where nothing can be read.
+    """
+    findings = Findings()
+    source = read_source(data, filename, findings)
+    into = Gathering(kind, findings)
+    found = next(one for one in FORMATS if one.fits(frozenset(source.columns)))
+    found.read(source, into)
+    return into.finished(filename, found.name, source)

@@ -1,0 +1,110 @@
+"""Argilla 2: records as JSON, nested as the server writes them or flattened as a dataset has them.
+
+Flattened, one question is three parallel lists (values, users, status), which are zipped here. Responses that were
+discarded or are drafts are left out. Suggestions are the ratings of a judge. The order shown is not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from triptych.formats.model import Record, Source
+from triptych.formats.ratings.controls import Fields, read_fields
+from triptych.formats.ratings.model import Gathering, Unit, named
+
+DROPPED = ("discarded", "draft")
+NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
+SPLIT_KEY = ".responses"
+RANKED = "{n} ranking(s) are left out: there is no such answer here."
+
+
+def fits(columns: frozenset[str]) -> bool:
+    nested = {"fields", "responses"} <= columns
+    return nested or any(name.endswith((f"{SPLIT_KEY}.users", ".suggestion.agent")) for name in columns)
+
+
+def read(source: Source, into: Gathering) -> None:
+    """Ratings, spans and texts of every record."""
+    into.recognised |= {name: words for name in source.columns if (words := _meaning(name))}
+    for record in source.records:
+        values = record.values
+        nested = isinstance(values.get("fields"), dict)
+        shown = values["fields"] if nested else {name: v for name, v in values.items() if "." not in name}
+        meta = values.get("metadata") if isinstance(values.get("metadata"), dict) else {}
+        fields = read_fields(shown, meta, named(values.get("id")) or str(record.row), record.row, into)
+        for question, who, value, status in _responses(record, into) if nested else _flat(record, into):
+            if status in DROPPED:
+                into.findings.tally(NOT_SUBMITTED)
+            else:
+                _answer(fields, question, (who, into.kind), value, record.row, into)
+        for question, agent, value in _suggestions(record, into):
+            _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
+
+
+def _meaning(name: str) -> str:
+    part = name.split(".", 1)[-1]
+    known = {
+        "id": "id of the item", "fields": "context and candidates", "metadata": "id and systems, where they are there",
+        "responses": "ratings", "responses.users": "annotators", "responses.status": "what was submitted",
+        "suggestions": "ratings of a judge", "suggestion": "ratings of a judge", "suggestion.agent": "judge",
+    }  # fmt: skip
+    return known.get(part, "")
+
+
+def _responses(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any, str]]:
+    """(question, user, value, status) of a nested record."""
+    for question, answers in into.mapped(record.values.get("responses"), record.row, "responses").items():
+        for given in into.listed(answers, record.row, question):
+            answer = into.mapped(given, record.row, question)
+            yield question, named(answer.get("user_id")), answer.get("value"), named(answer.get("status"))
+
+
+def _flat(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any, str]]:
+    """(question, user, value, status) of a flattened record, whose lists must be of one length."""
+    for name, given in record.values.items():
+        if not name.endswith(SPLIT_KEY) or given is None:
+            continue
+        values = into.listed(given, record.row, name)
+        question = name.removesuffix(SPLIT_KEY)
+        users = into.listed(record.values.get(f"{name}.users"), record.row, f"{name}.users")
+        status = into.listed(record.values.get(f"{name}.status"), record.row, f"{name}.status") or [""] * len(users)
+        if not len(values) == len(users) == len(status):
+            into.findings.error("its values, users and status are not equally many.", record.row, name)
+            continue
+        yield from ((question, named(u), value, named(s)) for u, value, s in zip(users, values, status, strict=True))
+
+
+def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any]]:
+    for question, given in into.mapped(record.values.get("suggestions"), record.row, "suggestions").items():
+        suggestion = into.mapped(given, record.row, question)
+        yield question, named(suggestion.get("agent")), suggestion.get("value")
+    for name, value in record.values.items():
+        if name.endswith(".suggestion"):
+            yield name.removesuffix(".suggestion"), named(record.values.get(f"{name}.agent")), value
+
+
+def _answer(fields: Fields, question: str, who: tuple[str, Any], value: Any, row: int, into: Gathering) -> None:
+    """One answer: a value, one label in a list, or spans."""
+    criterion, system = fields.place(question)
+    annotator, kind = who
+    if not annotator:
+        into.findings.error("a response does not say who gave it.", row, question)
+        return
+    unit = Unit(fields.item, system, annotator, kind, row)
+    if not isinstance(value, list):
+        into.rate(unit, criterion, value)
+    elif all(isinstance(part, dict) and "start" in part for part in value):
+        for span in value:
+            _span(unit, criterion, span, into)
+    elif all(isinstance(part, dict) for part in value):
+        into.findings.tally(RANKED)
+    else:
+        into.rate(unit, criterion, value[0] if len(value) == 1 else value)
+
+
+def _span(unit: Unit, criterion: str, span: dict[str, Any], into: Gathering) -> None:
+    if unit.system is None:
+        into.findings.error("a span does not say in which response it is.", unit.row, criterion)
+        return
+    into.mark(unit, span.get("label") or criterion, span.get("start"), span.get("end"), None)

@@ -1,0 +1,385 @@
+"""Files of ratings, a rubric and perhaps items → the annotations to be, with everything that does not fit.
+
+Pure: no database, no screen. What the problems name as errors keeps everything from being imported.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from triptych.errors import InvalidAnnotation
+from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.ratings.model import (
+    UNKNOWN_SYSTEM,
+    Content,
+    FinishedRatings,
+    GivenHighlight,
+    GivenNote,
+    GivenRating,
+    RaterKind,
+)
+from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, number_in
+from triptych.formats.ratings.spans import Span, place
+from triptych.rubric import Choice, Criterion, Number, Rubric
+
+MOST_POSITIONS = 6
+NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
+MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values."""
+
+    rubric: Rubric
+    yaml: str
+    names: Mapping[str, str | None]
+    missing: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRating:
+    """One value as it will be stored; `system` None: about the item."""
+
+    system: str | None
+    criterion: str
+    number: float | None
+    option: str | None
+    missing: bool
+    reasons: tuple[str, ...]
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHighlight:
+    system: str
+    label: str
+    comment: str
+    span: Span
+
+
+@dataclass
+class Work:
+    """All that one annotator gave for one item. `of` is not empty for a repeat of it. systems: → position, if known."""
+
+    item: str
+    annotator: str
+    kind: RaterKind
+    of: str
+    row: int
+    systems: dict[str, int | None] = field(default_factory=dict)
+    ratings: list[ReadRating] = field(default_factory=list)
+    highlights: list[ReadHighlight] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    at: datetime | None = None
+    seconds: float = 0
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """Everything to be written, and what a lead should know before it is."""
+
+    asked: Asked
+    items: tuple[ItemDraft, ...]
+    works: tuple[Work, ...]
+    excluded: dict[str, str]
+    problems: tuple[Problem, ...]
+    files: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.works) and not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether every candidate has a text, so that the study could be gone on with."""
+        return all(c.text is not None or c.turns for item in self.items for c in item.candidates)
+
+    @property
+    def annotators(self) -> dict[tuple[str, str], int]:
+        """(kind, name) → number of annotations, in the order of the files."""
+        return dict(Counter((work.kind, work.annotator) for work in self.works))
+
+    def counts(self) -> dict[str, int]:
+        """What will be made, by the name a lead reads."""
+        systems = {candidate.system for item in self.items for candidate in item.candidates}
+        kinds = Counter(kind for kind, _ in self.annotators)
+        spans = [mark.span for work in self.works for mark in work.highlights]
+        found = {
+            "items": len(self.items),
+            "systems": len(systems),
+            "annotators": kinds["human"],
+            "judges": kinds["judge"],
+            "simulated annotators": kinds["simulated"],
+            "annotations": len(self.works),
+            "ratings": sum(len(work.ratings) for work in self.works),
+            "missing": sum(rating.missing for work in self.works for rating in work.ratings),
+            "highlights": len(spans),
+            "highlights not found in a text": sum(span.start is None for span in spans),
+        }
+        return {name: number for name, number in found.items() if number}
+
+    def told(self) -> list[str]:
+        """In words: how the files' criteria are read, and what will be made."""
+        criteria = {criterion.key: criterion for criterion in self.asked.rubric.criteria}
+        lines = []
+        for name, key in self.asked.names.items():
+            scale = criteria[key].scale if key in criteria else None
+            lines.append(f"{name}: {f'{scale.kind}, {scale.level} level' if scale else 'left out'}")
+        made = ", ".join(f"{number:,} {what}" for what, number in self.counts().items())
+        return [*lines, f"Will be made: {made or 'nothing'}"]
+
+
+def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
+    """Reads the files by a rubric that exists: their criteria are found by key or title."""
+    known = {spelled: one.key for one in rubric.criteria for spelled in (one.title.casefold(), one.key)}
+    found = {name: known.get(name.casefold(), known.get(name.casefold().replace(" ", "_"), "")) for name in names}
+    return Asked(rubric, yaml, found, {})
+
+
+def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None) -> Assembled:
+    """Puts the files together. Every problem names its row; nothing is chosen, averaged or overwritten."""
+    builder = _Builder(files, asked, items)
+    several = len(files) > 1
+    for file in files:
+        builder.file = f"{file.name}: " if several else ""
+        for rating in file.ratings:
+            builder.add_rating(rating)
+    for file in files:
+        builder.file = f"{file.name}: " if several else ""
+        for highlight in file.highlights:
+            builder.add_highlight(highlight)
+        for note in file.notes:
+            builder.add_note(note)
+    return builder.assembled()
+
+
+class _Builder:
+    """Holds what grows while the files are gone through, row by row."""
+
+    def __init__(self, files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> None:
+        self.files, self.asked = files, asked
+        self.file = ""
+        self.findings = Findings()
+        self.works: dict[tuple[str, str, str, str], Work] = {}
+        self.seen: dict[tuple[Any, ...], tuple[str, int]] = {}
+        self.values: dict[tuple[str, str, bool], Any] = {}
+        self.told: set[tuple[str, ...]] = set()
+        self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
+        self.labels = {spelled: label.key for label in asked.rubric.highlights for spelled in (label.title, label.key)}
+        self.given = None if items is None else {item.external_id: item for item in items.items}
+        self.texts: dict[tuple[str, str], Content] = {key: text for file in files for key, text in file.texts.items()}
+        self.systems: dict[str, dict[str, None]] = {}
+        for item in (self.given or {}).values():
+            self.systems[item.external_id] = dict.fromkeys(candidate.system for candidate in item.candidates)
+            self.texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
+
+    def error(self, message: str, row: int, column: str | None = None) -> None:
+        self.findings.error(f"{self.file}{message}", row, column)
+
+    def once(self, message: str, row: int, column: str | None = None) -> None:
+        """An error that many rows share, told at the first of them."""
+        if (self.file, message) not in self.told:
+            self.told.add((self.file, message))
+            self.error(message, row, column)
+
+    def add_rating(self, given: GivenRating) -> None:
+        key = self.asked.names.get(given.criterion, "")
+        if key is None:
+            return
+        criterion = self.criteria.get(key)
+        if criterion is None:
+            known = ", ".join(self.criteria)
+            self.once(f"the rubric has no criterion '{given.criterion}'; it has {known}.", given.row)
+            return
+        value = self._value(criterion, given)
+        work = self._work(given, given.of)
+        if value is None or work is None:
+            return
+        system, fits = self._system(work, given, criterion)
+        if not fits or self._twice(work, system, criterion, given):
+            return
+        self._place(work, system, given)
+        work.ratings.append(ReadRating(system, criterion.key, *value, given.reasons, given.explanation))
+        work.at = max(work.at, given.at) if work.at and given.at else work.at or given.at
+        work.seconds = max(work.seconds, given.seconds)
+
+    def _value(self, criterion: Criterion, given: GivenRating) -> tuple[float | None, str | None, bool] | None:
+        name = (criterion.key, given.value, given.missing)
+        if name not in self.values:
+            missing = self.asked.missing.get(criterion.key, frozenset())
+            self.values[name] = read_value(criterion, given.value, given.missing, missing)
+        value = self.values[name]
+        if value is None:
+            self.error(f"'{given.value}' does not fit the scale of '{criterion.title}'.", given.row, given.criterion)
+        return value
+
+    def _work(self, given: GivenRating | GivenHighlight | GivenNote, of: str = "") -> Work | None:
+        if self.given is not None and given.item not in self.given:
+            self.once(f"item '{given.item}' is not in the file of items.", given.row)
+            return None
+        key = (given.kind, given.annotator, given.item, of)
+        if key not in self.works:
+            self.works[key] = Work(given.item, given.annotator, given.kind, of, given.row)
+        return self.works[key]
+
+    def _system(self, work: Work, given: Any, criterion: Criterion | None) -> tuple[str | None, bool]:
+        """The system that a row is about, and whether that makes sense. An unnamed one is the item's only one."""
+        known = self.systems.setdefault(work.item, {})
+        about_item = criterion is not None and criterion.about == "item" and criterion.scale.kind != "best"
+        if about_item:
+            if given.system not in (None, UNKNOWN_SYSTEM):
+                self.once(f"'{given.criterion}' is about the item, but a system stands beside it.", given.row)
+                return None, False
+            return None, True
+        system = given.system
+        if system in (None, UNKNOWN_SYSTEM) and self.given is not None and len(known) == 1:
+            system = next(iter(known))
+        if system is None:
+            self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", given.row)
+            return None, False
+        if self.given is not None and system not in known:
+            self.once(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", given.row)
+            return None, False
+        known.setdefault(system)
+        return system, True
+
+    def _twice(self, work: Work, system: str | None, criterion: Criterion, given: GivenRating) -> bool:
+        place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
+        before = self.seen.get(place)
+        if before is None:
+            self.seen[place] = self.file, given.row
+            return False
+        unit = f"item '{work.item}'" + (f", system '{system}'" if system else "")
+        self.error(
+            f"'{work.annotator}' rated '{given.criterion}' of {unit} already ({before[0]}row {before[1]}). "
+            "Take one out, or mark the second one in a column 'repeat'.",
+            given.row,
+        )
+        return True
+
+    def _place(self, work: Work, system: str | None, given: GivenRating) -> None:
+        """Keeps the position that the file gives; one place holds one response."""
+        if system is None:
+            return
+        before, position = work.systems.get(system), given.position
+        if position is None or position == before:
+            work.systems.setdefault(system)
+        elif not 0 <= position < MOST_POSITIONS:
+            self.error(f"position {position}: positions count from 0 to {MOST_POSITIONS - 1}.", given.row, "position")
+        elif before is not None or position in work.systems.values():
+            self.error(f"position {position} does not fit the other rows of this annotation.", given.row, "position")
+        else:
+            work.systems[system] = position
+
+    def add_highlight(self, given: GivenHighlight) -> None:
+        label = self.labels.get(given.label)
+        if label is None:
+            self.once(f"the rubric has no label '{given.label}' for highlights.", given.row)
+            return
+        work = self._work(given)
+        system, fits = self._system(work, given, None) if work else (None, False)
+        if not fits:
+            return
+        work.systems.setdefault(system)
+        span = place(given, self.texts.get((work.item, system)), self.findings)
+        if span.start is None:
+            shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
+            self.findings.warning(
+                f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a place.",
+                given.row,
+            )
+        work.highlights.append(ReadHighlight(system, label, given.comment.strip(), span))
+
+    def add_note(self, given: GivenNote) -> None:
+        """Free text becomes the explanation of the one rating that it stands beside, or a note."""
+        work = self._work(given)
+        if work is None:
+            return
+        beside = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
+        if len(beside) == 1 and not work.ratings[beside[0]].explanation:
+            old = work.ratings[beside[0]]
+            fields = (old.system, old.criterion, old.number, old.option, old.missing, old.reasons)
+            work.ratings[beside[0]] = ReadRating(*fields, given.text)
+        else:
+            work.notes.append(f"{given.name}: {given.text}")
+
+    def assembled(self) -> Assembled:
+        works = tuple(work for work in self.works.values() if work.ratings or work.highlights)
+        self._check_repeats(works)
+        items = self._items()
+        untold = sum(1 for item in items for c in item.candidates if c.text is None and not c.turns)
+        if untold:
+            self.findings.note(MISSING_TEXTS.replace("{n}", f"{untold:,}"))
+        timeless = sum(work.at is None for work in works)
+        if timeless:
+            self.findings.note(NO_TIME.replace("{n}", f"{timeless:,}"))
+        if not works and not self.findings.has_errors:
+            self.findings.error("No rating is left to import.")
+        excluded = {name: reason for file in self.files for name, reason in file.excluded.items()}
+        names = tuple(file.name for file in self.files)
+        return Assembled(self.asked, items, works, excluded, self.findings.finish(), names)
+
+    def _check_repeats(self, works: Sequence[Work]) -> None:
+        first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
+        for work in works:
+            if work.of and (work.kind, work.annotator, work.item) not in first:
+                self.error(f"'{work.annotator}' repeats item '{work.item}' without having rated it before.", work.row)
+
+    def _items(self) -> tuple[ItemDraft, ...]:
+        """The items of the file of items, or what the ratings tell of theirs."""
+        if self.given is not None:
+            rated = {work.item for work in self.works.values()}
+            unrated = len(self.given) - len(rated)
+            if unrated:
+                self.findings.note(f"{unrated:,} item(s) of the file have no rating.")
+            return tuple(self.given.values())
+        contexts = {item: context for file in self.files for item, context in file.contexts.items()}
+        names = dict.fromkeys(work.item for work in self.works.values())
+        return tuple(self._item(name, contexts.get(name, ""), row) for row, name in enumerate(names, 1))
+
+    def _item(self, name: str, context: Content, row: int) -> ItemDraft:
+        systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
+        spoken = isinstance(context, tuple)
+        return ItemDraft(
+            external_id=name,
+            context_text=None if spoken else context,
+            context_turns=context if spoken else (),
+            candidates=tuple(_candidate(system, self.texts.get((name, system))) for system in systems),
+            meta={},
+            extra_texts={},
+            row=row,
+        )
+
+
+def _candidate(system: str, content: Content | None) -> CandidateDraft:
+    return CandidateDraft(system, None, content) if isinstance(content, tuple) else CandidateDraft(system, content)
+
+
+def read_value(
+    criterion: Criterion, text: str, is_missing: bool, missing: frozenset[str] = frozenset()
+) -> tuple[float | None, str | None, bool] | None:
+    """(number, option, missing) as stored; None where the text does not fit the scale."""
+    scale = criterion.scale
+    if isinstance(scale, Choice):
+        titles = {option.title: option for option in scale.options}
+        keys = {option.key: option for option in scale.options}
+        folded = {option.title.casefold(): option for option in reversed(scale.options)}
+        option = titles.get(text) or keys.get(text) or folded.get(text.casefold())
+        if option is not None:
+            return None, option.key, option.missing or is_missing
+    if is_missing or text in missing or text.casefold() in EMPTY_WORDS:
+        return None, None, True
+    number = number_in(text)
+    if number is None or isinstance(scale, Choice):
+        return None
+    if scale.kind == "best":
+        return (number, None, False) if number in (0, 1) else None
+    try:
+        return scale.check(round(number, DECIMALS) if isinstance(scale, Number) else number), None, False
+    except InvalidAnnotation:
+        return None

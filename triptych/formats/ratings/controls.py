@@ -1,0 +1,66 @@
+"""What Label Studio and Argilla share: one control per question and response, told apart by their names.
+
+`fluency_a` is the criterion fluency of the response a. Its text stands in the field `response_a` (or resp_a, a, …),
+the system that wrote it in `system_a` or `model_a` where the project says so; otherwise the field's name stands for
+the system. A control without such an ending is about the only response, or about the item where there are several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, simple
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
+
+_RESPONSE = re.compile(r"(?:cand|candidate|response|resp|output|answer|summary|completion)_?([1-9]\d?|[a-f])")
+_SYSTEM = re.compile(r"(?:system|model)_([1-9]\d?|[a-f])")
+_ENDING = re.compile(r"(.+?)[_\-\s]([1-9]\d?|[a-f])", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of one task: its id, and of every response (by its letter or number) system and field."""
+
+    item: str
+    systems: dict[str, str]
+    names: dict[str, str]
+
+    def place(self, control: str, to: str = "") -> tuple[str, str | None]:
+        """(criterion, system) of a control; `to` is the field that it says it is about."""
+        ending = _ENDING.fullmatch(control)
+        letter = self.names.get(to) or (ending[2].casefold() if ending else None)
+        if letter in self.systems:
+            same = ending and ending[2].casefold() == letter
+            criterion = ending[1] if same else control.removesuffix(f"_{to}") if to else control
+            return criterion, self.systems[letter]
+        if not self.systems:
+            return control, UNKNOWN_SYSTEM
+        return control, next(iter(self.systems.values())) if len(self.systems) == 1 else None
+
+
+def is_field(name: str) -> bool:
+    """Whether a simplified name is a field of the task: an id of the item, a context, a response, its system."""
+    return bool(_RESPONSE.fullmatch(name) or _SYSTEM.fullmatch(name)) or name in (*CONTEXT_NAMES, "item_id", "text")
+
+
+def read_fields(fields: Mapping[str, Any], meta: Mapping[str, Any], fallback: str, row: int, into: Gathering) -> Fields:
+    """The task's fields; texts go to `into`. `meta` may hold the id and the systems, as the fields may."""
+    known = {simple(name): value for name, value in {**meta, **fields}.items()}
+    item = named(known.get("item_id")) or next((i for n in ID_NAMES if (i := named(known.get(n)))), "") or fallback
+    systems: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for name, value in fields.items():
+        found = _RESPONSE.fullmatch(simple(name))
+        if found:
+            letter = found[1]
+            told = named(known.get(f"system_{letter}")) or named(known.get(f"model_{letter}"))
+            systems[letter], names[name] = told or name, letter
+            into.text(item, systems[letter], value, row, name)
+        elif simple(name) in CONTEXT_NAMES:
+            into.context(item, value, row, name)
+    if not systems and "text" in fields:
+        into.text(item, UNKNOWN_SYSTEM, fields["text"], row, "text")
+    return Fields(item, systems, names)

@@ -1,0 +1,89 @@
+"""Label Studio: the JSON export of a project, tasks with their annotations and predictions.
+
+Offsets are UTF-16 units (heartexlabs/label-studio issue 1347). `completed_by` is an id or an object. Cancelled
+annotations are left out; predictions are the ratings of a judge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triptych.formats.model import Record, Source
+from triptych.formats.ratings.controls import Fields, read_fields
+from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
+
+CANCELLED = "{n} cancelled annotation(s) are left out."
+SINGLE = {"rating": "rating", "number": "number", "choices": "choices", "datetime": "datetime"}
+
+
+def fits(columns: frozenset[str]) -> bool:
+    return {"data", "annotations"} <= columns
+
+
+def read(source: Source, into: Gathering) -> None:
+    """Ratings, highlights and texts of every task."""
+    into.recognised |= {
+        "id": "id of the task",
+        "data": "context and candidates",
+        "annotations": "ratings and highlights",
+        "predictions": "ratings of a judge",
+    }
+    for record in source.records:
+        data = into.mapped(record.values.get("data"), record.row, "data")
+        fields = read_fields(data, {}, named(record.values.get("id")) or str(record.row), record.row, into)
+        for work in _works(record, "annotations", into):
+            if work.get("was_cancelled") is True:
+                into.findings.tally(CANCELLED)
+            else:
+                _results(work, fields, _annotator(work.get("completed_by")), record.row, into)
+        for work in _works(record, "predictions", into):
+            if work.get("result"):
+                _results(work, fields, named(work.get("model_version")) or "prediction", record.row, into, judge=True)
+
+
+def _works(record: Record, name: str, into: Gathering) -> list[dict[str, Any]]:
+    return [into.mapped(work, record.row, name) for work in into.listed(record.values.get(name), record.row, name)]
+
+
+def _annotator(given: Any) -> str:
+    """An id, or an object that has one."""
+    if isinstance(given, dict):
+        return next((name for key in ("email", "username", "id") if (name := named(given.get(key)))), "")
+    return named(given)
+
+
+def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gathering, judge: bool = False) -> None:
+    if not who:
+        into.findings.error("an annotation does not say who made it.", row, "completed_by")
+        return
+    kind = "judge" if judge else into.kind
+    at, seconds = moment_of(work.get("updated_at") or work.get("created_at")), seconds_of(work.get("lead_time"))
+    for result in into.listed(work.get("result"), row, "result"):
+        if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
+            into.findings.error("a result is no object with a value.", row, "result")
+            continue
+        criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
+        _result(Unit(fields.item, system, who, kind, row, at, seconds), criterion, result, into)
+
+
+def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -> None:
+    """One control's answer."""
+    kind, value = named(result.get("type")), result["value"]
+    if kind in SINGLE:
+        given = value.get(SINGLE[kind])
+        given = given[0] if isinstance(given, list) and len(given) == 1 else given
+        into.rate(unit, control, given)
+    elif kind == "textarea":
+        into.note(unit, control, value.get("text"))
+    elif kind in ("labels", "hypertextlabels"):
+        for label in into.listed(value.get(kind) or value.get("labels") or [control], unit.row, control):
+            _span(unit, label, value, into)
+    else:
+        into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: there is no such answer here.")
+
+
+def _span(unit: Unit, label: Any, value: dict[str, Any], into: Gathering) -> None:
+    if unit.system is None:
+        into.findings.error("a highlight does not say in which response it is.", unit.row, "to_name")
+        return
+    into.mark(unit, label, value.get("start"), value.get("end"), value.get("text"), utf16=True)

@@ -1,0 +1,68 @@
+"""Label Studio: the CSV or TSV export, one row per annotation, one column per control beside those of the data.
+
+What is not plain stands in its cell as JSON: {"choices": […]} and lists of spans, whose offsets are UTF-16 units.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from triptych.formats.layout import simple
+from triptych.formats.model import Source
+from triptych.formats.ratings.controls import is_field, read_fields
+from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
+
+OWN = {
+    "id": "id of the task",
+    "annotator": "annotator",
+    "created_at": "time",
+    "updated_at": "time",
+    "lead_time": "seconds spent",
+}
+
+
+def fits(columns: frozenset[str]) -> bool:
+    return {"annotation_id", "annotator", "lead_time"} <= columns
+
+
+def read(source: Source, into: Gathering) -> None:
+    """Ratings, highlights and texts of every row."""
+    controls = [name for name in source.columns if name not in (*OWN, "annotation_id") and not is_field(simple(name))]
+    into.recognised |= {name: words for name, words in OWN.items() if name in source.columns}
+    into.recognised |= {name: "context, candidate or system" for name in source.columns if is_field(simple(name))}
+    into.recognised |= {name: f"control '{name}'" for name in controls}
+    for record in source.records:
+        values, row = record.values, record.row
+        shown = {name: value for name, value in values.items() if is_field(simple(name))}
+        fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
+        who = named(values["annotator"])
+        if not who:
+            into.findings.error("does not say who rated.", row, "annotator")
+            continue
+        at, seconds = moment_of(values.get("updated_at") or values.get("created_at")), seconds_of(values["lead_time"])
+        for name in controls:
+            criterion, system = fields.place(name)
+            unit = Unit(fields.item, system, who, into.kind, row, at, seconds)
+            _answer(unit, criterion, _unpacked(values[name]), into)
+
+
+def _unpacked(cell: Any) -> Any:
+    """The JSON in a cell, or the cell."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _answer(unit: Unit, criterion: str, value: Any, into: Gathering) -> None:
+    if isinstance(value, dict) and "choices" in value:
+        value = value["choices"]
+    spans = [part for part in value if isinstance(part, dict) and "start" in part] if isinstance(value, list) else []
+    for span in spans:
+        for label in into.listed(span.get("labels") or [criterion], unit.row, criterion):
+            into.mark(unit, label, span.get("start"), span.get("end"), span.get("text"), utf16=True)
+    if not spans:
+        into.rate(unit, criterion, value[0] if isinstance(value, list) and len(value) == 1 else value)

@@ -1,0 +1,267 @@
+"""What a reader of finished ratings gives back, whatever program wrote the file.
+
+Nothing here has been checked against a rubric: a value is the text that the file has. Everything is about one file;
+`ratings_import` looks at several together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from triptych.formats.model import Findings, Problem, Source, Turn
+from triptych.formats.values import Number, UnfitValueError, as_content, kind_of
+
+Content = str | tuple[Turn, ...]
+RaterKind = Literal["human", "judge", "simulated"]
+
+UNKNOWN_SYSTEM = "unknown"
+NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
+FREE_TEXT = "{n} free text(s) are kept as the explanation of the one rating they stand beside, or as a note."
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRating:
+    """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
+
+    `of` tells repeated ratings of one unit apart: "" for the first, otherwise what the file calls the repeat.
+    """
+
+    item: str
+    system: str | None
+    annotator: str
+    kind: RaterKind
+    criterion: str
+    value: str
+    missing: bool
+    row: int
+    explanation: str = ""
+    reasons: tuple[str, ...] = ()
+    at: datetime | None = None
+    seconds: float = 0
+    position: int | None = None
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHighlight:
+    """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
+
+    Null offsets: the file itself says that the quote is not in the text.
+    """
+
+    item: str
+    system: str
+    annotator: str
+    kind: RaterKind
+    label: str
+    start: int | None
+    end: int | None
+    quote: str | None
+    row: int
+    comment: str = ""
+    turn: int | None = None
+    utf16: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GivenNote:
+    """Free text that belongs to no single rating by itself; `name` is what the file calls the box."""
+
+    item: str
+    system: str | None
+    annotator: str
+    kind: RaterKind
+    name: str
+    text: str
+    row: int
+
+
+@dataclass(frozen=True)
+class FinishedRatings:
+    """One file that was read. `recognised`: column or field → what it was taken for."""
+
+    name: str
+    format: str
+    ratings: tuple[GivenRating, ...]
+    highlights: tuple[GivenHighlight, ...]
+    notes: tuple[GivenNote, ...]
+    contexts: dict[str, Content]
+    texts: dict[tuple[str, str], Content]
+    excluded: dict[str, str]
+    recognised: dict[str, str]
+    ignored: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True when the file itself is sound: something in it, and no error."""
+        return bool(self.ratings or self.highlights) and not any(p.severity == "error" for p in self.problems)
+
+
+@dataclass
+class Gathering:
+    """Collects what a reader finds in one file, whose texts are clean already."""
+
+    kind: RaterKind
+    findings: Findings
+    ratings: list[GivenRating] = field(default_factory=list)
+    highlights: list[GivenHighlight] = field(default_factory=list)
+    notes: list[GivenNote] = field(default_factory=list)
+    contexts: dict[str, Content] = field(default_factory=dict)
+    texts: dict[tuple[str, str], Content] = field(default_factory=dict)
+    excluded: dict[str, str] = field(default_factory=dict)
+    recognised: dict[str, str] = field(default_factory=dict)
+
+    def rate(self, unit: Unit, criterion: str, value: Any, **more: Any) -> None:
+        """One rating; an empty value is counted and left out, a value that is no scalar is an error."""
+        if value is None or (isinstance(value, str) and not value.strip()):
+            if not more.get("missing"):
+                self.findings.tally(NO_VALUE)
+                return
+            value = ""
+        if isinstance(value, list | dict):
+            self.findings.error(f"holds {kind_of(value)}, one value was expected.", unit.row, criterion)
+            return
+        text = str(value).strip() if isinstance(value, str) else ("yes" if value else "no")
+        self.ratings.append(
+            GivenRating(
+                unit.item,
+                unit.system,
+                unit.annotator,
+                unit.kind,
+                criterion,
+                text,
+                more.pop("missing", False),
+                unit.row,
+                at=more.pop("at", unit.at),
+                seconds=more.pop("seconds", unit.seconds),
+                **more,
+            )
+        )
+
+    def mark(self, unit: Unit, label: Any, start: Any, end: Any, quote: Any, **more: Any) -> None:
+        """One highlight about a candidate; offsets may be texts. Null or negative: not in the text."""
+        first, last = whole(start), whole(end)
+        told = {"start": (start, first), "end": (end, last)}
+        for name, (given, number) in told.items():
+            if number is None and given not in (None, ""):
+                self.findings.error("is no whole number; offsets count characters from 0.", unit.row, name)
+                return
+        known = first is not None and last is not None and first >= 0
+        words = None if quote is None else str(quote)
+        place = (first, last) if known else (None, None)
+        system = unit.system or UNKNOWN_SYSTEM
+        name = str(label or "").strip() or "highlight"
+        self.highlights.append(
+            GivenHighlight(unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, **more)
+        )
+
+    def note(self, unit: Unit, name: str, value: Any) -> None:
+        """Free text beside the ratings of a unit; blank texts are nothing."""
+        texts = value if isinstance(value, list) else [value]
+        text = "\n".join(str(one) for one in texts if isinstance(one, str) and one.strip())
+        if text:
+            self.findings.tally(FREE_TEXT)
+            self.notes.append(GivenNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
+
+    def context(self, item: str, value: Any, row: int, column: str, from_cell: bool = False) -> None:
+        """The context of an item; rows must agree on it."""
+        self._keep(self.contexts, item, value, (row, column), from_cell)
+
+    def text(self, item: str, system: str, value: Any, row: int, column: str, from_cell: bool = False) -> None:
+        """The text of a candidate; rows must agree on it."""
+        self._keep(self.texts, (item, system), value, (row, column), from_cell)
+
+    def _keep(self, kept: dict[Any, Content], key: Any, value: Any, place: tuple[int, str], from_cell: bool) -> None:
+        if value is None or value == "":
+            return
+        row, column = place
+        try:
+            content = as_content(value, self.findings, from_cell)
+        except UnfitValueError as error:
+            self.findings.error(str(error), row, column)
+            return
+        if kept.setdefault(key, content) != content:
+            about = key if isinstance(key, str) else " of ".join(reversed(key))
+            self.findings.error(f"the text differs from the one given for '{about}' before.", row, column)
+
+    def listed(self, value: Any, row: int, column: str) -> list[Any]:
+        """A list of the file; anything else is an error, null is nothing."""
+        return self._of(list, value, row, column) or []
+
+    def mapped(self, value: Any, row: int, column: str) -> dict[str, Any]:
+        """An object of the file; anything else is an error, null is nothing."""
+        return self._of(dict, value, row, column) or {}
+
+    def _of(self, kind: type[Any], value: Any, row: int, column: str) -> Any:
+        if value is None or isinstance(value, kind):
+            return value
+        self.findings.error(f"is {kind_of(value)}, {kind_of(kind())} was expected.", row, column)
+        return None
+
+    def finished(self, name: str, kind: str, source: Source) -> FinishedRatings:
+        """Everything found, frozen."""
+        if not self.ratings and not self.highlights and not self.findings.has_errors:
+            self.findings.error("There is no rating in the file.")
+        return FinishedRatings(
+            name,
+            kind,
+            tuple(self.ratings),
+            tuple(self.highlights),
+            tuple(self.notes),
+            self.contexts,
+            self.texts,
+            self.excluded,
+            self.recognised,
+            tuple(column for column in source.columns if column not in self.recognised),
+            self.findings.finish(),
+        )
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one annotator rated, and where the file says so."""
+
+    item: str
+    system: str | None
+    annotator: str
+    kind: RaterKind
+    row: int
+    at: datetime | None = None
+    seconds: float = 0
+
+
+def whole(value: Any) -> int | None:
+    """A whole number written as text or given as a number; None for anything else."""
+    try:
+        number = float(value)
+        return int(number) if number == int(number) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def seconds_of(value: Any) -> float:
+    """Seconds as a number ≥ 0; 0 where they are not known."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        return 0
+    return seconds if 0 <= seconds < float("inf") else 0
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time in UTC from ISO 8601 or seconds since 1970; a time without a zone is taken as UTC."""
+    try:
+        if isinstance(value, int | float | Number) and not isinstance(value, bool):
+            return datetime.fromtimestamp(float(value), UTC)
+        at = datetime.fromisoformat(str(value).strip())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def named(value: Any) -> str:
+    """An id as text without blanks around it; "" where there is none."""
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""

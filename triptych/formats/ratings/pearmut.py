@@ -1,0 +1,88 @@
+"""Pearmut: the log of a campaign, one line per submitted document; `annotation[k]` belongs to `item[k]`.
+
+`end_i` is inclusive. Documents whose `item_i` starts with welcome_, random_ or goodbye_ are no data. An entry of
+`annotation` can be null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from triptych.formats.model import Record, Source
+from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, whole
+from triptych.formats.values import Number
+
+NO_DATA = ("welcome_", "random_", "goodbye_")
+LEFT_OUT = "{n} welcome, random or goodbye document(s) are left out."
+NOTHING = "{n} segment(s) without an annotation are left out."
+
+
+def fits(columns: frozenset[str]) -> bool:
+    return {"annotation", "item", "user_id"} <= columns
+
+
+def read(source: Source, into: Gathering) -> None:
+    """Scores, error spans and texts of every document."""
+    into.recognised |= {
+        "annotation": "ratings and highlights",
+        "item": "context and candidates",
+        "user_id": "annotator",
+        "item_i": "number of the document",
+        "actions": "time",
+    }
+    for record in source.records:
+        if named(record.values.get("item_i")).startswith(NO_DATA):
+            into.findings.tally(LEFT_OUT)
+            continue
+        at, seconds = _times(into.listed(record.values.get("actions"), record.row, "actions"))
+        for item, annotation, segment in _segments(record, into):
+            unit = Unit(item, None, named(record.values.get("user_id")), into.kind, record.row, at, seconds)
+            _segment(unit, annotation, segment, into)
+
+
+def _times(actions: list[Any]) -> tuple[Any, float]:
+    """When it was submitted, and the seconds from the first action to the last."""
+    times = [one["time"] for one in actions if isinstance(one, dict) and isinstance(one.get("time"), Number)]
+    if not times:
+        return None, 0
+    return moment_of(times[-1]), max(float(times[-1]) - float(times[0]), 0)
+
+
+def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """(id, annotation, item) of every segment that was annotated."""
+    given = into.listed(record.values.get("annotation"), record.row, "annotation")
+    items = into.listed(record.values.get("item"), record.row, "item")
+    if len(given) != len(items):
+        into.findings.error("has not as many annotations as items.", record.row, "annotation")
+        return
+    for at, (annotation, item) in enumerate(zip(given, items, strict=True)):
+        if annotation is None:
+            into.findings.tally(NOTHING)
+        else:
+            shown = into.mapped(item, record.row, "item")
+            name = named(shown.get("item_id")) or f"{record.values.get('item_i')}/{at}"
+            yield name, into.mapped(annotation, record.row, "annotation"), shown
+
+
+def _segment(unit: Unit, annotation: dict[str, Any], item: dict[str, Any], into: Gathering) -> None:
+    into.context(unit.item, item.get("src"), unit.row, "src")
+    for system, text in into.mapped(item.get("tgt"), unit.row, "tgt").items():
+        into.text(unit.item, system, text, unit.row, "tgt")
+    for system, given in annotation.items():
+        rated = Unit(unit.item, system, unit.annotator, unit.kind, unit.row, unit.at, unit.seconds)
+        _system(rated, into.mapped(given, unit.row, "annotation"), into)
+
+
+def _system(unit: Unit, given: dict[str, Any], into: Gathering) -> None:
+    if "score" in given:
+        into.rate(unit, "score", given["score"])
+    for name, value in into.mapped(given.get("sliders"), unit.row, "sliders").items():
+        into.rate(unit, name, value)
+    into.note(unit, "textfield", given.get("textfield"))
+    for one in into.listed(given.get("error_spans"), unit.row, "error_spans"):
+        span = into.mapped(one, unit.row, "error_spans")
+        last, category, severity = whole(span.get("end_i")), span.get("category"), named(span.get("severity"))
+        end = None if last is None else last + 1
+        comment = severity if category else ""
+        into.mark(unit, category or severity or "error", span.get("start_i"), end, None, comment=comment)

@@ -1,0 +1,232 @@
+"""A rubric for ratings that come without one, proposed from their values and confirmed by the lead.
+
+Numbers on up to 21 points become a Likert scale (ordinal), other numbers a number scale (interval), up to 12 words
+options (nominal). What is neither, such as free text, is proposed to be left out. Nothing is decided silently: the
+proposal names what does not fit, and which words are taken for "missing".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import yaml
+
+from triptych.errors import ImportRefused
+from triptych.formats.ratings.model import GivenRating
+
+Use = Literal["ordinal", "interval", "nominal", "leave out"]
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+MOST_POINTS = 21
+MOST_OPTIONS = 12
+MOST_LABELS = 9
+DECIMALS = 6
+FAR = 10
+EMPTY_WORDS = {"", "n/a", "na", "nan", "null", "missing", "not applicable", "skipped", "skip", "-", "?"}
+UNSURE_WORDS = {"none", "idk", "don't know", "dont know", "i don't know", "unsure", "can't say", "cannot say"}
+
+
+@dataclass(frozen=True)
+class ProposedCriterion:
+    """One criterion as found. numbers: its scale counts; otherwise `labels` are its options.
+
+    low, high, step: the scale of numbers; missing: values that mean missing; positive: options that count as good;
+    values: distinct value → how often, most frequent first.
+    """
+
+    name: str
+    key: str
+    use: Use
+    about: Literal["candidate", "item"]
+    numbers: bool
+    values: dict[str, int]
+    low: float = 0
+    high: float = 1
+    step: float = 1
+    labels: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def unfit(self) -> list[str]:
+        """Values that are neither on the scale nor mean missing."""
+        if self.use == "leave out":
+            return []
+        return [value for value in self.values if value not in self.missing and not self._fits(value)]
+
+    def _fits(self, value: str) -> bool:
+        if not self.numbers:
+            return value in self.labels
+        number = number_in(value)
+        if number is None or not self.low <= number <= self.high:
+            return False
+        steps = (round(number, DECIMALS) - self.low) / self.step
+        return abs(steps - round(steps)) < 1e-6
+
+    @property
+    def points(self) -> int:
+        """How many steps the scale of numbers has, its ends included."""
+        return round((self.high - self.low) / self.step) + 1
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text is; None for anything else, a decimal comma included."""
+    return float(text) if NUMBER.fullmatch(text) else None
+
+
+def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
+    """A criterion for every name in the ratings, in the order of their first rows."""
+    values: dict[str, Counter[str]] = defaultdict(Counter)
+    systems: dict[str, set[bool]] = defaultdict(set)
+    for rating in ratings:
+        values[rating.criterion][rating.value] += 1
+        systems[rating.criterion].add(rating.system is None)
+    keys = distinct_keys(values, "criterion")
+    return tuple(
+        _proposed(name, keys[name], "item" if systems[name] == {True} else "candidate", dict(found.most_common()))
+        for name, found in values.items()
+    )
+
+
+def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> ProposedCriterion:
+    numbers = {value: number for value in values if (number := number_in(value)) is not None}
+    count = sum(values[value] for value in numbers)
+    words = [value for value in values if value not in numbers]
+    if count and 2 * count >= sum(number for value, number in values.items() if value):
+        missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS | UNSURE_WORDS)
+        low, high, step, use = _scale(np.array(list(numbers.values())))
+        remarks = _far(np.array(list(numbers.values())))
+        return ProposedCriterion(name, key, use, about, True, values, low, high, step, (), missing, (), remarks)
+    missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS)
+    labels = tuple(sorted(value for value in values if value))
+    if not 0 < len(labels) <= MOST_OPTIONS:
+        told = f"It has {len(labels):,} different texts, which make no scale; it is left out."
+        return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(told,))
+    remarks = _alike(labels)
+    return ProposedCriterion(
+        name, key, "nominal", about, False, values, labels=labels, missing=missing, remarks=remarks
+    )
+
+
+def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
+    """Low, high, step and level of a scale on which the numbers lie.
+
+    An end that nobody chose is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
+    """
+    numbers = np.round(numbers, DECIMALS)
+    low, high = float(numbers.min()), float(numbers.max())
+    step = next(s for s in (1, 0.5, *(10.0**-d for d in range(1, DECIMALS + 1))) if _on(numbers, s))
+    if step in (1, 0.5) and 1 < low <= 3 and high <= 10:
+        low = 1.0
+    if low == high:
+        high = next((float(end) for end in (5, 7, 10) if low < end), low + 1) if low >= 0 else low + 1
+        low = 1.0 if 1 <= low <= 10 else low
+    if step in (1, 0.5) and low <= 10 and round((high - low) / step) < MOST_POINTS:
+        return low, high, step, "ordinal"
+    if low >= 0 and high <= 100 and (high > 10 or high <= 1):
+        low, high = 0.0, 100.0 if high > 10 else 1.0
+    return low, high, step, "interval"
+
+
+def _on(numbers: np.ndarray, step: float) -> bool:
+    steps = numbers / step
+    return bool(np.all(np.abs(steps - np.round(steps)) < 1e-6)) or step == 10.0**-DECIMALS
+
+
+def _far(numbers: np.ndarray) -> tuple[str, ...]:
+    """A remark on numbers that are more than ten times the usual size."""
+    usual = float(np.median(np.abs(numbers)))
+    far = sorted({f"{number:g}" for number in numbers if usual and abs(number) > FAR * usual and len(numbers) > 3})
+    return (f"Far from the other values: {', '.join(far)}. Check the scale; means follow such values.",) if far else ()
+
+
+def _alike(labels: Sequence[str]) -> tuple[str, ...]:
+    """Remarks on labels that differ in case only, and on numbers among words."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        groups[label.casefold()].append(label)
+    pairs = [" and ".join(f"'{label}'" for label in group) for group in groups.values() if len(group) > 1]
+    remarks = [f"{pair} differ in case only; they are kept as different options." for pair in pairs]
+    strays = [label for label in labels if number_in(label) is not None]
+    if strays:
+        remarks.append(f"A number among words: {', '.join(strays)}.")
+    return tuple(remarks)
+
+
+def distinct_keys(names: Iterable[str], otherwise: str) -> dict[str, str]:
+    """A key of its own for every name: lower case, digits and _, starting with a letter, at most 40 characters."""
+    keys: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+        base = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:32] or otherwise
+        base = base if base[0].isalpha() else f"{otherwise}_{base}"[:32]
+        keys[name] = next(k for n in range(1, len(taken) + 2) if (k := base if n == 1 else f"{base}_{n}") not in taken)
+        taken.add(keys[name])
+    return keys
+
+
+def option_keys(criterion: ProposedCriterion) -> dict[str, str]:
+    """Label → key of the option."""
+    return distinct_keys(criterion.labels, "option")
+
+
+def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[str]) -> str:
+    """The rubric of these criteria and highlight labels, as YAML.
+
+    Raises ImportRefused where nothing is left to import, or for too many labels or points.
+    """
+    used = [criterion for criterion in criteria if criterion.use != "leave out"]
+    if not used:
+        raise ImportRefused("Every criterion is left out, so nothing would be imported.")
+    if len(labels) > MOST_LABELS:
+        raise ImportRefused(f"The highlights have {len(labels)} different labels; a rubric has at most {MOST_LABELS}.")
+    marks = distinct_keys(labels, "label")
+    rubric = {
+        "key": "imported",
+        "title": title,
+        "summary": "Made from the values of imported ratings.",
+        "instructions": "These ratings were made elsewhere; how they were asked for is not known here.",
+        "criteria": [_criterion(criterion) for criterion in used],
+        "highlights": [{"key": key, "title": label} for label, key in marks.items()],
+    }
+    return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
+
+
+def _criterion(criterion: ProposedCriterion) -> dict[str, Any]:
+    name = criterion.name
+    found = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is not known here."}
+    return {
+        **found,
+        "about": criterion.about,
+        "scale": _numbers(criterion) if criterion.numbers else _options(criterion),
+    }
+
+
+def _numbers(criterion: ProposedCriterion) -> dict[str, Any]:
+    if criterion.low >= criterion.high or criterion.step <= 0:
+        raise ImportRefused(f"'{criterion.name}': the scale must end above its start.")
+    if criterion.points <= MOST_POINTS and criterion.use != "interval":
+        values = [round(criterion.low + n * criterion.step, 9) for n in range(criterion.points)]
+        return {"kind": "likert", "level": criterion.use, "points": [{"value": value} for value in values]}
+    ends = {"low": criterion.low, "high": criterion.high, "step": criterion.step}
+    return {"kind": "number", "level": criterion.use, **ends}
+
+
+def _options(criterion: ProposedCriterion) -> dict[str, Any]:
+    """The labels as options; a choice has two at least, so one that everybody chose gets another beside it."""
+    options = [
+        {"key": key, "title": label}
+        | ({"missing": True} if label in criterion.missing else {})
+        | ({"positive": True} if label in criterion.positive else {})
+        for label, key in option_keys(criterion).items()
+    ]
+    if len(options) == 1:
+        options.append({"key": "never_chosen", "title": "(no other answer was given)"})
+    return {"kind": "choice", "level": criterion.use, "options": options}

@@ -1,0 +1,89 @@
+"""Where a highlight stands: in code points, the end exclusive, whatever the program that made it counts.
+
+An offset is believed where the text there equals the quote. Otherwise the usual mistakes are tried: the other unit
+(UTF-16 or code points) and an inclusive end; then the quote itself, if it stands in the text exactly once.
+What is found nowhere keeps its quote and no offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from triptych.formats.model import Findings
+from triptych.formats.ratings.model import Content, GivenHighlight
+
+MENDED = {
+    "units": "{n} highlight(s) were counted in other units than their format says; their quotes told the place.",
+    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes told the place.",
+    "quote": "{n} highlight(s) stood at another place; their quotes stand in the text exactly once and told it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Code points, end exclusive; null offsets where the quote is not in the text."""
+
+    turn: int | None
+    start: int | None
+    end: int | None
+    quote: str
+
+
+def place(given: GivenHighlight, content: Content | None, findings: Findings) -> Span:
+    """The highlight's place in its candidate; how it was mended is counted in `findings`."""
+    texts = _texts(given, content)
+    for turn, text in texts:
+        found = _at_offsets(given, text)
+        if found is not None:
+            how, start, end = found
+            if how:
+                findings.tally(MENDED[how])
+            return Span(turn, start, end, text[start:end])
+    at = [(turn, text.find(given.quote)) for turn, text in texts if given.quote and text.count(given.quote) == 1]
+    repeated = any(text.count(given.quote) > 1 for _, text in texts) if given.quote else True
+    if len(at) == 1 and not repeated:
+        turn, start = at[0]
+        findings.tally(MENDED["quote"])
+        return Span(turn, start, start + len(given.quote), given.quote)
+    return Span(None, None, None, given.quote or "")
+
+
+def _texts(given: GivenHighlight, content: Content | None) -> list[tuple[int | None, str]]:
+    """The texts that the highlight may be in, with their turns."""
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [(None, content)]
+    turns = [(n, turn.text) for n, turn in enumerate(content)]
+    return turns if given.turn is None else [pair for pair in turns if pair[0] == given.turn]
+
+
+def _at_offsets(given: GivenHighlight, text: str) -> tuple[str, int, int] | None:
+    """(how it was mended, start, end) if the text at the offsets is the quote."""
+    if given.start is None or given.end is None:
+        return None
+    for how, start, end in _guesses(given, text):
+        if 0 <= start < end <= len(text) and given.quote in (None, text[start:end]):
+            return how, start, end
+    return None
+
+
+def _guesses(given: GivenHighlight, text: str) -> Iterator[tuple[str, int, int]]:
+    plain = (given.start, given.end)
+    units = (from_utf16(text, given.start), from_utf16(text, given.end))
+    first, other = (units, plain) if given.utf16 else (plain, units)
+    yield "", *first
+    if given.quote is not None:
+        yield "units", *other
+        yield "end", first[0], first[1] + 1
+
+
+def from_utf16(text: str, offset: int) -> int:
+    """Code points before a place that is counted in UTF-16 units; an offset inside a character is its start."""
+    if text.isascii():
+        return offset
+    units = text.encode("utf-16-le", "surrogatepass")
+    if offset * 2 > len(units):
+        return offset
+    return len(units[: offset * 2].decode("utf-16-le", "ignore"))

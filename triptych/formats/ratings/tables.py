@@ -1,0 +1,213 @@
+"""Tables and records of ratings: one row per rating, or one column per criterion or per annotator.
+
+    long                   item_id, system, annotator, criterion, value
+    a column a criterion   item_id, system, annotator, fluency, coherence
+    a column an annotator  item_id, system, criterion, anna, bert   (or without criterion: it is called 'rating')
+
+The long export of this program is the first of them with more columns. A table without a column for systems rates
+one system 'unknown'; an empty system in a column for systems is a rating about the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from triptych.errors import ImportRefused
+from triptych.formats.layout import CONTEXT_NAMES, simple
+from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import Record, Source
+from triptych.formats.ratings.model import (
+    UNKNOWN_SYSTEM,
+    Gathering,
+    RaterKind,
+    Unit,
+    moment_of,
+    named,
+    seconds_of,
+    whole,
+)
+from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.models import Purpose
+
+NAMES = {
+    "item": ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),
+    "system": ("system", "model", "model_name", "setup_id"),
+    "annotator": ("annotator", "annotator_id", "worker", "worker_id", "user", "user_id", "rater", "rater_id"),
+    "judge": ("judge", "judge_model", "agent"),
+    "kind": ("annotator_kind", "kind"),
+    "criterion": ("criterion", "dimension", "aspect", "metric"),
+    "value": ("value", "rating", "score", "label"),
+    "option": ("option",),
+    "missing": ("missing",),
+    "explanation": ("explanation", "justification", "rationale", "reason", "comment"),
+    "reasons": ("reasons",),
+    "position": ("position",),
+    "at": ("submitted_at", "created_at", "timestamp", "time"),
+    "seconds": ("active_seconds", "seconds", "lead_time"),
+    "purpose": ("purpose",),
+    "repeat": ("repeat_of", "repeat"),
+    "excluded": ("excluded",),
+    "exclusion": ("exclusion_reason",),
+    "text": ("text", "response", "output", "candidate", "summary", "completion"),
+    "context": CONTEXT_NAMES,
+}
+MEANINGS = {
+    "item": "id of the item", "system": "system", "annotator": "annotator", "judge": "judge (a model)",
+    "kind": "kind of annotator", "criterion": "criterion", "value": "value", "option": "value, where it is an option",
+    "missing": "marks what is missing", "explanation": "explanation", "reasons": "reasons", "position": "position",
+    "at": "time", "seconds": "seconds spent", "purpose": "purpose", "repeat": "repeat", "excluded": "excluded",
+    "exclusion": "reason of the exclusion", "text": "text of the candidate", "context": "context",
+}  # fmt: skip
+OF_THE_EXPORT = {"study", "round", "design_hash", "explanation_words", "surplus", "version"}
+NO_TIME = "{n} time(s) are not in ISO 8601; they are taken as not known."
+OTHER_PURPOSE = "{n} rating(s) of training and tests are left out."
+KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
+TRUE = {"1", "true", "yes"}
+
+
+Cells = dict[str, Any]
+
+
+@dataclass
+class Columns:
+    """Which column is what; `wide` are the others, one criterion or annotator each."""
+
+    found: dict[str, str]
+    wide: list[str] = field(default_factory=list)
+
+    def cells(self, record: Record) -> Cells:
+        """What a row has, by its meaning."""
+        return {part: record.values.get(column) for part, column in self.found.items()}
+
+
+def read(source: Source, into: Gathering) -> None:
+    """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
+    columns = find_columns(source.columns)
+    into.recognised |= {column: MEANINGS[part] for part, column in columns.found.items()}
+    if set(RATINGS_HEADER) <= set(source.columns):
+        source = restored(source)
+    _check(columns, source.columns)
+    for record in source.records:
+        cells = columns.cells(record)
+        item = named(cells["item"])
+        if not item:
+            into.findings.error("has no id of an item.", record.row, columns.found["item"])
+        elif named(cells.get("purpose")) not in ("", Purpose.main, Purpose.repeat):
+            into.findings.tally(OTHER_PURPOSE)
+        else:
+            _texts(record.row, cells, columns, item, into)
+            _row(record, cells, columns, item, into)
+    if columns.wide:
+        what = "criterion" if {"annotator", "judge"} & set(columns.found) else "ratings of annotator"
+        into.recognised |= {column: f"{what} '{column}'" for column in columns.wide}
+
+
+def find_columns(names: Sequence[str]) -> Columns:
+    """The first column of every known meaning, and the columns that have none."""
+    by_name: dict[str, str] = {}
+    for name in names:
+        by_name.setdefault(simple(name), name)
+    found: dict[str, str] = {}
+    for part, known in NAMES.items():
+        column = next((by_name[name] for name in known if by_name.get(name) not in (None, *found.values())), None)
+        if column is not None:
+            found[part] = column
+    long = "value" in found and "criterion" in found
+    taken = {*found.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
+    return Columns(found, [] if long else [name for name in names if name not in taken])
+
+
+def restored(source: Source) -> Source:
+    """Our own export protects spreadsheets from formulas; here the ' comes off again."""
+    records = tuple(
+        Record(r.row, {name: restore_cell(v) if isinstance(v, str) else v for name, v in r.values.items()})
+        for r in source.records
+    )
+    return Source(source.kind, source.columns, records, source.tabular, source.sheets)
+
+
+def _check(columns: Columns, names: Sequence[str]) -> None:
+    found = columns.found
+    if "item" not in found:
+        raise ImportRefused("No column says which item a rating belongs to. Call it 'item_id'.")
+    whose = {"annotator", "judge"} & set(found)
+    if "criterion" in found and "value" in found and not whose:
+        raise ImportRefused("No column says who rated. Call it 'annotator', or 'judge' for a model.")
+    if not columns.wide and "value" not in found:
+        raise ImportRefused(f"No column holds values. There are {', '.join(names)}; call it 'value'.")
+
+
+def _texts(row: int, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
+    if "context" in cells:
+        into.context(item, cells["context"], row, columns.found["context"], from_cell=True)
+    if "text" in cells:
+        into.text(item, _system(cells) or UNKNOWN_SYSTEM, cells["text"], row, columns.found["text"], from_cell=True)
+
+
+def _system(cells: Cells) -> str | None:
+    return (named(cells["system"]) or None) if "system" in cells else UNKNOWN_SYSTEM
+
+
+def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
+    """One row, whichever way it is laid out."""
+    kind, name = _annotator(cells, into.kind)
+    seconds = seconds_of(cells.get("seconds"))
+    unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds)
+    if named(cells.get("excluded")).casefold() in TRUE:
+        into.excluded[name] = named(cells.get("exclusion"))
+    if not {"annotator", "judge"} & cells.keys():
+        for column in columns.wide:
+            whose = Unit(unit.item, unit.system, column, kind, record.row, unit.at)
+            into.rate(whose, named(cells.get("criterion")) or "rating", record.values.get(column))
+    elif not name:
+        column = columns.found.get("annotator") or columns.found["judge"]
+        into.findings.error("does not say who rated.", record.row, column)
+    elif "criterion" in cells and "value" in cells:
+        into.rate(unit, named(cells["criterion"]), _value(cells), **_more(cells))
+    else:
+        for column in columns.wide + ([columns.found["value"]] if "value" in cells else []):
+            into.rate(unit, column, record.values.get(column), **_more(cells))
+
+
+def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
+    """Who rated. A column 'judge' names a model; a column of kinds tells people from models and simulations."""
+    judge = named(cells.get("judge"))
+    if judge:
+        return "judge", judge
+    kind = named(cells.get("kind")).casefold()
+    return KINDS.get(kind, otherwise), named(cells.get("annotator"))
+
+
+def _time(cells: Cells, into: Gathering) -> Any:
+    given = cells.get("at")
+    if not given:
+        return None
+    at = moment_of(given)
+    if at is None:
+        into.findings.tally(NO_TIME)
+    return at
+
+
+def _value(cells: Cells) -> Any:
+    """The value, or in our own export the option."""
+    return cells.get("option") if cells["value"] in (None, "") else cells["value"]
+
+
+def _more(cells: Cells) -> dict[str, Any]:
+    """What a rating may carry besides its value."""
+    more: dict[str, Any] = {}
+    if "explanation" in cells:
+        more["explanation"] = named(cells["explanation"])
+    if "reasons" in cells:
+        more["reasons"] = tuple(filter(None, named(cells["reasons"]).split(";")))
+    if "position" in cells:
+        more["position"] = whole(cells["position"])
+    if "missing" in cells:
+        more["missing"] = named(cells["missing"]).casefold() in TRUE
+    if "repeat" in cells:
+        more["of"] = named(cells["repeat"])
+    if named(cells.get("purpose")) == Purpose.repeat:
+        more["of"] = more.get("of") or "repeat"
+    return more

@@ -1,0 +1,377 @@
+"""Finished ratings from elsewhere become one study: items, systems, people, assignments, ratings, highlights, events.
+
+Everything is written in bulk and in the caller's transaction, so there is the whole study or none. People get
+pseudonyms as everybody does; the names of the files stand in the people table alone. Where the order on screen is not
+known the slots say so. Each annotation is an event of its own, as if it had been submitted here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlmodel import Session
+
+from triptych import clock, events, passcodes, studies
+from triptych.answers import count_words
+from triptych.errors import ImportRefused, NotFound
+from triptych.formats import read_items
+from triptych.formats.model import ItemFile
+from triptych.formats.ratings import read_ratings
+from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, assemble, own_rubric
+from triptych.formats.ratings.model import FinishedRatings
+from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, propose
+from triptych.models import (
+    Access,
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Explanation,
+    Highlight,
+    Item,
+    Kind,
+    Membership,
+    Origin,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    StudyState,
+    System,
+)
+from triptych.people import Who
+from triptych.rubric import parse_rubric
+from triptych.studies import MOST_RATERS, Design, Plan
+
+IMPORTED = "imported"
+VERSION = 2  # an annotation that was submitted once stands at version 2
+PREFIXES = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
+ORIGINS = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
+
+
+def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
+    """The criteria that the values of all files together suggest."""
+    return propose(rating for file in files for rating in file.ratings)
+
+
+def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Sequence[ProposedCriterion]) -> Asked:
+    """How to read the files by a rubric of their own.
+
+    Raises ImportRefused where nothing is left of them, InvalidRubric where the lead's changes make no rubric.
+    """
+    labels = list(dict.fromkeys(mark.label for file in files for mark in file.highlights))
+    yaml = as_yaml(title, criteria, labels)
+    names = {one.name: None if one.use == "leave out" else one.key for one in criteria}
+    missing = {one.key: frozenset(one.missing) for one in criteria if one.numbers}
+    return Asked(parse_rubric(yaml, "the proposed rubric"), yaml, names, missing)
+
+
+def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
+    """How to read the files by a rubric that exists. Raises InvalidRubric."""
+    names = list(dict.fromkeys(rating.criterion for file in files for rating in file.ratings))
+    return own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names)
+
+
+def from_paths(asked: Any) -> Assembled:
+    """What the files on a command line would become; `asked` has title, files, judge, items and rubric.
+
+    Raises ImportRefused for the first file that cannot be read or has errors, InvalidRubric.
+    """
+    given = [(path, "human") for path in asked.files] + [(path, "judge") for path in asked.judge]
+    files = [read_ratings(_bytes(path), Path(path).name, kind) for path, kind in given]
+    items = read_items(_bytes(asked.items), Path(asked.items).name) if asked.items else None
+    for name, file in [*((file.name, file) for file in files), *([(asked.items, items)] if items else [])]:
+        if not file.ok:
+            raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
+    if not files:
+        raise ImportRefused("Name at least one file of ratings.")
+    if asked.rubric:
+        by = asked_by(_bytes(asked.rubric).decode("utf-8", "replace"), files)
+    else:
+        by = asked_as_proposed(asked.title, files, proposed(files))
+    return assemble(files, by, items)
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def import_as(session: Session, lead: str, title: str, found: Assembled) -> Study:
+    """`import_ratings` for the lead of this name. Raises NotFound if there is none, and what it raises."""
+    person = session.scalars(select(Person).where(Person.role == Role.lead, Person.name == lead)).first()
+    if person is None:
+        raise NotFound(f"There is no lead called {lead!r}.")
+    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    return import_ratings(session, Plan(title=title), found, who)
+
+
+def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, stays_open: bool = False) -> Study:
+    """Writes the study: closed, or open for further annotators; unless it is open it takes nobody.
+
+    Raises NotAllowed for anybody but a lead or an unusable plan, and ImportRefused where an error is left, or the
+    study should stay open without texts.
+    """
+    if not found.ok:
+        raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
+    if stays_open and not found.has_texts:
+        raise ImportRefused("Without the texts nobody can go on annotating. Add a file of items, or close the study.")
+    if not stays_open:
+        most = max(_humans(found).values(), default=1)
+        plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
+    study = studies.create_from_file(session, plan, found.asked.yaml, _as_file(found), who)
+    studies.set_state(session, study, StudyState.open, who.pseudonym)
+    _Writer(session, study, found, plan.raters_per_item if stays_open else 0).write(who.pseudonym)
+    if not stays_open:
+        studies.set_state(session, study, StudyState.closed, who.pseudonym)
+    return study
+
+
+def _as_file(found: Assembled) -> ItemFile:
+    """The items as if they had been uploaded by themselves."""
+    systems = dict.fromkeys(candidate.system for item in found.items for candidate in item.candidates)
+    return ItemFile("ratings", found.items, (), {}, (), tuple(systems), (), (), ())
+
+
+def _humans(found: Assembled) -> Counter[str]:
+    """Item → people who rated it: no judge, nobody excluded, no repeat."""
+    people = (work for work in found.works if work.kind == Kind.human and work.annotator not in found.excluded)
+    return Counter(work.item for work in people if not work.of)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One annotation with the ids that its rows need; `positions`: system → place."""
+
+    work: Work
+    assignment_id: int
+    person: Person
+    positions: dict[str, int]
+
+
+class _Writer:
+    """Writes one import, table by table."""
+
+    def __init__(self, session: Session, study: Study, found: Assembled, raters: int) -> None:
+        self.session, self.study, self.found, self.raters = session, study, found, raters
+        self.now = clock.now()
+        self.design = studies.design_of(session, study)
+
+    def write(self, actor: str) -> None:
+        people = self._people()
+        items = dict(self._pairs(select(Item.external_id, Item.id).where(*self._main)))
+        rows = self._assignments(people, items)
+        self._slots(rows)
+        self._ratings(rows)
+        self._highlights(rows)
+        self._places(items)
+        counts = self.found.counts() | {"files": list(self.found.files)}
+        events.record(self.session, self.study.id, "ratings imported", actor, new=counts)
+        logged = {row.assignment_id: _logged(row) for row in rows}
+        events.record_many(self.session, self.study.id, IMPORTED, actor, logged)
+
+    @property
+    def _main(self) -> tuple[Any, ...]:
+        return Item.study_id == self.study.id, Item.purpose == Purpose.main
+
+    def _pairs(self, wanted: Any) -> list[tuple[Any, Any]]:
+        return [tuple(row) for row in self.session.execute(wanted)]
+
+    def _people(self) -> dict[tuple[str, str], Person]:
+        """A person of this study for every name, its kind with it."""
+        taken = set(self.session.scalars(select(Person.pseudonym)))
+        people = {}
+        for kind, name in self.found.annotators:
+            pseudonym = next(p for p in _pseudonyms(PREFIXES[kind]) if p not in taken)
+            taken.add(pseudonym)
+            people[kind, name] = Person(kind=kind, pseudonym=pseudonym, name=name, created_at=self.now)
+        self.session.add_all(people.values())
+        self.session.flush()
+        self.session.add_all(
+            self._membership(person, self.found.excluded.get(name)) for (_, name), person in people.items()
+        )
+        self.session.flush()
+        return people
+
+    def _membership(self, person: Person, excluded: str | None) -> Membership:
+        reason = {} if excluded is None else {"excluded_at": self.now, "excluded_reason": excluded or "excluded before"}
+        return Membership(study_id=self.study.id, person_id=person.id, joined_at=self.now, **reason)
+
+    def _assignments(self, people: dict[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
+        """First what was rated once, then the repeats, which point at it."""
+        first = [work for work in self.found.works if not work.of]
+        again = [work for work in self.found.works if work.of]
+        rows = self._inserted(first, people, items, {})
+        main = {(row.work.kind, row.work.annotator, row.work.item): row.assignment_id for row in rows}
+        return rows + self._inserted(again, people, items, main)
+
+    def _inserted(
+        self,
+        works: Sequence[Work],
+        people: Mapping[tuple[str, str], Person],
+        items: Mapping[str, int],
+        main: Mapping[tuple[str, str, str], int],
+    ) -> list[_Row]:
+        if not works:
+            return []
+        owners = [people[work.kind, work.annotator] for work in works]
+        values = [
+            self._assignment(work, person, items[work.item], main.get((work.kind, work.annotator, work.item)))
+            for work, person in zip(works, owners, strict=True)
+        ]
+        self._insert(Assignment, values)
+        ids = dict(self._pairs(select(Assignment.token, Assignment.id).where(Assignment.study_id == self.study.id)))
+        return [
+            _Row(work, ids[value["token"]], person, _positions(work))
+            for work, value, person in zip(works, values, owners, strict=True)
+        ]
+
+    def _assignment(self, work: Work, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
+        at = work.at or self.now
+        return {
+            "token": secrets.token_urlsafe(12),
+            "study_id": self.study.id,
+            "item_id": item_id,
+            "person_id": person.id,
+            "purpose": Purpose.repeat if repeat_of else Purpose.main,
+            "repeat_of": repeat_of,
+            "origin": ORIGINS[work.kind],
+            "state": AssignmentState.submitted,
+            "reserved_at": at,
+            "expires_at": at,
+            "submitted_at": at,
+            "active_seconds": work.seconds,
+            "note": "\n".join(work.notes) or None,
+            "draft_seq": 0,
+            "version": VERSION,
+            "design_hash": self.study.design_hash,
+        }
+
+    def _slots(self, rows: Sequence[_Row]) -> None:
+        wanted = (
+            select(Item.external_id, System.name, Candidate.id)
+            .join(Candidate, Candidate.item_id == Item.id)
+            .join(System, System.id == Candidate.system_id)
+            .where(*self._main)
+        )
+        candidates = {(item, system): number for item, system, number in self.session.execute(wanted)}
+        self._insert(
+            Slot,
+            [
+                {
+                    "assignment_id": row.assignment_id,
+                    "position": position,
+                    "candidate_id": candidates[row.work.item, system],
+                    "order_known": row.work.systems[system] is not None,
+                }
+                for row in rows
+                for system, position in row.positions.items()
+            ],
+        )
+
+    def _insert(self, table: type[Any], values: list[dict[str, Any]]) -> None:
+        """Many rows at once; their ids are asked for afterwards, as returning them costs a statement for each."""
+        if values:
+            self.session.connection().execute(insert(table.__table__), values)
+
+    def _ratings(self, rows: Sequence[_Row]) -> None:
+        given = [(row, rating) for row in rows for rating in row.work.ratings]
+        values = [_rating(self.design, row, rating) for row, rating in given]
+        self._insert(Rating, values)
+        place = itemgetter("assignment_id", "position", "criterion_id")
+        explained = {place(v): r for v, (_, r) in zip(values, given, strict=True) if r.explanation or r.reasons}
+        if not explained:
+            return
+        wanted = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.id)
+        wanted = wanted.join(Assignment, Assignment.id == Rating.assignment_id)
+        written = self.session.execute(wanted.where(Assignment.study_id == self.study.id))
+        ids = {tuple(where): number for *where, number in written}
+        self._insert(Explanation, [_explanation(ids[where], rating) for where, rating in explained.items()])
+
+    def _highlights(self, rows: Sequence[_Row]) -> None:
+        self._insert(
+            Highlight,
+            [
+                {
+                    "assignment_id": row.assignment_id,
+                    "position": row.positions[mark.system],
+                    "turn": mark.span.turn,
+                    "start": mark.span.start,
+                    "end": mark.span.end,
+                    "label": mark.label,
+                    "quote": mark.span.quote,
+                    "comment": mark.comment,
+                }
+                for row in rows
+                for mark in row.work.highlights
+            ],
+        )
+
+    def _places(self, items: Mapping[str, int]) -> None:
+        """An item has as many places as people rated it, and more if the study goes on; judges take none."""
+        humans = _humans(self.found)
+        table = Item.__table__
+        given = update(table).where(table.c.id == bindparam("item"))
+        self.session.connection().execute(
+            given.values(raters=bindparam("places"), taken=bindparam("filled")),
+            [
+                {"item": number, "places": max(humans[name], self.raters), "filled": humans[name]}
+                for name, number in items.items()
+            ],
+        )
+
+
+def _pseudonyms(prefix: str) -> Iterator[str]:
+    while True:
+        yield f"{prefix}-{passcodes.random_signs(5)}"
+
+
+def _positions(work: Work) -> dict[str, int]:
+    """System → place: the given ones, and for the others what is left."""
+    given = {position for position in work.systems.values() if position is not None}
+    free = (position for position in range(len(work.systems) + len(given)) if position not in given)
+    return {system: next(free) if place is None else place for system, place in work.systems.items()}
+
+
+def _rating(design: Design, row: _Row, rating: ReadRating) -> dict[str, Any]:
+    criterion = design.criteria[rating.criterion]
+    return {
+        "assignment_id": row.assignment_id,
+        "position": None if rating.system is None else row.positions[rating.system],
+        "criterion_id": criterion.id,
+        "number": rating.number,
+        "option_id": None if rating.option is None else criterion.options[rating.option],
+        "missing": rating.missing,
+    }
+
+
+def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
+    words = count_words(rating.explanation)
+    return {"rating_id": rating_id, "reasons": list(rating.reasons), "text": rating.explanation, "words": words}
+
+
+def _logged(row: _Row) -> dict[str, Any]:
+    """The values, in the form in which `annotations.submit` logs them."""
+    positions = row.positions
+    return {
+        "state": AssignmentState.submitted,
+        "version": VERSION - 1,
+        "ratings": [
+            [positions.get(r.system), r.criterion, r.number, r.option, r.missing, list(r.reasons), r.explanation]
+            for r in row.work.ratings
+        ],
+        "highlights": [
+            [positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment]
+            for m in row.work.highlights
+        ],
+    }
