@@ -199,7 +199,7 @@ class Annotator:
     def _hear(self, status: int, said: Mapping[str, Any]) -> None:
         if "view" in said:
             self.view, self.showing = {**said["view"], "rubric": self.view["rubric"]}, said["showing"]
-        elif "nothing" in said:
+        elif "nothing" in said and status == 200:
             self.view = None
         elif "message" in said and self.view is not None:
             self.view = {**self.view, "notice": {"kind": "warning", "text": said["message"]}}

@@ -34,7 +34,7 @@ def two_processes(options: Options, home: Path) -> list[Figure]:
             servers = [stack.enter_context(running_app(home / f"app{n}")) for n in range(2)]
             waited = asyncio.run(_work(world, servers, seconds))
         wrong = _wrong(url, len(waited))
-    note = f"two app processes, one PostgreSQL, {ANNOTATORS} annotators for {seconds:.0f} s on one machine with the clients"
+    note = f"two app processes, one PostgreSQL, {ANNOTATORS} annotators for {seconds:.0f} s, all on one machine"
     what = "100 annotators, two processes, PostgreSQL: submit → next item"
     return [
         at_most(what, "ms", [1000 * wait for wait in waited], 250, by="p95", note=note),

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from triptych import assignments, clock, database, events, studies
 from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.assignments import TTL, Assigned, Nothing
-from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere
+from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.models import (
     Assignment,
     AssignmentState,
@@ -57,6 +57,8 @@ _SPANS = (
 )
 OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
 GIVEN = "This item was submitted before."
+NO_MORE = "You have no further items in this study, so this one could not be stored. Ask the lead about it."
+PLAIN = r"^[\x20-\x7e]+$"
 
 
 class Message(BaseModel):
@@ -65,7 +67,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     assignment: str = Field(max_length=64)
     version: int = Field(ge=1, le=MOST)
-    pen: str = Field(min_length=8, max_length=64)
+    pen: str = Field(min_length=8, max_length=64, pattern=PLAIN)
     active_seconds: float = Field(default=0, ge=0, le=10**7, allow_inf_nan=False)
 
 
@@ -80,7 +82,7 @@ class FinalMessage(Message):
     """What ends the work on an item; `base` is the last draft number the browser knows to be stored."""
 
     kind: str
-    submission: str = Field(min_length=8, max_length=64)
+    submission: str = Field(min_length=8, max_length=64, pattern=PLAIN)
     base: int = Field(default=0, ge=0, le=MOST)
 
 
@@ -260,7 +262,7 @@ def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
     """
     study, membership, assignment = _locked(session, who, message.assignment)
     if not _is_repeat(session, assignment, message.submission):
-        _refuse_unless_current(study, assignment, message)
+        _refuse_unless_current(study, membership, assignment, message)
         _refuse_other_pen(assignment, message)
         assignment = _store(session, study, assignment, who, message)
     return Receipt(message.submission, assignment, assignments.current_of(session, study, who, membership))
@@ -291,7 +293,7 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
     """
     study, membership, assignment = _locked(session, who, message.assignment)
     if not _is_repeat(session, assignment, message.submission):
-        _refuse_unless_current(study, assignment, message)
+        _refuse_unless_current(study, membership, assignment, message)
         _refuse_other_pen(assignment, message)
         rubric = studies.design_of(session, study).rubric
         offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
@@ -332,7 +334,9 @@ def _is_repeat(session: Session, assignment: Assigned, submission: str) -> bool:
     return known is not None
 
 
-def _refuse_unless_current(study: Study, assignment: Assigned, message: Message) -> None:
+def _refuse_unless_current(study: Study, membership: Row[Any], assignment: Assigned, message: Message) -> None:
+    if membership.excluded_at is not None:
+        raise StudyNotOpen(NO_MORE)
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(GIVEN)
     studies.refuse_unless_writable(study)

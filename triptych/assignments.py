@@ -301,7 +301,11 @@ def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
         Assignment.person_id != who.person_id,
         Assignment.item_id.not_in(_mine(study, who)),
     )
-    return Nothing.finished if session.scalars(held.limit(1)).first() is None else Nothing.nothing_free
+    mine = {"study": study.id, "person": who.person_id}
+    # on PostgreSQL the search passed over what somebody is reserving at this very moment
+    passed_over = session.connection().execute(_NEXT_ITEM, mine).first() is not None
+    waiting = passed_over or session.scalars(held.limit(1)).first() is not None
+    return Nothing.nothing_free if waiting else Nothing.finished
 
 
 def _reserve(

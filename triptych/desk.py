@@ -11,7 +11,7 @@ from triptych import annotations, assignments, studies
 from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
 from triptych.assignments import Assigned, Nothing
 from triptych.blinding import Notice, View, view
-from triptych.errors import InvalidAnnotation
+from triptych.errors import InvalidAnnotation, NotFound
 from triptych.models import Purpose, Study
 from triptych.people import Who
 from triptych.training import feedback
@@ -46,6 +46,8 @@ def lay(
         found = assignments.current(session, study, who)
     else:
         found = assignments.by_token(session, who, showing)
+        if found.study_id != study.id:
+            raise NotFound(assignments.NOT_YOURS)
     return _desk(session, study, who, found, showing=showing, receipt=receipt, notice=notice)
 
 

@@ -68,7 +68,9 @@ def record(
         "assignment_id": assignment_id,
         "subject": subject,
     }
-    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append((noted, old, new))
+    # held until then: the identity map alone would forget the study, and with it that it was open
+    study = session.identity_map.get(session.identity_key(Study, study_id))
+    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append((noted, old, new, study))
 
 
 def record_many(session: Session, study_id: int, kind: str, actor: str, news: Mapping[int, dict[str, Any]]) -> None:
@@ -90,7 +92,7 @@ def _forget(session: Session) -> None:
     session.info.pop(PENDING, None)
 
 
-def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any], Any, Any]]) -> None:
+def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any], Any, Any, Study | None]]) -> None:
     run = session.connection().execute
     head = run(_HEAD if database.is_sqlite(session) else _LOCKED_HEAD, {"study": study_id}).one()
     study = session.identity_map.get(session.identity_key(Study, study_id))
@@ -98,7 +100,7 @@ def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any
         raise StudyNotOpen(CLOSED_MEANWHILE)
     number, previous = head.event_number, head.event_hash
     rows, details = [], []
-    for event_row, old, new in noted:
+    for event_row, old, new, _ in noted:
         salt = secrets.token_hex(16)
         number += 1
         row = {**event_row, "number": number, "digest": digest(salt, old, new), "previous_hash": previous}

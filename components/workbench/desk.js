@@ -21,7 +21,9 @@ export class Desk {
 
   async act(action) {
     if (action.kind === "stop") return this.leave("stop");
+    this.last = action; // a submission is repeated as the same object
     const result = await this.#ask(action);
+    if (this.last !== action) return undefined;
     const { work } = this.view;
     // a repeated submission may be answered twice, the second time when she is further on
     if (work.token !== action.assignment || work.version !== (action.version ?? work.version)) return undefined;
@@ -39,16 +41,26 @@ export class Desk {
   #hear(action, { status, answer }) {
     if (answer?.view) return this.open({ ...answer.view, rubric: this.view.rubric }, answer.showing);
     if (answer?.nothing) {
-      if (action.submission) this.show({ ...this.view, work: { ...this.view.work, receipt: action.submission } });
+      if (action.submission && status === 200) this.#redraw({ work: { ...this.view.work, receipt: action.submission } });
+      else if (answer.message) this.#tell(answer.message);
       return this.leave("nothing");
     }
-    if (status === 401) return this.leave("signed out");
+    if (status === 401) {
+      if (answer?.message) this.#tell(answer.message);
+      return this.leave("signed out");
+    }
     if (status > 0 && status < 500 && answer?.message) return this.#tell(answer.message);
     // what carries a submission id is sent again by itself
     return action.submission ? undefined : this.#tell(UNREACHED);
   }
 
   #tell(text) {
-    return this.show({ ...this.view, notice: { kind: "warning", text } });
+    return this.#redraw({ notice: { kind: "warning", text } });
+  }
+
+  /** The same item with something changed about it; a page drawn again shows just this. */
+  #redraw(changed) {
+    this.view = { ...this.view, ...changed };
+    this.show(this.view);
   }
 }

@@ -1,33 +1,61 @@
 // What Streamlit loads. It calls the default function at every run of the page with the same parent element; the page's
-// view counts only the first time, for from then on the next views come by the workbench's own route.
+// view counts the first time and when the annotator had left, for else the next views come by the workbench's own route.
 
 import { Desk } from "./desk.js";
 import { postTo } from "./network.js";
 import workbench from "./workbench.js";
 
+const AGAIN = 3000; // Streamlit drops an event while its websocket is down
 const mounted = new WeakMap();
 
 function mount({ parentElement, data, setTriggerValue }) {
   const view = JSON.parse(data.view);
-  const bench = {};
-  const desk = new Desk({
+  const bench = { seen: data.view, leaving: null, calls: 0 };
+  const stay = () => {
+    clearInterval(bench.leaving);
+    bench.leaving = null;
+  };
+  bench.desk = new Desk({
     post: postTo(view.routes.act),
     show: (next) => {
-      bench.close = workbench({ parentElement, data: next, setTriggerValue: (_, action) => desk.act(action) });
+      bench.drop = workbench({ parentElement, data: next, setTriggerValue: (_, action) => bench.desk.act(action) });
     },
-    leave: (why) => setTriggerValue("left", why),
+    leave: (why) => {
+      stay();
+      setTriggerValue("left", why);
+      bench.leaving = setInterval(() => setTriggerValue("left", why), AGAIN);
+    },
   });
-  desk.open(view);
-  return { desk, bench };
+  bench.open = (next) => {
+    stay();
+    bench.desk.open(next);
+  };
+  bench.close = () => {
+    stay();
+    bench.drop();
+    mounted.delete(parentElement);
+  };
+  bench.open(view);
+  return bench;
+}
+
+/** Another run of the page: it may have found an item after all, or only the theme may be another. */
+function again(bench, text) {
+  const news = bench.seen !== text;
+  bench.seen = text;
+  if (news && bench.leaving) bench.open(JSON.parse(text));
+  else bench.desk.show(bench.desk.view);
 }
 
 export default function entry(component) {
   const { parentElement } = component;
   const before = mounted.get(parentElement);
-  if (before) before.desk.show(before.desk.view); // the theme may be another
-  else mounted.set(parentElement, mount(component));
+  const bench = before ?? mount(component);
+  if (before) again(before, component.data.view);
+  else mounted.set(parentElement, bench);
+  const call = (bench.calls += 1);
+  // Streamlit cleans up after a call that another one has overtaken, too
   return () => {
-    mounted.get(parentElement)?.bench.close();
-    mounted.delete(parentElement);
+    if (bench.calls === call) bench.close();
   };
 }

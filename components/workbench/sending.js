@@ -24,8 +24,10 @@ export class Sending {
   /** Looks at new data: was what is under way received, or refused? Returns nothing; the surface then draws. */
   hear(data) {
     if (!this.submission.pending) return;
+    const { submission } = this.submission.pending;
     if (this.submission.answeredBy(data)) {
-      this.ui.keeping.sender.done();
+      // another item without our receipt: it was refused, and what this computer keeps is all there is
+      if (data.work.receipt === submission) this.ui.keeping.sender.done();
       this.#end();
     } else if (data.notice) this.release();
   }

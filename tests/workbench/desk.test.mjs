@@ -94,3 +94,23 @@ test("somebody who was signed out leaves, and stopping needs no server", async (
   assert.deepEqual(left, ["signed out", "stop"]);
   assert.equal(asked.length, 1);
 });
+
+test("a submission that was refused is not acknowledged, even with no item left", async () => {
+  const { desk, shown, left } = deskWith({ status: 409, answer: { nothing: "closed", message: "Closed." } });
+  await desk.act(submit);
+  assert.deepEqual(shown.map(({ work, notice }) => [work.receipt, notice.text]), [[null, "Closed."]]);
+  assert.deepEqual(left, ["nothing"]);
+});
+
+test("the answer to going back no longer counts once an annotation is on its way", async () => {
+  let late;
+  const { desk, shown } = deskWith(
+    new Promise((resolve) => { late = resolve; }),
+    { status: 200, answer: { showing: null, view: seen("t-2") } },
+  );
+  const back = desk.act({ kind: "back", assignment: "t-1" });
+  const sent = desk.act(submit);
+  late({ status: 200, answer: { showing: "t-0", view: seen("t-0") } });
+  await Promise.all([back, sent]);
+  assert.deepEqual(shown.map(({ work }) => work.token), ["t-2"]);
+});

@@ -90,11 +90,17 @@ def _laid_anew(error: TriptychError, who: Who, body: Any) -> Response:
             study = assignments.study_of(session, who, _text(_action(body), "assignment"))
             showing = body.get("showing")
             known = showing if isinstance(showing, str) else None
-            return _answer(desk.lay(session, study, who, showing=known, notice=str(error)))
+            laid = desk.lay(session, study, who, showing=known, notice=str(error))
+        return _answer(laid) if laid.view is not None else _left(laid, error)
     except DatabaseAway:
         raise
     except TriptychError:
         return _in_words(error, who, body)
+
+
+def _left(laid: Desk, error: TriptychError) -> JSONResponse:
+    """Refused, and no item to say so on: no receipt, so the browser keeps what she wrote."""
+    return refused(409, "closed", str(error), nothing=laid.nothing)
 
 
 def _save_draft(session: Session, who: Who, body: Any) -> JSONResponse:
@@ -122,7 +128,7 @@ def _action(body: Any) -> Any:
 def _text(message: Any, name: str) -> str:
     """A text that the message must carry. Raises InvalidAnnotation."""
     found = message.get(name) if isinstance(message, dict) else None
-    if not isinstance(found, str):
+    if not isinstance(found, str) or not found.isascii() or "\0" in found:
         raise InvalidAnnotation(f"The message names no {name}.")
     return found
 
