@@ -16,7 +16,7 @@ from enum import StrEnum
 from itertools import permutations
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, literal, select, union_all, update
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
@@ -143,7 +143,13 @@ _NEXT_ITEM = (
     .order_by(Item.priority, Item.taken, Item.rank)
     .limit(1)
 )
-_NEXT_UNLOCKED_ITEM = _NEXT_ITEM.with_for_update(skip_locked=True, key_share=True)
+# on PostgreSQL it passes over what somebody is taking at this very moment
+_TAKE_NEXT = (
+    update(_item_row)
+    .where(_item_row.c.id == _NEXT_ITEM.with_for_update(skip_locked=True, key_share=True).scalar_subquery())
+    .values(taken=_item_row.c.taken + 1)
+    .returning(_item_row.c.id)
+)
 _DONE = select(func.count(), func.avg(Assignment.active_seconds)).where(
     _mine_here, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN)
 )
@@ -155,8 +161,9 @@ _shown = (
     .where(Assignment.state != AssignmentState.expired)
     .group_by(Candidate.system_id, Slot.position)
 )
-_SHOWN_TO_PERSON = _shown.where(_mine_here)
-_SHOWN_OF_ITEM = _shown.where(Assignment.item_id == _item)
+_SHOWN = union_all(
+    _shown.where(_mine_here).add_columns(literal(1)), _shown.where(Assignment.item_id == _item).add_columns(literal(0))
+)
 
 
 class Nothing(StrEnum):
@@ -234,9 +241,9 @@ def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[As
         return _taken_up(session, begun)
     if _has_reached_limit(session, study, who):
         return Nothing.finished
-    while (item_id := _next_item(session, study, who)) is not None:
-        if take_place(session, item_id):
-            return _reserve(session, study, who, item_id, Purpose.main, expired)
+    item_id = _take_next(session, study, who)
+    if item_id is not None:
+        return _reserve(session, study, who, item_id, Purpose.main, expired)
     return _why_nothing(session, study, who)
 
 
@@ -286,10 +293,9 @@ def _is_main() -> ColumnElement[bool]:
     return Assignment.purpose == Purpose.main
 
 
-def _next_item(session: Session, study: Study, who: Who) -> int | None:
+def _take_next(session: Session, study: Study, who: Who) -> int | None:
     """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen."""
-    wanted = _NEXT_UNLOCKED_ITEM if session.get_bind().dialect.name == "postgresql" else _NEXT_ITEM
-    return session.connection().execute(wanted, {"study": study.id, "person": who.person_id}).scalar()
+    return session.connection().execute(_TAKE_NEXT, {"study": study.id, "person": who.person_id}).scalar()
 
 
 def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
@@ -361,12 +367,12 @@ def _order(
     session: Session, study: Study, who: Who, item_id: int, candidates: Sequence[tuple[int, int]]
 ) -> tuple[int, ...]:
     """Candidate ids in the order of their slots."""
-    by_person = session.connection().execute(_SHOWN_TO_PERSON, {"study": study.id, "person": who.person_id})
-    by_item = session.connection().execute(_SHOWN_OF_ITEM, {"item": item_id})
+    here = {"study": study.id, "person": who.person_id, "item": item_id}
+    shown = session.connection().execute(_SHOWN, here).all()
     order = balanced_order(
         [system for _, system in candidates],
-        Counter({(s, p): n for s, p, n in by_person}),
-        Counter({(s, p): n for s, p, n in by_item}),
+        Counter({(system, place): n for system, place, n, to_her in shown if to_her}),
+        Counter({(system, place): n for system, place, n, to_her in shown if not to_her}),
         f"{study.seed}|{who.pseudonym}|{item_id}",
     )
     return tuple(candidates[place][0] for place in order)

@@ -35,7 +35,13 @@ PRAGMAS = {
 }
 MIGRATING = 7226  # the advisory lock of whoever migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
-POSTGRES = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 15000, "application_name": "triptych"}
+POSTGRES = {
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "tcp_user_timeout": 15000,
+    "application_name": "triptych",
+    "prepare_threshold": 1,
+}
 # the file is busy, full, damaged by its disk, read-only or gone: nothing that a command could mend
 SQLITE_AWAY = {
     sqlite3.SQLITE_BUSY,
@@ -66,6 +72,7 @@ def open_engine(url: str) -> Engine:
             pool_size=10,
             max_overflow=20,
             pool_timeout=10,
+            pool_use_lifo=True,  # the connection used last knows the prepared statements best
             connect_args=POSTGRES,
             hide_parameters=True,
         )

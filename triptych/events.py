@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import JSON, String, bindparam, insert, select, update
 from sqlalchemy import inspect as state_of
 from sqlalchemy.event import listens_for
 from sqlalchemy.orm import Session as MappedSession
@@ -37,10 +37,12 @@ _event, _study = Event.__table__, Study.__table__
 _HEAD = select(_study.c.event_number, _study.c.event_hash, _study.c.state).where(_study.c.id == bindparam("study"))
 # rows that point at the study hold it against a change of its key only
 _LOCKED_HEAD = _HEAD.with_for_update(key_share=True)
-_INSERT, _INSERT_DETAIL = insert(_event), insert(EventDetail.__table__)
-_WRITTEN = select(_event.c.number, _event.c.id).where(
-    _event.c.study_id == bindparam("study"), _event.c.number > bindparam("after")
-)
+_INSERT = insert(_event)
+# beside its event, found by number: asking for the ids first would cost one statement more
+_detail_of = select(
+    _event.c.id, bindparam("salt", type_=String), bindparam("old", type_=JSON), bindparam("new", type_=JSON)
+).where(_event.c.study_id == bindparam("study"), _event.c.number == bindparam("number"))
+_INSERT_DETAIL = insert(EventDetail.__table__).from_select(["event_id", "salt", "old", "new"], _detail_of)
 _MOVE_HEAD = (
     update(_study)
     .where(_study.c.id == bindparam("study"))
@@ -107,11 +109,10 @@ def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any
         row["hash"] = previous = chain_hash(row)
         rows.append(row)
         if old is not None or new is not None:
-            details.append((number, {"salt": salt, "old": old, "new": new}))
+            details.append({"study": study_id, "number": number, "salt": salt, "old": old, "new": new})
     run(_INSERT, rows)
     if details:
-        ids = dict(run(_WRITTEN, {"study": study_id, "after": head.event_number}).all())
-        run(_INSERT_DETAIL, [{"event_id": ids[n], **detail} for n, detail in details])
+        run(_INSERT_DETAIL, details)
     run(_MOVE_HEAD, {"study": study_id, "number": number, "hash": previous})
     if study is not None:
         # written already: the mapper shall not write the row again
