@@ -10,7 +10,16 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, DateTime, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import registry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
@@ -522,3 +531,18 @@ class EventDetail(Base, table=True):
     salt: str
     old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+
+
+class Snapshot(Base, table=True):
+    """A report, frozen as of one event. The hash is over what the report is made of and stands in all its files."""
+
+    __table_args__ = (UniqueConstraint("study_id", "sha256"),)
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id", index=False)
+    event_number: int
+    event_hash: str
+    scope: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    sha256: str
+    made_at: datetime = when()
+    made_by: str
+    file: bytes = Field(sa_type=LargeBinary)

@@ -1,0 +1,77 @@
+"""Reports of one study: frozen, with everything that a paper needs; and the questions of its datasheet."""
+
+import streamlit as st
+
+from components import state
+from components.heds_form import heds_form
+from components.scope import choose_scope
+from components.snapshots import snapshots
+from components.study_choice import choose_study
+from triptych import exports, results, studies
+from triptych.models import Study
+from triptych.people import Who
+from triptych.reports import build, heds, snapshot
+from triptych.results import Counted
+
+WHAT = (
+    "A report freezes the study as it stands now: tables for LaTeX and spreadsheets, a page to read without a network, "
+    "a paragraph about methods, a datasheet, the data, and a script that makes every number again. All of its files "
+    "carry the same hash."
+)
+BLIND = (
+    "This study is blind: the report calls its systems System 1, 2, … To get their names, unblind the study first, on "
+    "the results page."
+)
+
+
+def make(who: Who, slug: str, scope: Counted) -> None:
+    """Builds the report while others go on writing, and keeps it."""
+    with st.spinner("Making the report …"), state.reading() as session:
+        exports.see_one_state(session)
+        study = studies.led_by(session, who, slug)
+        report = build.build_report(session, study, scope)
+    done = f"The report is made. Its hash begins with {report.sha256[:12]}."
+    state.run_command(snapshot.keep, study, report, who.pseudonym, done=done)
+    st.rerun()
+
+
+def datasheet(study: Study, who: Who) -> None:
+    """The questions that the study cannot answer by itself."""
+    with state.reading() as session:
+        criteria = studies.design_of(session, study).rubric.asked(study.round)
+    sheet = heds.stored(study.settings.get("heds", {}))
+    questions = len(heds.asked(criteria))
+    with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
+        given = heds_form(criteria, sheet, study.slug)
+    if given is not None:
+        state.run_command(heds.store, study, given, who.pseudonym, done="The answers are kept.")
+        st.rerun()
+
+
+who = state.require("lead")
+st.title("Report", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    frame = results.frame_of(session, study)
+    made = snapshot.listed(session, study)
+state.show_messages()
+st.text(WHAT)
+with st.expander("What is in it"):
+    st.dataframe({"File": list(build.ABOUT), "What it is": list(build.ABOUT.values())}, hide_index=True)
+if study.unblinded_at is None:
+    st.caption(BLIND)
+with st.container(horizontal=True, vertical_alignment="center"):
+    asked = st.button("Make a report", type="primary", icon=":material/lock:")
+    scope = choose_scope(frame, results.kinds_by_default(study), slug)
+    st.page_link("lead/results.py", label="Results", query_params={"study": slug})
+if asked:
+    make(who, slug, scope)
+datasheet(study, who)
+st.subheader("Reports made", anchor=False)
+if made:
+    snapshots(study, made)
+else:
+    st.text("None yet.")

@@ -1,0 +1,154 @@
+"""How a report is made, kept and given out: the store, the address, the command line, the lead's page."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import zipfile
+
+import pytest
+from conftest import add_person, full_answers
+from sqlalchemy import inspect, select
+from starlette.applications import Starlette
+from test_export import get
+from test_results import submit
+from test_results_pages import visit, words  # noqa: F401 (a fixture)
+
+from triptych import __main__ as command_line
+from triptych import database, studies
+from triptych.errors import NotFound
+from triptych.models import Person, Role
+from triptych.reports import heds, snapshot
+from triptych.reports.build import build_report
+from triptych.results import Counted
+from triptych.web import export
+from triptych.web.session import web_engine
+
+
+def rated(engine, make_study):
+    """(study, lead, annotators) with two annotations."""
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session, items=1, title="Freeze me")
+        for who, fluency in zip(people, (3, 2), strict=True):
+            submit(session, study, who, full_answers(fluency=fluency))
+    return study, lead, people
+
+
+def freeze(engine, study, scope=None):
+    """Makes a report and keeps it, as the page does."""
+    with database.reading(engine) as session:
+        report = build_report(session, studies.by_slug(session, study.slug), scope)
+    with database.writing(engine) as session:
+        snapshot.keep(session, studies.by_slug(session, study.slug), report, "P-lead")
+    return report
+
+
+def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study):
+    study, _, people = rated(engine, make_study)
+    first = freeze(engine, study)
+    again = freeze(engine, study)
+    with database.writing(engine) as session:
+        heds.store(session, study, {("5.1", ""): heds.Answer(text="None")}, "P-lead")
+    second = freeze(engine, study, Counted(annotators=frozenset({people[0].pseudonym})))
+
+    with database.reading(engine) as session:
+        study = studies.by_slug(session, study.slug)
+        listed = snapshot.listed(session, study)
+        assert [one.sha256 for one in listed] == [second.sha256, first.sha256]
+        assert (again.sha256, snapshot.newest(session, study)) == (first.sha256, second.sha256)
+        assert snapshot.file_of(session, study, first.sha256) == first.zip
+        assert listed[0].counted == Counted(annotators=frozenset({people[0].pseudonym}))
+        assert (listed[1].event_number, listed[1].made_by, listed[1].size) == (
+            first.event_number,
+            "P-lead",
+            len(first.zip),
+        )
+        with pytest.raises(NotFound, match="no such report"):
+            snapshot.file_of(session, study, "0" * 64)
+
+
+def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):
+    study, lead, people = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        stranger = add_person(session, "another lead", Role.lead)
+    app = Starlette(routes=export.EXPORT_ROUTES)
+    monkeypatch.setattr(export, "web_engine", lambda: sqlite_engine)
+
+    def ask(who, path=f"/report/{study.slug}.zip"):
+        monkeypatch.setattr(export, "current_login", lambda request: who)
+        return asyncio.run(get(app, path))
+
+    assert [ask(who).status_code for who in (None, people[0], stranger, lead)] == [401, 403, 404, 404]
+    report = freeze(sqlite_engine, study)
+    assert [ask(who).status_code for who in (None, people[0], stranger)] == [401, 403, 404]
+    answer = ask(lead)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/zip")
+    assert f"{study.slug}-report-{report.sha256[:12]}.zip" in answer.headers["content-disposition"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert b"".join(answer.pieces) == report.zip
+
+
+def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
+    study, *_ = rated(web_engine(), make_study)
+
+    assert command_line.main(["report", study.slug, str(tmp_path / "new" / "folder")]) == 0
+
+    written = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert {"results.tex", "report.html", "heds.json", "analysis.py", "CITATION.cff"} <= written
+    assert f"{len(written)} files. Snapshot " in capsys.readouterr().out
+
+
+def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
+    assert command_line.main(["report", "nowhere", str(tmp_path)]) == 2
+    assert "There is no study called 'nowhere'." in capsys.readouterr().err
+
+
+def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, make_study):  # noqa: F811
+    study, lead, _ = rated(web_engine(), make_study)
+    app = visit(lead, "report.py", study=study.slug)
+    assert "None yet." in words(app)
+
+    next(button for button in app.button if button.label == "Make a report").click().run()
+
+    assert not app.exception
+    with database.reading(web_engine()) as session:
+        (made,) = snapshot.listed(session, studies.by_slug(session, study.slug))
+        content = snapshot.file_of(session, study, made.sha256)
+    assert made.sha256 in [block.value for block in app.code]
+    assert made.made_by == lead.pseudonym
+    assert any(name.endswith("/report.html") for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
+
+
+def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):  # noqa: F811
+    study, lead, _ = rated(web_engine(), make_study)
+    app = visit(lead, "report.py", study=study.slug)
+    label = r"5\.1 Which ethics committee approved the experiment\?"
+    next(box for box in app.text_input if box.label == label).set_value("The board of *this* place")
+    next(button for button in app.button if button.label == "Keep these answers").click().run()
+
+    assert not app.exception
+    assert "1 of 40 questions answered" in [block.label for block in app.expander][1]
+    again = visit(lead, "report.py", study=study.slug)
+    assert next(box for box in again.text_input if box.label == label).value == "The board of *this* place"
+    report = freeze(web_engine(), study)
+    sheet = json.loads(report.files["heds.json"])
+    assert sheet["heds-ethics-review_body"]["data"] == {"": "The board of *this* place"}
+
+
+def test_a_database_of_the_first_release_gets_the_table_and_keeps_its_rows(tmp_path, monkeypatch):
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with monkeypatch.context() as release:
+        release.setattr(database, "HEAD", "0001")
+        database.migrate(engine)
+    assert not inspect(engine).has_table("snapshot")
+    with database.writing(engine) as session:
+        add_person(session, "Ada")
+
+    database.migrate(engine)
+
+    assert (database.stored_version(engine), inspect(engine).has_table("snapshot")) == (database.HEAD, True)
+    with database.reading(engine) as session:
+        assert session.scalars(select(Person.name)).all() == ["Ada"]
+    assert len(list(tmp_path.glob(f"old-before-{database.HEAD}-*.db"))) == 1
+    engine.dispose()

@@ -1,0 +1,1 @@
+"""Reports of a study, frozen at one event: tables, figures, datasheet, data, and a script that checks every number."""

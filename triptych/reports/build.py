@@ -1,0 +1,221 @@
+"""The files of a report, all from one analysis: numbers come from one list, and every file names the snapshot.
+
+The hash of the snapshot is that of snapshot.json, which says what the report is made of: which study, up to which
+event, which filters, and the hashes of the data and of the codebook. The same state of a study has the same hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element  # noqa: S405 (a type)
+
+import pyarrow as pa
+from sqlmodel import Session
+
+from triptych import exports, results
+from triptych.analyses import StudyAnalysis, verdict
+from triptych.findings import RESAMPLES, headline
+from triptych.formats.out.codebook import COLUMNS, codebook
+from triptych.formats.out.model import File, Options
+from triptych.formats.out.writing import csv_file, json_file, parquet_file, text_file, zipped
+from triptych.models import Study
+from triptych.reports import data, figures, heds, html, recompute, replay, tex
+from triptych.reports import tables as printed
+from triptych.reports.citation import citation
+from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
+from triptych.reports.methods_text import paragraph
+from triptych.reports.numbers import HEADER, Book
+from triptych.reports.tables import Table
+from triptych.results import Counted
+
+COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
+UNSEALED = '\nSNAPSHOT = ""'
+ABOUT = {
+    "report.html": "the whole report, to read; opens without a network",
+    "results.tex": "the main table for a paper, LaTeX with booktabs",
+    "agreement.tex": "agreement between annotators, LaTeX",
+    "tables.tex": "all other tables, LaTeX",
+    "methods.tex": "a paragraph about methods, LaTeX",
+    "methods.md": "the same paragraph as plain text",
+    "results.csv": "every number of the report, one per row",
+    "results.xlsx": "the tables as printed, and every number",
+    "results.parquet": "every number, with types",
+    "heds.json": "the Human Evaluation Datasheet 3.0, for the upload of its form",
+    "heds.md": "the same datasheet, to read",
+    "exclusions.csv": "who and what was left out, when, by whom and why",
+    "assignments.csv": "in which order every response was shown, and whether that order could be made again",
+    "ratings.csv": "the ratings",
+    "annotations.csv": "the annotations",
+    "codebook.json": "what was asked, on which scales, and what every column means",
+    "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
+    "analysis.py": "makes every number again from ratings.csv and compares: `python analysis.py`",
+    "CITATION.cff": "how to cite the data",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report as a zip file; `files` are its members without their folder. scope: the filters, as stored."""
+
+    sha256: str
+    scope: dict[str, Any]
+    event_number: int
+    event_hash: str
+    files: dict[str, bytes]
+    zip: bytes
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that the files are made of. seal: what every file says."""
+
+    facts: Facts
+    found: StudyAnalysis
+    book: Book
+    sheet: heds.Sheet
+    tables: tuple[Table, ...]
+    sha256: str
+    seal: str
+
+    @property
+    def methods(self) -> str:
+        return paragraph(self.facts, self.found, self.book)
+
+
+def build_report(session: Session, study: Study, scope: Counted | None = None) -> Report:
+    """The report of the study as this session sees it; on PostgreSQL call `exports.see_one_state` first.
+
+    scope: the filters; without them, those of the results page.
+    """
+    scope = scope or Counted(results.kinds_by_default(study))
+    frame = results.build_frame(session, study)
+    found = StudyAnalysis(frame, scope, results.system_names(session, study))
+    facts, book = facts_of(session, study, found), Book.of(found)
+    files = {file.name: b"".join(file.blocks) for file in _data(session, study, found, facts)}
+    files["snapshot.json"] = _snapshot(facts, scope, files)
+    sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
+    tables = (*printed.tables_of(found, book), printed.findings(found), printed.not_run(found))
+    seal = f"Snapshot {sha256}, study {facts.slug}, last event {facts.event_number}."
+    parts = Parts(facts, found, book, heds.full_sheet(facts, found, book, seal), tables, sha256, seal)
+    files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
+    files["README.md"] = _readme(parts, files).encode()
+    members = [File(name, iter([files[name]])) for name in sorted(files)]
+    packed = b"".join(zipped(members, f"{study.slug}-report-{sha256[:12]}"))
+    return Report(sha256, scope_as_json(scope), facts.event_number, facts.event_hash, files, packed)
+
+
+def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts) -> Iterator[File]:
+    """What the snapshot holds the hashes of."""
+    finished = exports.read_finished(session, study)
+    header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER}
+    columns = {**{name: words for name, words in COLUMNS.items() if name in header}, "counted": COUNTED}
+    book = {**codebook(finished, Options()), "columns": columns, "resamples": RESAMPLES}
+    yield json_file("codebook.json", book)
+    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found))
+    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found))
+    yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
+    yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
+
+
+def _exclusion(one: Any) -> tuple[Any, ...]:
+    when = one.when.strftime("%Y-%m-%dT%H:%M:%SZ") if one.when else None
+    return one.what, one.which, when, one.who, one.reason, one.annotations, int(one.counted)
+
+
+def scope_as_json(scope: Counted) -> dict[str, Any]:
+    """The filters as they are stored with a snapshot."""
+    return {**vars(scope), "kinds": sorted(scope.kinds), "annotators": sorted(scope.annotators)}
+
+
+def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
+    content = {
+        "program": "Triptych",
+        "study": facts.slug,
+        "round": facts.round,
+        "design_hash": facts.design_hash,
+        "last_event": {"number": facts.event_number, "hash": facts.event_hash, "at": facts.as_of.isoformat()},
+        "blind": facts.blind,
+        "scope": scope_as_json(scope),
+        "files": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
+    }
+    return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _documents(parts: Parts) -> Iterator[File]:
+    by_name = {table.name: table for table in parts.tables}
+    criteria = [result.criterion for result in parts.found.criteria]
+    rest = [table for table in parts.tables if table.name not in ("results", "agreement") and table.rows]
+    for name, given in (("results.tex", ["results"]), ("agreement.tex", ["agreement"])):
+        yield _tex(parts, name, [tex.tabular(by_name[one]) for one in given if one in by_name])
+    yield _tex(parts, "tables.tex", [tex.tabular(table) for table in rest])
+    yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
+    yield text_file("methods.md", f"{parts.methods}\n\n{parts.seal}\n")
+    yield csv_file("results.csv", HEADER, data.number_rows(parts.book, parts.sha256))
+    yield File("results.xlsx", iter([data.workbook([t for t in parts.tables if t.rows], parts.book, parts.sha256)]))
+    yield _parquet(parts)
+    yield json_file("heds.json", heds.heds_json(parts.sheet, criteria))
+    yield text_file("heds.md", heds.heds_markdown(parts.sheet, criteria, parts.seal))
+    yield text_file("report.html", _html(parts))
+    yield text_file("CITATION.cff", citation(parts.facts, parts.sheet, parts.sha256))
+    yield text_file("analysis.py", script(parts.sha256))
+
+
+def _tex(parts: Parts, name: str, pieces: list[str]) -> File:
+    return text_file(name, tex.document(name, parts.seal, pieces))
+
+
+def _parquet(parts: Parts) -> File:
+    kinds = {"value": pa.float64()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
+    sealed = schema.with_metadata({"snapshot": parts.sha256})
+    return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
+
+
+def script(sha256: str) -> str:
+    """analysis.py: our own module that prints and checks numbers, with the snapshot's hash in it."""
+    source = Path(recompute.__file__).read_text(encoding="utf-8")
+    return source.replace(UNSEALED, f'{UNSEALED[:-1]}{sha256}"', 1)
+
+
+def _html(parts: Parts) -> str:
+    facts, found = parts.facts, parts.found
+    about = {
+        "Snapshot": parts.sha256,
+        "Study": f"{facts.slug} ({facts.round} round)",
+        "As of": f"{facts.as_of:%Y-%m-%d %H:%M} UTC, event {facts.event_number}",
+        "Last event": facts.event_hash,
+        "Design": facts.design_hash or "not opened yet",
+        "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
+        "Ratings": found.scope.sentence,
+    }
+    return html.page(facts.title, about.items(), _sections(parts), f"Made with Triptych. {parts.seal}")
+
+
+def _sections(parts: Parts) -> Iterator[Element]:
+    found = parts.found
+    main, *rest = parts.tables
+    yield html.section(
+        "Findings", html.listed(one.sentence for one in found.findings) or html.text("Nothing to warn of.")
+    )
+    yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
+    for result in found.criteria:
+        said = " ".join(filter(None, (headline(result, found.names), verdict(found, result.criterion.key))))
+        drawn = figures.means(result, found.names), figures.answers(result, found.names)
+        yield html.section(result.criterion.title, html.text(said), *drawn)
+    yield from (html.section(one.title, html.table(one)) for one in rest if one.rows and one.name != "findings")
+    left_out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in parts.facts.exclusions]
+    yield html.section("Exclusions", html.listed(left_out) or html.text("Nothing was left out."))
+    yield html.section("Methods", html.text(parts.methods))
+
+
+def _readme(parts: Parts, files: dict[str, bytes]) -> str:
+    listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items() if name in files)
+    return (
+        f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "
+        "that annotators wrote are not in a report; the exports of the study have them.\n"
+    )

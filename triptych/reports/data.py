@@ -1,0 +1,115 @@
+"""The data of a report: the ratings and annotations behind its numbers, without any text that annotators wrote.
+
+Explanations and comments stay out, so that a frozen report never holds what somebody may want erased; the exports have
+them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from openpyxl import Workbook
+
+from triptych import results
+from triptych.analyses import StudyAnalysis
+from triptych.formats.long_csv import Cell, safe_cell
+from triptych.reports.html import readable
+from triptych.reports.numbers import HEADER, Book
+from triptych.reports.tables import Table
+
+RATINGS_HEADER = (
+    "annotation",
+    "annotator",
+    "annotator_kind",
+    "item_id",
+    "system",
+    "position",
+    "criterion",
+    "value",
+    "option",
+    "missing",
+    "reasons",
+    "surplus",
+    "excluded",
+    "counted",
+    "submitted_at",
+    "active_seconds",
+)
+ANNOTATIONS_HEADER = (
+    "annotation",
+    "annotator",
+    "annotator_kind",
+    "item_id",
+    "state",
+    "excluded",
+    "counted",
+    "submitted_at",
+    "active_seconds",
+)
+
+
+def rating_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
+    """Every rating of the main work in a stable order, with a mark whether it counts in this report."""
+    ratings = found.frame.ratings.assign(counted=results.counting(found.frame, found.scope))
+    order = [criterion.key for criterion in found.frame.rubric.asked(found.frame.round)]
+    ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])
+    for row in ratings.sort_values(["assignment", "place", "position", "system"]).itertuples():
+        yield (
+            *_work(row),
+            found.names.get(row.system),
+            int(row.position) if row.position >= 0 else None,
+            row.criterion,
+            None if pd.isna(row.value) else float(row.value),
+            row.option if isinstance(row.option, str) else None,
+            int(row.missing),
+            row.reasons.replace(",", ";"),
+            int(row.state == "surplus"),
+            int(row.excluded),
+            int(row.counted),
+            *_time(row),
+        )
+
+
+def annotation_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
+    """Every annotation of the main work that is done, with a mark whether its ratings count in this report."""
+    counted = set(found.work["assignment"].tolist())
+    for row in found.frame.work.sort_values("assignment").itertuples():
+        yield (*_work(row), row.state, int(row.excluded), int(row.assignment in counted), *_time(row))
+
+
+def _work(row: Any) -> tuple[Cell, ...]:
+    return row.assignment, row.annotator, row.kind, row.item
+
+
+def _time(row: Any) -> tuple[Cell, ...]:
+    return row.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"), round(row.active_seconds, 1)
+
+
+def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
+    """The rows of results.csv, in the order of HEADER."""
+    for one in book.numbers:
+        where = (one.part, one.criterion, one.system, one.baseline, one.statistic)
+        value = int(one.value) if one.style == "count" and one.value is not None else one.value
+        yield (sha256, *where, value, one.style, one.printed)
+
+
+def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
+    """One sheet per table, as printed, and one with every number; no cell that a spreadsheet takes for a formula."""
+    made = Workbook(write_only=True)
+    for table in tables:
+        sheet = made.create_sheet(table.name[:31])
+        for row in (table.header, *([cell.text for cell in row] for row in table.rows), *([n] for n in table.notes)):
+            sheet.append([_text(words) for words in row])
+    sheet = made.create_sheet("numbers")
+    for row in (HEADER, *number_rows(book, sha256)):
+        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in row])
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def _text(words: str) -> str:
+    return safe_cell(readable(words))

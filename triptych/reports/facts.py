@@ -1,0 +1,136 @@
+"""What a report says of a study besides the numbers: one read, and nothing in it that a blind study must not tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from triptych import results, studies
+from triptych.analyses import StudyAnalysis
+from triptych.models import (
+    Assignment,
+    Candidate,
+    Event,
+    Item,
+    Membership,
+    Origin,
+    Person,
+    Purpose,
+    Role,
+    Study,
+    System,
+)
+from triptych.rubric import Rubric
+
+EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Something left out, or kept though it might be: an annotator or an item. who: pseudonym of who decided."""
+
+    what: str
+    which: str
+    when: datetime | None
+    who: str
+    reason: str
+    annotations: int
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """outputs: candidates of the main items, by the systems' names that may be written. as_of: time of the last event.
+
+    sheet: what the lead answered of the datasheet, as stored.
+    """
+
+    slug: str
+    title: str
+    round: str
+    access: str
+    presentation: str
+    raters_per_item: int
+    design_hash: str | None
+    event_number: int
+    event_hash: str
+    as_of: datetime
+    blind: bool
+    imported: bool
+    rubric: Rubric
+    outputs: dict[str, int]
+    items: int
+    exclusions: tuple[Exclusion, ...]
+    sheet: dict[str, Any]
+
+
+def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
+    """The study as it stands now."""
+    main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    outputs = (
+        select(System.blind_code, func.count())
+        .join(Candidate, Candidate.system_id == System.id)
+        .join(Item, Item.id == Candidate.item_id)
+        .where(*main)
+        .group_by(System.blind_code)
+        .order_by(System.blind_code)
+    )
+    last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
+    return Facts(
+        slug=study.slug,
+        title=study.title,
+        round=study.round,
+        access=study.access,
+        presentation=study.presentation,
+        raters_per_item=study.raters_per_item,
+        design_hash=study.design_hash,
+        event_number=study.event_number,
+        event_hash=study.event_hash,
+        as_of=session.scalars(last).one(),
+        blind=study.unblinded_at is None,
+        imported=_was_imported(session, study),
+        rubric=studies.design_of(session, study).rubric,
+        outputs={found.names[code]: count for code, count in session.execute(outputs)},
+        items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
+        exclusions=(*_annotators(session, study, found), *_items(session, study, found)),
+        sheet=study.settings.get("heds", {}),
+    )
+
+
+def _was_imported(session: Session, study: Study) -> bool:
+    """Whether all its annotations were made elsewhere."""
+    origins = set(session.scalars(select(Assignment.origin).where(Assignment.study_id == study.id).distinct()))
+    return bool(origins) and origins <= {Origin.imported, Origin.judge}
+
+
+def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Exclusion]:
+    excluded = (
+        select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
+        .join(Person, Person.id == Membership.person_id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Membership.excluded_at.is_not(None))
+        .order_by(Person.pseudonym)
+    )
+    deciders = select(Event.subject, Event.actor).where(Event.study_id == study.id, Event.kind == "annotator excluded")
+    who = dict(map(tuple, session.execute(deciders.order_by(Event.number))))
+    work = found.frame.work["annotator"].astype(str).value_counts()
+    return [
+        Exclusion(
+            "annotator", name, when, who.get(name, ""), reason or "", int(work.get(name, 0)), found.scope.with_excluded
+        )
+        for name, when, reason in session.execute(excluded)
+    ]
+
+
+def _items(session: Session, study: Study, found: StudyAnalysis) -> list[Exclusion]:
+    retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
+    work = found.frame.work["item"].astype(str).value_counts()
+    ignored = results.mostly_ignored(found.frame, found.scope)
+    listed = [(item, "most annotators ignored it", found.scope.with_ignored) for item in sorted(ignored)]
+    listed += [(item, reason or "taken out of the study", True) for item, reason in session.execute(retired)]
+    return [
+        Exclusion("item", item, None, "", reason, int(work.get(item, 0)), counted) for item, reason, counted in listed
+    ]

@@ -1,0 +1,146 @@
+"""Figures of the HTML report as inline SVG: means with their intervals, and answers as bars. No script, no font."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only)
+
+from triptych.analysis.descriptive import Shares
+from triptych.analysis.intervals import Interval
+from triptych.findings import CriterionResult, SystemResult
+
+WIDTH, LABEL, ROW, PAD = 640, 150, 26, 14
+# Okabe and Ito's colours, told apart by everybody; in the order of the options
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+RAMP = (  # the same distance to both sides of the middle
+    "#053061",
+    "#2166ac",
+    "#4393c3",
+    "#92c5de",
+    "#d1e5f0",
+    "#dddddd",
+    "#fddbc7",
+    "#f4a582",
+    "#d6604d",
+    "#b2182b",
+    "#67001f",
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    low: float
+    high: float
+
+    def at(self, value: float) -> float:
+        return LABEL + (value - self.low) / (self.high - self.low) * (WIDTH - LABEL - PAD)
+
+
+def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
+    """One line per system: mean and 95 % interval on the whole scale; None where no system has a mean."""
+    known = [(names.get(one.system, "The item"), one.interval) for one in result.systems]
+    drawn = [(name, found) for name, found in known if isinstance(found, Interval)]
+    if not drawn:
+        return None
+    axis = Axis(*result.ends)
+    height = ROW * (len(drawn) + 1)
+    figure = _svg(height, f"Means of {result.criterion.title} with 95 % intervals")
+    for place, (name, found) in enumerate(drawn):
+        y = ROW * place + ROW / 2
+        _words(figure, LABEL - 8, y + 4, name, "end")
+        if found.low is not None and found.high is not None:
+            _line(figure, axis.at(found.low), y, axis.at(found.high), y, COLOURS[0], 3)
+        circle = {"cx": f"{axis.at(found.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": COLOURS[0]}
+        SubElement(figure, "circle", circle)
+    _line(figure, LABEL, height - ROW + 4, WIDTH - PAD, height - ROW + 4, "currentColor", 1)
+    for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
+        written = f"{100 * value:.0f} %" if result.share else f"{value:g}"
+        _words(figure, axis.at(value), height - 6, written, "middle")
+    return figure
+
+
+def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
+    """One bar per system, divided by how often each answer was given; None where answers are not counted."""
+    labels, rows = _counts(result, names)
+    rows = [(name, counts) for name, counts in rows if sum(counts)]
+    if not rows:
+        return None
+    colours = _colours(result, len(labels))
+    legend = _legend_rows(labels)
+    figure = _svg(ROW * len(rows) + 18 * len(legend) + 8, f"Answers to {result.criterion.title}")
+    for place, (name, counts) in enumerate(rows):
+        _words(figure, LABEL - 8, ROW * place + ROW / 2 + 4, name, "end")
+        _bar(figure, ROW * place + 4, counts, labels, colours)
+    for place, row in enumerate(legend):
+        for x, label in row:
+            y = ROW * len(rows) + 18 * place + 8
+            box = {"x": str(x), "y": str(y), "width": "10", "height": "10", "fill": colours[labels.index(label)]}
+            SubElement(figure, "rect", box)
+            _words(figure, x + 14, y + 9, label, "start")
+    return figure
+
+
+def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], list[tuple[str, Sequence[int]]]]:
+    """Labels of the answers, and how often each system got each of them."""
+    if result.points:
+        labels = [f"{point:g}" for point in result.points]
+        return labels, [(names.get(one.system, "The item"), one.counts) for one in result.systems]
+    options = getattr(result.criterion.scale, "options", ())
+    return [option.title for option in options], [
+        (names.get(o.system, "The item"), _of_options(o)) for o in result.systems
+    ]
+
+
+def _of_options(one: SystemResult) -> list[int]:
+    return [option.count for option in one.shares.options] if isinstance(one.shares, Shares) else []
+
+
+def _colours(result: CriterionResult, count: int) -> list[str]:
+    """A ramp for points, which have an order; colours of their own for options."""
+    if not result.points:
+        return [COLOURS[place % len(COLOURS)] for place in range(count)]
+    return [RAMP[round((count - 1 - place) / max(count - 1, 1) * (len(RAMP) - 1))] for place in range(count)]
+
+
+def _bar(figure: Element, y: float, counts: Sequence[int], labels: Sequence[str], colours: Sequence[str]) -> None:
+    axis, before = Axis(0, sum(counts)), 0
+    for count, label, colour in zip(counts, labels, colours, strict=True):
+        if count:
+            x, end = axis.at(before), axis.at(before + count)
+            size = {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{end - x:.1f}", "height": str(ROW - 8)}
+            part = SubElement(figure, "rect", {**size, "fill": colour, "stroke": "#fff", "stroke-width": "1"})
+            SubElement(part, "title").text = f"{label}: {count}"
+        before += count
+
+
+def _legend_rows(labels: Sequence[str]) -> list[list[tuple[int, str]]]:
+    """(x, label) in rows that fit the width."""
+    rows: list[list[tuple[int, str]]] = [[]]
+    x = LABEL
+    for label in labels:
+        wide = 24 + 7 * len(label)
+        if rows[-1] and x + wide > WIDTH:
+            rows.append([])
+            x = LABEL
+        rows[-1].append((x, label))
+        x += wide
+    return rows
+
+
+def _svg(height: float, title: str) -> Element:
+    size = {"viewBox": f"0 0 {WIDTH} {height:.0f}", "role": "img"}
+    figure = Element("svg", {**size, "xmlns": "http://www.w3.org/2000/svg", "aria-label": title})
+    SubElement(figure, "title").text = title
+    return figure
+
+
+def _words(figure: Element, x: float, y: float, words: str, anchor: str) -> None:
+    short = words if len(words) <= 60 else words[:59] + "…"
+    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "font-size": "12", "fill": "currentColor"}
+    SubElement(figure, "text", place).text = short
+
+
+def _line(figure: Element, x: float, y: float, to_x: float, to_y: float, colour: str, width: int) -> None:
+    ends = {"x1": f"{x:.1f}", "y1": f"{y:.1f}", "x2": f"{to_x:.1f}", "y2": f"{to_y:.1f}"}
+    SubElement(figure, "line", {**ends, "stroke": colour, "stroke-width": str(width)})

@@ -1,0 +1,279 @@
+"""The datasheet of a study, HEDS 3.0: what the study knows is filled in, the rest the lead is asked once.
+
+heds.json is the file that the official form uploads. Uploading clears the form first, so every control of it is in the
+file, answered or not: a text box holds a string, every option a boolean under an id that ends in its number; controls
+of the part about criteria hold one value per criterion, the others one under the empty name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlmodel import Session
+
+from triptych import events, studies
+from triptych.analyses import StudyAnalysis
+from triptych.models import Study
+from triptych.reports.facts import Facts
+from triptych.reports.heds_languages import LANGUAGES
+from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
+from triptych.reports.numbers import Book
+from triptych.rubric import Best, Choice, Criterion, Likert, Number, shown
+
+LONGEST = 5000
+NOT_ANSWERED = "not answered"
+ABOUT_CRITERIA = "4"
+ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # what an import does not tell
+FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Options chosen, by their number from 1, and words: the text, or the explanation that goes with the options."""
+
+    chosen: tuple[int, ...] = ()
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.chosen or self.text)
+
+
+Sheet: TypeAlias = dict[tuple[str, str], Answer]
+"""(number of the question, key of the criterion or "") → answer."""
+
+
+def stored(sheet: Mapping[str, Any]) -> Sheet:
+    """The lead's answers as the study's settings hold them: "4.1.1 fluency" → [[1], "words"]."""
+    found = {}
+    for name, (chosen, text) in sheet.items():
+        number, _, criterion = name.partition(" ")
+        found[number, criterion] = Answer(tuple(chosen), text)
+    return found
+
+
+def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
+    """Keeps the lead's answers with the study, and says in the log that there are new ones."""
+    study = studies.lock(session, study.id)
+    kept = {
+        f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
+        for (number, criterion), answer in sheet.items()
+        if answer and BY_NUMBER[number].asked
+    }
+    study.settings = {**study.settings, "heds": kept}
+    session.flush()
+    events.record(session, study.id, "datasheet answered", actor, new={"answers": len(kept)})
+
+
+def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
+    """Every question that the lead is asked; those about criteria one criterion after the other."""
+    questions = [question for question in QUESTIONS if question.asked]
+    sections: dict[str, list[Question]] = {
+        section: [one for one in questions if one.number.startswith(section)] for section in SECTIONS
+    }
+    return [
+        (question, key)
+        for section, ones in sections.items()
+        for key in ([criterion.key for criterion in criteria] if section == ABOUT_CRITERIA else [""])
+        for question in ones
+    ]
+
+
+def full_sheet(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Sheet:
+    """All that is known, and over it what the lead answered. seal: which snapshot it is known of."""
+    sheet = dict(_of_study(facts, found, book, seal))
+    for result in found.criteria:
+        sheet |= {
+            (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, found, book)
+        }
+    return sheet | {place: answer for place, answer in stored(facts.sheet).items() if answer}
+
+
+def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
+    rubric = facts.rubric
+    per_system = "; ".join(f"{name}: {count}" for name, count in facts.outputs.items())
+    language = rubric.language.partition("-")[0]
+    place = list(LANGUAGES).index(language) + 2 if language in LANGUAGES else None
+    known = {
+        "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
+        "2.4": Answer((place,) if place else ()),
+        "2.5": Answer((place,) if place else ()),
+        "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
+        "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
+        "3.1.3.1": Answer(text="None was made in Triptych."),
+        "3.1.3.2": Answer(text="N/A"),
+        "3.1.3.3": Answer(text="N/A"),
+        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.frame.kinds)}."),
+        "3.2.4": Answer(text=_training(facts)),
+        "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
+        "3.3.3.1": Answer(_quality(facts)),
+        "3.3.3.2": Answer(text=_quality_words(facts)),
+        "3.3.4.1": Answer(text=f"codebook.json of the report holds every word of the form. {seal}"),
+        "3.3.4.2": Answer(text=_shown(facts)),
+        "3.3.5": Answer((5,), "No limit of time; an item that is left for half an hour goes to another evaluator."),
+    }
+    if facts.imported:
+        known |= dict.fromkeys(ELSEWHERE, Answer(text="Not known here: the ratings were made elsewhere and imported."))
+    return (((number, ""), answer) for number, answer in known.items() if answer)
+
+
+def _training(facts: Facts) -> str:
+    rubric, parts = facts.rubric, []
+    if rubric.guidelines:
+        parts.append(f"Guidelines in {len(rubric.guidelines)} sections.")
+    if rubric.training:
+        parts.append(f"{len(rubric.training)} training items, answered with feedback.")
+    if rubric.entry_test:
+        test = rubric.entry_test
+        parts.append(f"An entry test of {len(test.questions)} questions, passed with {test.pass_percent} %.")
+    return " ".join(parts) or "The instructions above the items; no training."
+
+
+def _quality(facts: Facts) -> tuple[int, ...]:
+    """Options of question 3.3.3.1: automatic checks always, exclusions where there are some."""
+    return (2, 4) if any(one.what == "annotator" for one in facts.exclusions) else (2,)
+
+
+def _quality_words(facts: Facts) -> str:
+    out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in facts.exclusions]
+    looked_at = "Agreement with the others, severity, drift and equal ratings are computed for every evaluator"
+    return "; ".join([looked_at, *out]) + "."
+
+
+def _shown(facts: Facts) -> str:
+    rubric = facts.rubric
+    parts = [rubric.context.title, *rubric.context.extra_texts, *rubric.context.show]
+    together = "side by side" if facts.presentation == "side_by_side" else "one after another"
+    return (
+        f"Instructions and guidelines; per item {', '.join(parts)} and the responses under letters {together}, without "
+        "the names of their systems, in a balanced order."
+    )
+
+
+def _of_criterion(criterion: Criterion, found: StudyAnalysis, book: Book) -> Iterator[tuple[str, Answer]]:
+    scale, key = criterion.scale, criterion.key
+    alpha, percent = (book.get("agreement", key, name) for name in ("alpha", "percent"))
+    yield "4.2.2", Answer((2,) if isinstance(scale, Best) else (1,))
+    yield "4.3.1.1", Answer(text=criterion.title)
+    yield "4.3.2", Answer(text=criterion.definition)
+    size, values = _scale(criterion)
+    yield "4.3.3", Answer(text=size)
+    yield "4.3.4", Answer(text=values)
+    yield "4.3.5", Answer((_presented(criterion),))
+    yield "4.3.6", Answer(text="N/A")
+    yield "4.3.7", Answer(text=criterion.question or criterion.title)
+    yield "4.3.8", Answer((_form(criterion),))
+    yield "4.3.9", Answer(text=_aggregation(criterion))
+    yield "4.3.10", Answer(text=EFFECT if found.contrasts_of(key) else "None: systems are not compared.")
+    yield "4.3.11.1", Answer(text=f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators.")
+    yield "4.3.11.2", Answer(text=f"alpha: {alpha.printed}; percent agreement: {percent.printed}")
+    yield "4.3.12.1", Answer(text="Not measured.")
+    yield "4.3.12.2", Answer(text="N/A")
+
+
+EFFECT = (
+    "Mean difference where one evaluator rated both systems on the same item, 95 % interval and t-test clustered by "
+    "item and by evaluator, p adjusted after Holm."
+)
+
+
+def _scale(criterion: Criterion) -> tuple[str, str]:
+    """Size, and values with their names."""
+    match criterion.scale:
+        case Likert(points=points):
+            named = (f"{point.value:g}" + (f": {point.title}" if point.title else "") for point in points)
+            return str(len(points)), "; ".join(named)
+        case Choice(options=options):
+            return str(len(options)), "; ".join(option.title for option in options)
+        case Number(low=low, high=high, step=step):
+            return str(round((high - low) / step) + 1), f"{shown([low])} to {shown([high])} in steps of {shown([step])}"
+    return "N/A", "the responses of the item; ties allowed"
+
+
+def _presented(criterion: Criterion) -> int:
+    scale = criterion.scale
+    if isinstance(scale, Number):
+        return 1 if (scale.high - scale.low) / scale.step < FEW_STEPS else 3
+    return 2 if isinstance(scale, Best) else 1
+
+
+def _form(criterion: Criterion) -> int:
+    """Option of question 4.3.8: agreement with a statement, direct or relative estimation, classification."""
+    match criterion.scale:
+        case Choice():
+            return 7
+        case Best():
+            return 3
+        case Likert(points=points) if any("agree" in point.title.lower() for point in points):
+            return 1
+    return 2
+
+
+def _aggregation(criterion: Criterion) -> str:
+    if criterion.scale.kind in ("choice", "best"):
+        return "Shares of the answers per system; answers marked missing are left out and counted apart."
+    return "Arithmetic mean of the ratings per system."
+
+
+def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
+    """The whole file, as the form's upload takes it."""
+    names = criterion_names(criteria)
+    tabs = {name: place == 0 for place, name in enumerate(names.values())}
+    found: dict[str, Any] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}
+    for question in QUESTIONS:
+        places = names if question.per_criterion else {"": ""}
+        answers = {name: sheet.get((question.number, key), Answer()) for key, name in places.items()}
+        if question.kind == "text":
+            found[f"heds-{question.id}"] = _box({name: one.text for name, one in answers.items()}, question.number)
+            continue
+        for number, words in enumerate(question.options, 1):
+            found[f"heds-{question.id}-{number}"] = {
+                "data": {name: number in one.chosen for name, one in answers.items()},
+                "control": {},
+                "text": {name: f"{number}. {words}" if number in one.chosen else "" for name, one in answers.items()},
+                "number": question.number,
+            }
+        found[f"heds-{question.id}-other_text"] = _box({name: one.text for name, one in answers.items()})
+    return found
+
+
+def _box(texts: dict[str, str], number: str = "") -> dict[str, Any]:
+    return {"data": texts, "control": {}, **({"number": number} if number else {})}
+
+
+def criterion_names(criteria: list[Criterion]) -> dict[str, str]:
+    """Key → name of the criterion's tab: its title, with the key where two have the same."""
+    titles = [criterion.title for criterion in criteria]
+    return {c.key: c.title if titles.count(c.title) == 1 else f"{c.title} ({c.key})" for c in criteria}
+
+
+def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
+    """The same to read: every question with its answer. Answers stand in code spans, so that no text is markup."""
+    lines = [f"# Human evaluation datasheet (HEDS 3.0)\n\n{head}\n\nThe form with its explanations: {FORM}"]
+    for section, title in SECTIONS.items():
+        questions = [q for q in QUESTIONS if q.number.startswith(f"{section}.")]
+        lines.append(f"## {section} {title}")
+        for name, key in _parts(section, criteria):
+            lines += [f"### {_code(name)}"] if name else []
+            lines.append("\n".join(f"- {q.number} {q.words}: {_said(q, sheet, key)}" for q in questions))
+    return "\n\n".join(lines) + "\n"
+
+
+def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
+    """(heading, key) of the parts of a section."""
+    return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
+
+
+def _said(question: Question, sheet: Sheet, key: str) -> str:
+    answer = sheet.get((question.number, key), Answer())
+    chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
+    words = _code(answer.text) if answer.text else ""
+    return "; ".join(filter(None, (chosen, words))) or NOT_ANSWERED
+
+
+def _code(text: str) -> str:
+    """A code span on one line; its fence is longer than any run of backticks in the text."""
+    line = " ".join(text.split())
+    fence = "`" * (max(map(len, "".join(c if c == "`" else " " for c in line).split()), default=0) + 1)
+    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"

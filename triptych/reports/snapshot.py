@@ -1,0 +1,90 @@
+"""Reports frozen at one event: made once, kept with the study, given out as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Select, func, select
+from sqlmodel import Session
+
+from triptych import clock, studies
+from triptych.errors import NotFound
+from triptych.models import Snapshot, Study
+from triptych.results import Counted
+
+if TYPE_CHECKING:
+    from triptych.reports.build import Report
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A snapshot without its file; size in bytes."""
+
+    sha256: str
+    event_number: int
+    event_hash: str
+    scope: dict[str, Any]
+    made_at: datetime
+    made_by: str
+    size: int
+
+    @property
+    def counted(self) -> Counted:
+        """The filters."""
+        sets = {name: frozenset(self.scope[name]) for name in ("kinds", "annotators")}
+        return Counted(**{**self.scope, **sets})
+
+
+def keep(session: Session, study: Study, report: Report, actor: str) -> None:
+    """Keeps a report with its study. The same state of a study has one snapshot, however often it is made."""
+    studies.lock(session, study.id)
+    mine = select(Snapshot.id).where(Snapshot.study_id == study.id, Snapshot.sha256 == report.sha256)
+    if session.scalars(mine).first() is None:
+        session.add(
+            Snapshot(
+                study_id=study.id,
+                event_number=report.event_number,
+                event_hash=report.event_hash,
+                scope=report.scope,
+                sha256=report.sha256,
+                made_at=clock.now(),
+                made_by=actor,
+                file=report.zip,
+            )
+        )
+
+
+def listed(session: Session, study: Study) -> list[Frozen]:
+    """The study's snapshots, newest first."""
+    columns = ("sha256", "event_number", "event_hash", "scope", "made_at", "made_by")
+    wanted = select(*(getattr(Snapshot, name) for name in columns), func.length(Snapshot.file))
+    mine = wanted.where(Snapshot.study_id == study.id).order_by(Snapshot.id.desc())
+    return [Frozen(*row) for row in session.execute(mine)]
+
+
+def newest(session: Session, study: Study) -> str:
+    """The hash of the last snapshot that was made. Raises NotFound."""
+    return _first(session, _of(study, Snapshot.sha256).order_by(Snapshot.id.desc()))
+
+
+def known(session: Session, study: Study, sha256: str) -> str:
+    """The hash, if the study has this snapshot. Raises NotFound."""
+    return _first(session, _of(study, Snapshot.sha256).where(Snapshot.sha256 == sha256))
+
+
+def file_of(session: Session, study: Study, sha256: str) -> bytes:
+    """The zip file of a snapshot. Raises NotFound."""
+    return _first(session, _of(study, Snapshot.file).where(Snapshot.sha256 == sha256))
+
+
+def _of(study: Study, column: Any) -> Select[Any]:
+    return select(column).where(Snapshot.study_id == study.id)
+
+
+def _first(session: Session, wanted: Select[Any]) -> Any:
+    found = session.scalars(wanted).first()
+    if found is None:
+        raise NotFound("The study has no such report. Make one on the page Report.")
+    return found

@@ -1,0 +1,319 @@
+"""The tables of a report, as every format prints them: words and numbers ready to be read, nothing left to format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from triptych.analyses import StudyAnalysis
+from triptych.analyses.contrasts import Contrast
+from triptych.findings import CriterionResult, interval_note
+from triptych.reports.numbers import Book, Number, name_of
+from triptych.results import LETTERS
+
+NONE = "–"
+SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a cell; `raised` stands smaller and above the line."""
+
+    text: str
+    raised: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """name: of its file. notes: sentences under the table; those that cells point at begin with their sign.
+
+    prose: the last column holds sentences, which want to be broken into lines.
+    """
+
+    name: str
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    prose: bool = False
+
+
+@dataclass
+class Notes:
+    """Words that stand where a number is not defined: a sign in the cell, the words under the table, each once."""
+
+    words: list[str] = field(default_factory=list)
+
+    def cell(self, number: Number | None, interval: tuple[Number, Number] | None = None, raised: str = "") -> Cell:
+        """The number with its interval, if it has one."""
+        if number is None:
+            return Cell(NONE)
+        if number.value is None:
+            return Cell(NONE, self.sign(number.printed))
+        if interval is None:
+            return Cell(number.printed, raised)
+        low, high = interval
+        if low.value is None:
+            return Cell(number.printed, ",".join(filter(None, (raised, self.sign(low.printed)))))
+        return Cell(f"{number.printed} [{low.printed}, {high.printed}]", raised)
+
+    def sign(self, words: str) -> str:
+        if words not in self.words:
+            self.words.append(words)
+        return str(self.words.index(words) + 1)
+
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(f"{n}: {words}" for n, words in enumerate(self.words, 1))
+
+
+def tables_of(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+    """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
+    yield main_table(found, book)
+    yield from (made for made in (table(found, book) for table in MORE) if made.rows)
+
+
+def main_table(found: StudyAnalysis, book: Book) -> Table:
+    """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
+    notes = Notes()
+    letters = {name_of(found, code): SMALL_LETTERS[n % 26] for n, code in enumerate(found.frame.systems)}
+    rated = [result for result in found.criteria if result.systems and _of_systems(result)]
+    rows = [
+        (
+            Cell(name, letter),
+            *(_mean(book, result, name, notes, _above(found, result, name, letters)) for result in rated),
+        )
+        for name, letter in letters.items()
+    ]
+    foot = [_n_row(found, book, rated), _agreement_row(book, rated, notes)] if rows else []
+    return Table(
+        "results",
+        "Results",
+        ("System", *(result.criterion.title for result in rated)),
+        (*rows, *foot),
+        (*main_notes(found, book), *notes.sentences()),
+    )
+
+
+def _of_systems(result: CriterionResult) -> bool:
+    return result.criterion.about == "candidate" or result.criterion.scale.kind == "best"
+
+
+def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: str) -> Cell:
+    place = ("systems", result.criterion.key)
+    return notes.cell(book.get(*place, "mean", name), _limits(book, *place, "interval", name), raised)
+
+
+def _limits(book: Book, part: str, criterion: str, name: str, *places: str) -> tuple[Number, Number] | None:
+    low = book.get(part, criterion, f"{name} low", *places)
+    return None if low is None else (low, book[part, criterion, f"{name} high", *places])
+
+
+def _above(found: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
+    """The letters of the systems that this one stands clearly above, after Holm's adjustment."""
+    beaten = []
+    for one in found.contrasts_of(result.criterion.key):
+        if one.clear:
+            worse = one.baseline if one.higher == one.system else one.system
+            beaten += [letters[found.name(worse)]] if found.name(one.higher) == name else []
+    return ",".join(sorted(beaten))
+
+
+def _n_row(found: StudyAnalysis, book: Book, rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
+    return Cell("Answers (missing)"), *(Cell(f"{result.n} ({result.missing})") for result in rated)
+
+
+def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -> tuple[Cell, ...]:
+    cells = (
+        notes.cell(
+            book.get("agreement", result.criterion.key, "alpha"),
+            _limits(book, "agreement", result.criterion.key, "alpha"),
+        )
+        for result in rated
+    )
+    return Cell("Krippendorff's alpha"), *cells
+
+
+def main_notes(found: StudyAnalysis, book: Book) -> Iterator[str]:
+    """What the numbers of the main table are, and who made them."""
+    counts = {name: book["study", "", name].printed for name in ("items", "annotators", "annotations", "ratings")}
+    yield (
+        f"{counts['items']} items, {counts['annotators']} annotators, {counts['annotations']} annotations, "
+        f"{counts['ratings']} ratings. {found.scope.sentence}"
+    )
+    shares = [result for result in found.criteria if result.share and result.counts_as]
+    kinds = "Means" if len(shares) < len(found.criteria) else "Shares"
+    whom = dict.fromkeys(filter(None, map(interval_note, found.criteria)))
+    about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
+    yield " ".join([f"{kinds} with intervals.", *whom, *about])
+    if found.contrasts:
+        yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {found.family}"
+
+
+def contrasts(found: StudyAnalysis, book: Book) -> Table:
+    """Every two systems under every criterion."""
+    notes = Notes()
+    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
+    rows = [_contrast_row(found, book, one, titles, notes) for one in found.contrasts]
+    header = ("Criterion", "Systems", "Difference", "These annotators", "Annotators like these", "p", "p (Holm)")
+    return Table(
+        "contrasts",
+        "Systems against each other",
+        (*header, "Won, level, lost", "p (signed ranks)"),
+        tuple(rows),
+        (
+            "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % "
+            "intervals that speak for these annotators, and for annotators like these; the test that goes with the "
+            f"second; Wilcoxon's test on item means. {found.family}",
+            *notes.sentences(),
+        ),
+    )
+
+
+def _contrast_row(
+    found: StudyAnalysis, book: Book, one: Contrast, titles: dict[str, str], notes: Notes
+) -> tuple[Cell, ...]:
+    pair = name_of(found, one.system), name_of(found, one.baseline)
+
+    def number(statistic: str) -> Number | None:
+        return book.get("contrasts", one.criterion, statistic, *pair)
+
+    def span(name: str) -> Cell:
+        low, high = number(f"{name} low"), number(f"{name} high")
+        return notes.cell(low) if low is None or low.value is None else Cell(f"{low.printed} to {high.printed}")
+
+    counts = [number(name) for name in ("wins", "ties", "losses")]
+    return (
+        Cell(titles[one.criterion]),
+        Cell(f"{pair[0]} – {pair[1]}"),
+        notes.cell(number("difference")),
+        span("these annotators"),
+        span("annotators like these"),
+        notes.cell(number("p")),
+        notes.cell(number("p Holm")),
+        Cell(", ".join(count.printed for count in counts if count) or NONE),
+        notes.cell(number("signed-rank p")),
+    )
+
+
+COEFFICIENTS = {
+    "percent": "Percent",
+    "alpha": "Alpha",
+    "alpha_interval": "Alpha (interval)",
+    "ac": "Gwet's AC",
+    "fleiss": "Fleiss' kappa",
+}
+
+
+def agreement(found: StudyAnalysis, book: Book) -> Table:
+    """Coefficients by criterion, with intervals."""
+    notes, rows, said = Notes(), [], []
+    for result, one in zip(found.criteria, found.agreement, strict=True):
+        key = result.criterion.key
+        cells = (
+            notes.cell(book.get("agreement", key, name), _limits(book, "agreement", key, name)) for name in COEFFICIENTS
+        )
+        units = Cell(book["agreement", key, "units"].printed)
+        rows.append((Cell(result.criterion.title), Cell(one.level), units, *cells))
+        said += [f"{result.criterion.title}: {words}" for words in (one.band, one.note) if words]
+    return Table(
+        "agreement",
+        "Agreement between annotators",
+        ("Criterion", "Level", "Units", *COEFFICIENTS.values()),
+        tuple(rows),
+        (
+            "A unit is one response, or one item where the question is about the item, rated twice or more. "
+            "95 % intervals by drawing units anew; they speak for these annotators. Alpha is Krippendorff's, at the "
+            "level of the scale; AC is AC1 on nominal scales, else AC2.",
+            *said,
+            *notes.sentences(),
+        ),
+    )
+
+
+def answers(found: StudyAnalysis, book: Book) -> Table:
+    """How often every answer was given, with mean or share, median and spread."""
+    notes = Notes()
+    rows = [
+        (
+            Cell(result.criterion.title),
+            Cell(name or "The item"),
+            *(notes.cell(book.get("systems", result.criterion.key, column, name)) for column in ("n", "missing")),
+            *(
+                notes.cell(book.get("systems", result.criterion.key, column, name))
+                for column in ("mean", "median", "sd")
+            ),
+            Cell(_listed(result, book, name)),
+        )
+        for result in found.criteria
+        for name in (name_of(found, one.system) for one in result.systems)
+    ]
+    header = ("Criterion", "System", "n", "Missing", "Mean or share", "Median", "SD", "Answers")
+    return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
+
+
+def _listed(result: CriterionResult, book: Book, name: str) -> str:
+    """Each point or option with its count."""
+    options = {option.key: option.title for option in getattr(result.criterion.scale, "options", ())}
+    titles = options or {f"{point:g}": f"{point:g}" for point in result.points}
+    counts = {title: book.get("systems", result.criterion.key, f"answers {key}", name) for key, title in titles.items()}
+    return ", ".join(f"{title}: {count.printed}" for title, count in counts.items() if count)
+
+
+def order(found: StudyAnalysis, book: Book) -> Table:
+    """How far answers at each place lie above or below what the same system gets on average."""
+    seen = [
+        letter
+        for letter in LETTERS
+        if any(n.part == "order" and n.system == f"Response {letter}" for n in book.numbers)
+    ]
+    notes, rows = Notes(), []
+    for result in found.criteria if seen else ():
+        key = result.criterion.key
+        cells = [_at_place(book, key, f"Response {letter}", notes) for letter in seen]
+        if isinstance(result.positions, str):
+            cells = [Cell(NONE, notes.sign(result.positions))] * len(seen)
+        rows.append((Cell(result.criterion.title), *cells))
+    about = "Difference from the system's own mean at each place on screen, with the number of ratings; 0 is no effect."
+    header = ("Criterion", *(f"Response {letter}" for letter in seen))
+    return Table("order", "Order on screen", header, tuple(rows), (about, *notes.sentences()))
+
+
+def _at_place(book: Book, key: str, place: str, notes: Notes) -> Cell:
+    n = book.get("order", key, "n", place)
+    return Cell(NONE) if n is None else Cell(f"{book['order', key, 'from own mean', place].printed} (n {n.printed})")
+
+
+def majority(found: StudyAnalysis, book: Book) -> Table:
+    """Items that most of their raters found positive."""
+    rows = []
+    for result in found.criteria:
+        for one in result.systems:
+            name, key = name_of(found, one.system), result.criterion.key
+            share = book.get("systems", key, "share positive by majority", name)
+            if share:
+                counts = (book["systems", key, what, name] for what in MAJORITY)
+                cells = (Cell(count.printed) for count in counts)
+                rows.append((Cell(result.criterion.title), Cell(name or "The item"), *cells, Cell(share.printed)))
+    header = ("Criterion", "System", "Positive", "No majority", "Items", "Share positive")
+    about = "Positive: more than half of the raters of an item chose a positive option."
+    return Table("majority", "Items by majority", header, tuple(rows), (about,))
+
+
+MAJORITY = ("positive by majority", "no majority", "items voted on")
+MORE = (contrasts, agreement, answers, order, majority)
+
+
+def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str) -> Table:
+    """A table of words."""
+    return Table(name, title, tuple(header), tuple(tuple(map(Cell, row)) for row in rows), notes, prose=True)
+
+
+def findings(found: StudyAnalysis) -> Table:
+    """What would change the conclusion, the gravest first."""
+    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in found.findings))
+
+
+def not_run(found: StudyAnalysis) -> Table:
+    """Checks that the data do not allow."""
+    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in found.not_run)
+    return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)
