@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import timedelta
+from functools import cache
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -34,8 +35,12 @@ COMMON = frozenset([
 ])
 # fmt: on
 _hasher = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1, type=Type.ID)
-# what an unknown account is checked against, so that it takes as long as a known one
-_NOBODY = _hasher.hash(secrets.token_urlsafe())
+
+
+@cache
+def _nobody() -> str:
+    """What an unknown account is checked against, so that it takes as long as a known one."""
+    return _hasher.hash(secrets.token_urlsafe())
 
 
 def new_secret() -> str:
@@ -79,8 +84,9 @@ def hash_code(code: str) -> str:
 
 def fits(stored: str | None, passcode: str) -> bool:
     """Whether the passcode belongs to the stored hash; takes as long where there is none."""
+    unknown = _nobody()  # made at the first check of all, whoever is asked for
     try:
-        right = _hasher.verify(stored or _NOBODY, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
+        right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
         return False
     return right and stored is not None
