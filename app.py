@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -35,9 +37,16 @@ def stop_watching_files() -> None:
         PollingPathWatcher._schedule = lambda _: None
 
 
+def warm_up() -> None:
+    """Imports what the first visitor's page would wait for, while her browser still loads Streamlit's own files."""
+    for name in ("streamlit.elements.lib.image_utils", "numpy", "PIL.Image"):
+        import_module(name)
+
+
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[dict[str, object]]:
     with running(address(), st.get_option("server.address")):
+        Thread(target=warm_up, daemon=True).start()
         yield {}
 
 

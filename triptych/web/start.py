@@ -43,7 +43,6 @@ def running(address: str, bound: str | None) -> Iterator[None]:
         sys.stdout.flush()
     host.send_at_once()
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
-    gc.collect()
     gc.freeze()
     log.info("Started.")
     try:
