@@ -76,11 +76,13 @@ FLAG = "window.xssCalls = []; window.__xss = (what) => window.xssCalls.push(Stri
 INTRUDERS = """
 () => {
   const bad = [...window.xssCalls];
+  // a link of our own may carry a name in its query, percent-encoded
+  const ours = (name, value) => name === 'href' && new URL(value, location.href).origin === location.origin;
   for (const element of document.querySelectorAll('*')) {
     for (const { name, value } of element.attributes) {
       if (/^on/i.test(name) && value.includes('__xss')) bad.push(`${element.tagName} ${name}`);
       if (/^(src|href|xlink:href|action|data|srcdoc|background)$/i.test(name)
-          && /evil\\.test|^\\s*javascript:|__xss/i.test(value)) bad.push(`${element.tagName} ${name}=${value}`);
+          && /evil\\.test|^\\s*javascript:|__xss/i.test(value) && !ours(name, value)) bad.push(`${element.tagName} ${name}=${value}`);
       if (name === 'style' && value.includes('evil.test')) bad.push(`${element.tagName} style`);
     }
   }
