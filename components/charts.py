@@ -3,10 +3,15 @@ colour-blind readers (brown to blue-green, after ColorBrewer BrBG; options after
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
 import plotly.graph_objects as go
 import streamlit as st
 from plotly.colors import find_intermediate_color
 
+from components.state import recall
+from triptych.analyses import StudyAnalysis
 from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult, spoken
 from triptych.rubric import Choice, Likert
@@ -18,11 +23,13 @@ DOT = "#23998a"
 ROW, FRAME = 44, 64
 NARROW = 0.07
 LONGEST_NAME = 32
+PICTURE = "picture"
+_drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
 
 
 def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
-    """Draws a figure that can be saved as a vector picture under its own name."""
-    saving = {"format": "svg", "filename": name}
+    """Draws a figure that can be saved under its own name, as the kind of picture that the page's reader chose."""
+    saving = {"format": recall(PICTURE, "SVG").lower(), "filename": name, "scale": 2}
     config = {
         "displaylogo": False,
         "toImageButtonOptions": saving,
@@ -30,6 +37,19 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
         "scrollZoom": False,
     }
     st.plotly_chart(figure, key=key, config=config, alt=alt)
+
+
+def kept(one: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
+    """The figure as drawn once for this analysis: Plotly takes longer to build one than the page for all the rest."""
+    figures = _drawn.setdefault(one, {})
+    if key not in figures:
+        figures[key] = draw()
+    return figures[key]
+
+
+def choose_picture() -> None:
+    """What the button over each figure saves: a drawing for a paper or pixels for a slide."""
+    st.segmented_control("Figures are saved as", ["SVG", "PNG"], default="SVG", required=True, key=PICTURE)
 
 
 def means(result: CriterionResult, names: dict[int, str]) -> go.Figure:
@@ -56,10 +76,10 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     low, high = (scale * end for end in result.ends)
     room = (high - low) * 0.04
     figure = go.Figure(dots)
-    _frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
     title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
     ticks = [point for point in result.points if point == round(point)] or None
-    figure.update_xaxes(range=[low - room, high + room], title=_title(title), showgrid=True, tickvals=ticks)
+    figure.update_xaxes(range=[low - room, high + room], title=axis_title(title), showgrid=True, tickvals=ticks)
     return figure
 
 
@@ -82,10 +102,10 @@ def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure
         counts = [one.counts[place] for one in rows]
         _bars(figure, title, [_name(one, names) for one in rows], widths, list(starts), colour, counts, f"{point:g}")
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    _frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
     figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
     figure.update_xaxes(
-        showticklabels=False, showgrid=False, zeroline=False, title=_title("Share of answers per point")
+        showticklabels=False, showgrid=False, zeroline=False, title=axis_title("Share of answers per point")
     )
     return figure
 
@@ -102,7 +122,7 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
         return [(point, f"{point:g}") for point in result.points]
     ends = {0, len(scale.points) - 1}
     return [
-        (point.value, f"{point.value:g} {_plain(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
+        (point.value, f"{point.value:g} {plain_label(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
         for n, point in enumerate(scale.points)
     ]
 
@@ -119,10 +139,10 @@ def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
         counts = [shares.options[place].count for _, shares in rows]
         colour = POSITIVE if option.positive else next(others)
         labels = [_name(one, names) for one, _ in rows]
-        _bars(figure, _plain(option.title[:40]), labels, widths, list(starts), colour, counts, "")
+        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colour, counts, "")
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    _frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
-    figure.update_xaxes(range=[0, 100], showgrid=False, title=_title("Share of answers, %"))
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
     return figure
 
 
@@ -154,7 +174,7 @@ def _bars(
     )
 
 
-def _frame(figure: go.Figure, rows: int, order: list[str]) -> None:
+def frame(figure: go.Figure, rows: int, order: list[str]) -> None:
     figure.update_layout(
         barmode="overlay",
         bargap=0.35,
@@ -169,17 +189,20 @@ def _frame(figure: go.Figure, rows: int, order: list[str]) -> None:
     figure.update_xaxes(fixedrange=True)
 
 
-def _title(text: str) -> dict[str, object]:
-    return {"text": _plain(text), "standoff": 6, "font": {"size": 12}}
+def axis_title(text: str) -> dict[str, object]:
+    return {"text": plain_label(text), "standoff": 6, "font": {"size": 12}}
 
 
 def _name(one: SystemResult, names: dict[int, str]) -> str:
-    name = names.get(one.system, "Item")
-    # cut names stay different: Plotly would draw equal ones as one row
-    return _plain(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 4]}… {one.system}")
+    return short(names.get(one.system, "Item"), str(one.system), LONGEST_NAME)
 
 
-def _plain(text: str) -> str:
+def short(name: str, mark: str, longest: int) -> str:
+    """A label that is not too long; cut ones stay different by a mark, as Plotly would draw equal ones as one row."""
+    return plain_label(name if len(name) <= longest else f"{name[: longest - len(mark) - 3]}… {mark}")
+
+
+def plain_label(text: str) -> str:
     """Plotly reads a little HTML in every text; a name stays a name."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+NONE = "–"
+
 
 def duration(minutes: int | None) -> str:
     """About how long: minutes up to two hours, then hours."""
@@ -18,3 +20,25 @@ def moment(at: datetime | None) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def ratio(count: int, of: int) -> str:
+    """A count with its share, where there is something to be a share of."""
+    return f"{count} of {of}" + (f" ({percent(count / of)})" if of else "")
+
+
+def limits(low: float, high: float) -> str:
+    return f"{low:.2f} to {high:.2f}"
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def number(found: float | str | None, digits: int = 2) -> str:
+    """A number, or the sentence that stands in its place."""
+    if found is None:
+        return NONE
+    return found if isinstance(found, str) else f"{found:.{digits}f}"

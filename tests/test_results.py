@@ -37,8 +37,9 @@ def submit(session, study, who, answers=None, seconds=30.0):
 
 
 def resubmit(session, who, work, answers, seconds=30.0):
-    session.refresh(work)
+    work = session.get(Assignment, work.id, populate_existing=True)
     work.reserved_at = clock.now().replace(year=2020)
+    session.flush()
     message = SubmitMessage(
         kind="submit",
         assignment=work.token,

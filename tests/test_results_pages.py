@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_results import exclude, set_aside, submit
 
 from components import live, state
+from components.more import ANALYSES, LENGTHS
 from triptych import database, events, studies
 from triptych.models import Kind, Person, Role, Study
 from triptych.web.session import web_engine
@@ -56,22 +57,67 @@ def words(app) -> str:
     return "\n".join(map(str, [*said, *(metric.value for metric in app.metric), *tables]))
 
 
+def turn_to(app, study, section: str):
+    """The results page with another section open."""
+    app.session_state[f"section-{study.slug}"] = section
+    app.run()
+    assert not app.exception
+    return app
+
+
+def open_numbers(app, *criteria: str):
+    """The same page with the numbers of these criteria laid open."""
+    for key in criteria:
+        app.session_state[f"numbers-{key}"] = True
+    return app.run()
+
+
+SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
+
+
 def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
-    assert [heading.value for heading in app.subheader] == [
-        "Fluency",
-        "Verdict",
-        "Agreement",
-        "Order on screen",
-        "Reasons",
-        "Highlights",
-    ]
+    assert [heading.value for heading in app.subheader] == ["Before you conclude", "Fluency", "Verdict"]
     said = words(app)
     assert all(who.pseudonym in said for who in people)
-    assert "Not defined: no variation (every rating is the same)." in said
+    assert "no variation" in said
+    assert "2 annotators: too few to say what others would prefer; 5 are needed." in said
     assert len(app.get("plotly_chart")) == 4
+
+
+def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert "Gwet's AC1 / AC2" not in words(app)
+    app = turn_to(app, study, "Can it be trusted")
+    assert "Gwet's AC1 / AC2" in words(app)
+    assert "Not defined: no variation (every rating is the same)." in words(app)
+    assert "Fluency" not in [heading.value for heading in app.subheader]
+    app = turn_to(app, study, "Who disagrees")
+    assert f"{people[0].pseudonym} lies farthest from the others" in words(app)
+    app = turn_to(app, study, "What they say")
+    assert "No reason has been ticked yet." in words(app)
+    assert app.get("plotly_chart")
+
+
+def test_every_further_analysis_draws_and_says_when_to_use_it(visit, lab):
+    study, lead, _ = lab
+    app = turn_to(visit(lead, "results.py", study=study.slug), study, "More analyses")
+    box = next(box for box in app.selectbox if box.label == "Analysis")
+    for title in box.options:
+        next(box for box in app.selectbox if box.label == "Analysis").set_value(key_of(title)).run()
+        assert not app.exception, title
+        assert any(caption.value == when_of(title) for caption in app.caption), title
+
+
+def key_of(title: str) -> str:
+    return next((key for key, analysis in ANALYSES.items() if analysis.title == title), "lengths")
+
+
+def when_of(title: str) -> str:
+    return ANALYSES[key_of(title)].when if key_of(title) in ANALYSES else LENGTHS
 
 
 def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
@@ -87,20 +133,24 @@ def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
     with database.writing(web_engine()) as session:
         for who in people:
             exclude(session, study, who)
-    said = words(visit(lead, "results.py", study=study.slug))
-    assert "No item was rated by two annotators." in said
-    assert "nan" not in said.lower().split()
+    app = visit(lead, "results.py", study=study.slug)
+    for section in SECTIONS:
+        said = words(turn_to(app, study, section))
+        assert "nan" not in said.lower().split()
+        if section == "Can it be trusted":
+            assert "No item was rated by two annotators." in said
 
 
 def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
     study, lead, _ = lab
-    app = visit(lead, "results.py", study=study.slug)
+    app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
     assert "System 1" in words(app)
     assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
     next(button for button in app.button if button.label == "Show the system names").click().run()
     assert not app.exception
-    assert "System 1" not in words(app)
-    assert "plumbum" in words(app)
+    said = words(open_numbers(app, "fluency"))
+    assert "System 1" not in said
+    assert "plumbum" in said
     with database.reading(web_engine()) as session:
         last = events.since(session, study.id, 0)[-1]
     assert (last.kind, last.actor) == ("unblinded", lead.pseudonym)
@@ -164,6 +214,25 @@ def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
     assert app.text[0].value == "3 of 12 ratings."
 
 
+def test_a_link_from_a_number_opens_the_list_with_its_filters_set(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "ratings.py", study=study.slug, criterion="Fluency", system=["System 1", "System 2"])
+    assert app.text[0].value == "4 of 12 ratings."
+    box = {widget.label: widget for widget in app.multiselect}
+    assert (box["Criterion"].value, box["System"].value) == (["fluency"], [1, 2])
+
+
+def test_filters_hold_for_every_section(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    next(box for box in app.multiselect if box.label == "Annotators").set_value([people[0].pseudonym]).run()
+    assert any("only by" in caption.value.replace("\\", "") for caption in app.caption)
+    said = words(open_numbers(app, "fluency"))
+    assert "3.00" in said and "2.50" not in said
+    assert "No item was rated by two annotators." in words(turn_to(app, study, "Can it be trusted"))
+    assert "Nothing was rated by two annotators yet." in words(turn_to(app, study, "Who disagrees"))
+
+
 def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
     drawn = []
     monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
@@ -181,7 +250,7 @@ def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
         study, lead, people = make_study(session, rubric=rubric)
         submit(session, study, people[0])
     app = visit(lead, "results.py", study=study.slug)
-    assert app.subheader[0].value == state.plain(HOSTILE)
+    assert app.subheader[1].value == state.plain(HOSTILE)
     raw = [element.value for kind in ("markdown", "caption", "subheader") for element in app.get(kind)]
     assert not any("](http" in text or "<b>" in text for text in map(str, raw))
 

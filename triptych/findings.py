@@ -7,15 +7,14 @@ NaN in its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from triptych.analysis.agreement import alpha_interval, krippendorff_alpha, percent_agreement
+from triptych.analysis.coefficients import AgreementTable, agreement_table, band_note, category_note
 from triptych.analysis.descriptive import (
     MajorityShare,
     PositionMean,
@@ -29,13 +28,13 @@ from triptych.analysis.descriptive import (
 )
 from triptych.analysis.intervals import Interval, mean_interval
 from triptych.errors import UndefinedStatistic
-from triptych.results import ABOUT_ITEM, Counted, Frame, counted_ratings
+from triptych.results import ABOUT_ITEM, Counted, Frame, counting
 from triptych.rubric import Choice, Criterion, Likert, Number
 
 P = ParamSpec("P")
 T = TypeVar("T")
 MOST_POINTS = 21
-RESAMPLES = 1000
+RESAMPLES = 2000
 
 
 def or_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | str:
@@ -44,6 +43,45 @@ def or_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T |
         return function(*args, **kwargs)
     except UndefinedStatistic as error:
         return str(error)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """The n counted ratings of one criterion, as arrays (n,).
+
+    number: what stands for the answer, NaN where there is none; option: its place in the rubric, -1 where a number was
+    given or nothing; missing, explained: whether; item, annotator, reasons: codes of the frame's labels; system: blind
+    code; position: -1 where not known; at: seconds since 1970 of the submission; rows: row numbers in the frame.
+    """
+
+    criterion: Criterion
+    number: np.ndarray
+    option: np.ndarray
+    missing: np.ndarray
+    explained: np.ndarray
+    item: np.ndarray
+    annotator: np.ndarray
+    reasons: np.ndarray
+    system: np.ndarray
+    position: np.ndarray
+    at: np.ndarray
+    rows: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def units(self) -> np.ndarray:
+        """(n,) codes of what two annotators can agree on: the candidate, or the item."""
+        return self.item.astype(np.int64) * (int(self.system.max(initial=0)) + 1) + self.system
+
+    def take(self, at: np.ndarray) -> Ratings:
+        """Some of them: row numbers or truth values."""
+        columns = (one.name for one in fields(self) if one.name != "criterion")
+        return Ratings(self.criterion, *(getattr(self, name)[at] for name in columns))
+
+    def of_system(self, code: int) -> Ratings:
+        return self.take(np.flatnonzero(self.system == code))
 
 
 @dataclass(frozen=True)
@@ -66,13 +104,35 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Between annotators, over units (a candidate or an item under this criterion) rated by two or more."""
+    """Between annotators, over units (a candidate or an item under this criterion) rated by two or more.
 
+    table: all coefficients; answers that the rubric marks missing are missing in it. category: the same with them as
+    categories of their own, at the nominal level, where there are such answers. note, band: sentences for a reader,
+    empty where there is nothing to say.
+    """
+
+    criterion: str
     level: str
     units: int
-    percent: float | str
-    alpha: float | str
-    interval: tuple[float, float] | str
+    table: AgreementTable | str
+    category: AgreementTable | str | None
+    note: str
+    band: str
+
+    def value(self, key: str) -> float | str:
+        return self.table if isinstance(self.table, str) else self.table[key].value
+
+    @property
+    def percent(self) -> float | str:
+        return self.value("percent")
+
+    @property
+    def alpha(self) -> float | str:
+        return self.value("alpha")
+
+    @property
+    def interval(self) -> tuple[float, float] | str:
+        return self.table if isinstance(self.table, str) else self.table["alpha"].interval
 
 
 @dataclass(frozen=True)
@@ -114,52 +174,80 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
     return (scale.low, scale.high) if isinstance(scale, Number) else (0.0, 1.0)
 
 
-@lru_cache(maxsize=2)
 def criterion_results(frame: Frame, counted: Counted = Counted()) -> tuple[CriterionResult, ...]:  # noqa: B008 (frozen)
-    """Results of every criterion asked; kept until the frame changes, as a redraw asks for the same again."""
-    rows = counted_ratings(frame, counted)
-    groups = dict(tuple(rows.groupby("criterion", observed=True)))
+    """Results of every criterion asked."""
+    return tuple(criterion_result(frame, ratings) for ratings in criterion_ratings(frame, counted))
+
+
+def criterion_ratings(frame: Frame, counted: Counted) -> tuple[Ratings, ...]:
+    """The counted ratings of every criterion asked."""
+    counts, of = counting(frame, counted), frame.ratings["criterion"]
+    code, places = of.cat.codes.to_numpy(), {key: place for place, key in enumerate(of.cat.categories)}
+    explained = (frame.ratings["explanation"] != "").to_numpy(dtype=bool)
     return tuple(
-        _criterion_result(criterion, groups.get(criterion.key, rows[:0]), frame.systems)
+        _ratings(frame, criterion, np.flatnonzero(counts & (code == places.get(criterion.key, -1))), explained)
         for criterion in frame.rubric.asked(frame.round)
     )
 
 
-def _criterion_result(criterion: Criterion, rows: pd.DataFrame, systems: list[int]) -> CriterionResult:
-    numbers = numeric(criterion, rows)
-    scale = criterion.scale
-    per_slot = criterion.about == "candidate" or scale.kind == "best"
-    codes = systems if per_slot else [ABOUT_ITEM]
-    return CriterionResult(
+def _ratings(frame: Frame, criterion: Criterion, rows: np.ndarray, explained: np.ndarray) -> Ratings:
+    table = frame.ratings
+    missing = table["missing"].to_numpy()[rows]
+    option = _option_places(criterion, table["option"], rows)
+    return Ratings(
         criterion=criterion,
-        n=int((~rows["missing"]).sum()),
-        missing=int(rows["missing"].sum()),
-        share=scale.kind in ("best", "choice"),
-        counts_as=_counts_as(criterion),
-        points=_points(criterion),
-        systems=tuple(_system_result(criterion, code, rows.take(at), numbers[at]) for code, at in _places(rows, codes)),
-        agreement=_agreement(criterion, rows, numbers),
-        positions=_positions(criterion, rows, numbers),
-        reasons=_reasons(criterion, rows),
-        free_texts=int((rows["explanation"] != "").sum()),
+        number=_numbers(criterion, table["value"].to_numpy()[rows], option, missing),
+        option=option,
+        missing=missing,
+        explained=explained[rows],
+        item=table["item"].cat.codes.to_numpy()[rows],
+        annotator=table["annotator"].cat.codes.to_numpy()[rows],
+        reasons=table["reasons"].cat.codes.to_numpy()[rows],
+        system=table["system"].to_numpy()[rows],
+        position=table["position"].to_numpy()[rows],
+        at=table["submitted_at"].astype("int64").to_numpy()[rows] / 1e6,
+        rows=rows,
     )
 
 
-def _places(rows: pd.DataFrame, codes: list[int]) -> list[tuple[int, np.ndarray]]:
-    system = rows["system"].to_numpy()
-    return [(code, np.flatnonzero(system == code)) for code in codes]
+def _option_places(criterion: Criterion, options: pd.Series, rows: np.ndarray) -> np.ndarray:
+    known = criterion.scale.values if isinstance(criterion.scale, Choice) else []
+    place = {key: n for n, key in enumerate(known)}
+    # the last entry serves the code -1, no option
+    lookup = np.array([*(place.get(key, -1) for key in options.cat.categories), -1], dtype=np.int16)
+    return lookup[options.cat.codes.to_numpy()[rows]]
 
 
-def numeric(criterion: Criterion, rows: pd.DataFrame) -> np.ndarray:
+def _numbers(criterion: Criterion, values: np.ndarray, option: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """(n,) the number that stands for each answer, NaN where there is none: missing, or options without an order."""
     scale = criterion.scale
     if not isinstance(scale, Choice):
-        return rows["value"].to_numpy(dtype=float)
-    positive = [option.key for option in scale.options if option.positive]
-    if not positive:
-        return np.full(len(rows), np.nan)
-    chosen = rows["option"].isin(positive).to_numpy(dtype=float)
-    return np.where(rows["missing"], np.nan, chosen)
+        return values
+    positive = np.array([*(float(one.positive) for one in scale.options), np.nan])
+    if not np.nansum(positive):
+        return np.full(len(values), np.nan)
+    return np.where(missing, np.nan, positive[option])
+
+
+def criterion_result(frame: Frame, ratings: Ratings) -> CriterionResult:
+    """What one criterion's ratings say; `frame` tells the systems and the names of the reasons."""
+    criterion, scale = ratings.criterion, ratings.criterion.scale
+    per_slot = criterion.about == "candidate" or scale.kind == "best"
+    return CriterionResult(
+        criterion=criterion,
+        n=int((~ratings.missing).sum()),
+        missing=int(ratings.missing.sum()),
+        share=scale.kind in ("best", "choice"),
+        counts_as=_counts_as(criterion),
+        points=_points(criterion),
+        systems=tuple(
+            _system_result(code, ratings.of_system(code)) for code in (frame.systems if per_slot else [ABOUT_ITEM])
+        ),
+        agreement=_agreement(ratings),
+        positions=_positions(ratings),
+        reasons=_reasons(ratings, frame.ratings["reasons"].cat.categories),
+        free_texts=int(ratings.explained.sum()),
+    )
 
 
 def _counts_as(criterion: Criterion) -> str:
@@ -181,95 +269,121 @@ def _points(criterion: Criterion) -> tuple[float, ...]:
     return tuple(round(scale.low + n * scale.step, 9) for n in range(steps + 1)) if steps < MOST_POINTS else ()
 
 
-def _system_result(criterion: Criterion, code: int, rows: pd.DataFrame, numbers: np.ndarray) -> SystemResult:
-    points = _points(criterion)
-    counts = or_words(distribution, numbers, points) if points else ()
+def _system_result(code: int, ratings: Ratings) -> SystemResult:
+    criterion, points = ratings.criterion, _points(ratings.criterion)
+    counts = or_words(distribution, ratings.number, points) if points else ()
+    interval = or_words(mean_interval, ratings.number, ratings.item, ratings.annotator)
     return SystemResult(
         system=code,
-        n=int((~rows["missing"]).sum()),
-        missing=int(rows["missing"].sum()),
-        summary=or_words(summary, numbers),
-        interval=_within(ends_of(criterion), or_words(mean_interval, numbers, *_clusters(rows))),
+        n=int((~ratings.missing).sum()),
+        missing=int(ratings.missing.sum()),
+        summary=or_words(summary, ratings.number),
+        interval=within(ends_of(criterion), interval),
         counts=() if isinstance(counts, str) else tuple(int(count) for count in counts),
-        shares=_shares(criterion, rows),
-        majority=_majority(criterion, rows),
+        shares=_shares(ratings),
+        majority=_majority(ratings),
     )
 
 
-def _clusters(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    return rows["item"].cat.codes.to_numpy(), rows["annotator"].cat.codes.to_numpy()
-
-
-def _within(ends: tuple[float, float], interval: Interval | str) -> Interval | str:
+def within(ends: tuple[float, float], interval: Interval | str) -> Interval | str:
     """Cuts an interval at the ends of the scale, beyond which no mean can lie."""
     if isinstance(interval, str) or interval.low is None or interval.high is None:
         return interval
     return replace(interval, low=max(interval.low, ends[0]), high=min(interval.high, ends[1]))
 
 
-def _options(rows: pd.DataFrame) -> np.ndarray:
-    return rows["option"].astype(object).to_numpy()
-
-
-def _shares(criterion: Criterion, rows: pd.DataFrame) -> Shares | str:
-    if not isinstance(criterion.scale, Choice):
+def _shares(ratings: Ratings) -> Shares | str:
+    scale = ratings.criterion.scale
+    if not isinstance(scale, Choice):
         return "This scale has points, not options."
-    missing = [option.key for option in criterion.scale.options if option.missing]
-    return or_words(shares, _options(rows), criterion.scale.values, missing)
+    names = np.array([*scale.values, None], dtype=object)
+    missing = [option.key for option in scale.options if option.missing]
+    return or_words(shares, names[ratings.option], scale.values, missing)
 
 
-def _majority(criterion: Criterion, rows: pd.DataFrame) -> MajorityShare | str:
+def _majority(ratings: Ratings) -> MajorityShare | str:
     """Items that most of their raters found positive; answers marked missing are no votes."""
-    scale = criterion.scale
-    positive = [option.key for option in scale.options if option.positive] if isinstance(scale, Choice) else []
-    if not positive:
+    if not isinstance(ratings.criterion.scale, Choice) or not _counts_as(ratings.criterion):
         return "No option of this criterion is marked positive."
-    answered = rows[~rows["missing"]]
-    voted = answered["option"].astype(object).where(~answered["option"].isin(positive), positive[0])
-    return or_words(majority, answered["item"].astype(str), voted.to_numpy(), positive[0])
+    votes = np.where(np.isnan(ratings.number), None, np.where(ratings.number == 1, "positive", "other"))
+    return or_words(majority, ratings.item, votes, "positive")
 
 
-def _agreement(criterion: Criterion, rows: pd.DataFrame, numbers: np.ndarray) -> Agreement:
-    scale = criterion.scale
-    values, order = numbers, list(_points(criterion)) or None
-    if isinstance(scale, Choice):
-        place = {option.key: float(n) for n, option in enumerate(scale.options) if not option.missing}
-        values = np.array([place.get(option, np.nan) for option in _options(rows)], dtype=float)
-        order = list(place.values())
-    units = rows["item"].cat.codes.to_numpy(dtype=np.int64) * 10_000 + rows["system"].to_numpy()
-    _, sizes = np.unique(units[~np.isnan(values)], return_counts=True)
+def _agreement(ratings: Ratings) -> Agreement:
+    criterion, level = ratings.criterion, ratings.criterion.scale.level.value
+    values, scale = agreement_values(ratings)
+    units = ratings.units
+    table = or_words(agreement_table, units, values, level, scale, RESAMPLES)
+    known = isinstance(table, AgreementTable)
+    category, note = _with_categories(ratings, units, values)
+    limits = table["alpha"].interval if known else ""
     return Agreement(
-        level=scale.level.value,
-        units=int((sizes > 1).sum()),
-        percent=or_words(percent_agreement, units, values),
-        alpha=or_words(krippendorff_alpha, units, values, scale.level.value, order),
-        interval=or_words(alpha_interval, units, values, scale.level.value, RESAMPLES, scale=order),
+        criterion=criterion.key,
+        level=level,
+        units=table.units if known else 0,
+        table=table,
+        category=category,
+        note=note,
+        band="" if isinstance(limits, str) else band_note(limits),
     )
 
 
-def _positions(criterion: Criterion, rows: pd.DataFrame, numbers: np.ndarray) -> tuple[PositionMean, ...] | str:
+def agreement_values(ratings: Ratings) -> tuple[np.ndarray, list[float] | None]:
+    """(n,) numbers that agreement is about, NaN = missing, and the points of the scale in order, if it has points."""
+    scale = ratings.criterion.scale
+    if not isinstance(scale, Choice):
+        return ratings.number, list(_points(ratings.criterion)) or None
+    places = [float(place) for place, option in enumerate(scale.options) if not option.missing]
+    return np.where(np.isin(ratings.option, places), ratings.option.astype(float), np.nan), places
+
+
+def _with_categories(
+    ratings: Ratings, units: np.ndarray, values: np.ndarray
+) -> tuple[AgreementTable | str | None, str]:
+    """Nominal agreement with the answers marked missing as categories of their own, and whether that matters."""
+    scale = ratings.criterion.scale
+    asked = [option.title for option in scale.options if option.missing] if isinstance(scale, Choice) else []
+    if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
+        return None, ""
+    every = np.where(ratings.option >= 0, ratings.option.astype(float), np.nan)
+    category = or_words(agreement_table, units, every, "nominal", list(range(len(scale.options))), RESAMPLES)
+    left_out = or_words(agreement_table, units, values, "nominal", None, 2)
+    alphas = [found if isinstance(found, str) else found["alpha"].value for found in (left_out, category)]
+    return category, category_note(*alphas, " or ".join(asked))
+
+
+def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | str:
+    criterion = ratings.criterion
     if criterion.about == "item" and criterion.scale.kind != "best":
         return "Asked about the item, which has no position."
     if isinstance(criterion.scale, Choice) and not _counts_as(criterion):
         return "Not defined: the options have no order."
-    return or_words(position_means, numbers, rows["position"].to_numpy(dtype=float), rows["system"].to_numpy())
+    return or_words(position_means, ratings.number, ratings.position, ratings.system)
 
 
-def _reasons(criterion: Criterion, rows: pd.DataFrame) -> tuple[ReasonCount, ...]:
+def _reasons(ratings: Ratings, ticked: pd.Index) -> tuple[ReasonCount, ...]:
     """Ticked reasons by the tag that annotators never see, most frequent first."""
-    given = rows[rows["reasons"].str.len() > 0]
     texts: dict[str, dict[str, None]] = {}
     counts: dict[str, Counter[int]] = {}
-    for value, option, system, ticked in zip(
-        given["value"], given["option"].astype(object), given["system"].tolist(), given["reasons"], strict=True
-    ):
-        ask = criterion.scale.ask_for(option if isinstance(option, str) else value)
+    for keys, answer, system, count in _ticked(ratings, ticked):
+        ask = ratings.criterion.scale.ask_for(answer)
         for reason in ask.reasons if ask else ():
-            if reason.key in ticked:
-                counts.setdefault(reason.tag, Counter())[system] += 1
+            if reason.key in keys:
+                counts.setdefault(reason.tag, Counter())[system] += count
                 texts.setdefault(reason.tag, {})[reason.text] = None
     found = [ReasonCount(tag, tuple(texts[tag]), dict(count), count.total()) for tag, count in counts.items()]
     return tuple(sorted(found, key=lambda reason: (-reason.total, reason.tag)))
+
+
+def _ticked(ratings: Ratings, ticked: pd.Index) -> Iterator[tuple[list[str], str | float, int, int]]:
+    """(keys of reasons, answer, system, how often) for all that occurs together."""
+    given = ratings.take(np.flatnonzero((ticked != "")[ratings.reasons])) if len(ratings) else ratings
+    scale = ratings.criterion.scale
+    answers = given.option if isinstance(scale, Choice) else given.number
+    rows = pd.DataFrame({"reasons": given.reasons, "answer": answers, "system": given.system})
+    for (reasons, answer, system), count in rows.value_counts(sort=False).items():
+        answered = scale.values[int(answer)] if isinstance(scale, Choice) else answer
+        yield ticked[reasons].split(","), answered, int(system), int(count)
 
 
 def headline(result: CriterionResult, names: dict[int, str]) -> str:

@@ -1,7 +1,7 @@
 """What a lead reads: one tidy frame of ratings per study, progress, highlights, every rating, the long exports.
 
-Only this module and `assignments` join slot → candidate → system. The frame is kept per process and brought up to
-date by the event log; systems stand in it as blind codes, and `system_names` alone knows what they are called.
+Only this module, `texts` and `assignments` join slot → candidate → system. The frame is kept per process and brought
+up to date by the event log; systems stand in it as blind codes, and `system_names` alone knows what they are called.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import Select, and_, func, select
@@ -47,6 +48,7 @@ from triptych.studies import Design
 ABOUT_ITEM = 0
 UNKNOWN_POSITION = -1
 MANY = 1000
+MOST_VALUES = 30
 LETTERS = "ABCDEF"
 RATED = (AssignmentState.submitted, AssignmentState.surplus)
 FINISHED = (*RATED, AssignmentState.ignored)
@@ -63,7 +65,9 @@ RATING = [
     "reasons",
     "explanation",
 ]
-LABELS = ("annotator", "kind", "item", "state", "criterion", "option")
+LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons")
+
+StudyName: TypeAlias = tuple[int, str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +78,10 @@ class Frame:
     excluded, active_seconds, submitted_at (UTC).
     ratings: one row per rating: the columns of its work, and system (blind code; 0 about the item), position
     (0, 1, 2; -1 not known or about the item), criterion, value (NaN where an option was chosen or it is missing),
-    option, missing, reasons (keys), explanation. Labels are categories. The order of the rows means nothing.
+    option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the
+    rows means nothing.
+    meta: what the items file says about each item, by its id. leads: pseudonyms of the study's leads. name: of the
+    study, for what is kept between two looks.
     """
 
     design: Design
@@ -82,6 +89,10 @@ class Frame:
     number: int
     work: pd.DataFrame
     ratings: pd.DataFrame
+    meta: dict[str, dict[str, Any]]
+    leads: frozenset[str]
+    unblinded_at: datetime | None
+    name: StudyName
 
     @property
     def rubric(self) -> Rubric:
@@ -97,22 +108,60 @@ class Frame:
         """Kinds of the people whose work is in it."""
         return sorted(self.work["kind"].astype(str).unique().tolist())
 
+    @property
+    def fields(self) -> dict[str, list[str]]:
+        """Fields of the items that a filter can use, with their values: those that tell some items apart, not each."""
+        values: dict[str, set[str]] = defaultdict(set)
+        for meta in self.meta.values():
+            for name, value in meta.items():
+                if isinstance(value, str | int | float | bool):
+                    values[name].add(str(value))
+        most = min(MOST_VALUES, max(len(self.meta) - 1, 1))
+        return {name: sorted(found) for name, found in sorted(values.items()) if 1 < len(found) <= most}
+
+    def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
+        """Which rows of work or ratings a lead of the study submitted when the names were already known to leads."""
+        if self.unblinded_at is None:
+            return pd.Series(False, index=rows.index)
+        return rows["annotator"].isin(self.leads) & (rows["submitted_at"] > self.unblinded_at)
+
 
 @dataclass(frozen=True)
 class Counted:
-    """Whose ratings the numbers count, and whether items that most raters ignored are among them."""
+    """Which ratings the numbers count: the filters of the results, which hold for every one of them.
+
+    kinds: whose ratings. with_ignored: also of items that most raters ignored. with_excluded: also of annotators who
+    were excluded. annotators: only theirs, empty for everybody's. field, value: only items whose field in the items
+    file has this value.
+    """
 
     kinds: frozenset[str] = frozenset({Kind.human.value})
     with_ignored: bool = False
+    with_excluded: bool = False
+    annotators: frozenset[str] = frozenset()
+    field: str = ""
+    value: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The filters in words, as a report prints them."""
+        parts = [f"Ratings by {' and '.join(sorted(self.kinds)) or 'nobody'} annotators"]
+        if self.annotators:
+            parts.append(f"only by {', '.join(sorted(self.annotators))}")
+        if self.field:
+            parts.append(f"only items with {self.field} = {self.value}")
+        parts.append("excluded annotators included" if self.with_excluded else "without excluded annotators")
+        parts.append(f"items that most ignored {'included' if self.with_ignored else 'left out'}")
+        return "; ".join(parts) + "."
 
 
-_frames: dict[tuple[int, str, str], Frame] = {}
-_locks: defaultdict[tuple[int, str, str], threading.Lock] = defaultdict(threading.Lock)
+_frames: dict[StudyName, Frame] = {}
+_locks: defaultdict[StudyName, threading.Lock] = defaultdict(threading.Lock)
 
 
 def frame_of(session: Session, study: Study) -> Frame:
     """The study's frame, up to date with the session's view of the event log."""
-    name = (study.id, study.seed, study.created_at.isoformat())
+    name = name_of(study)
     with _locks[name]:
         number = events.last_number(session, study.id)
         kept = _frames.get(name)
@@ -123,11 +172,31 @@ def frame_of(session: Session, study: Study) -> Frame:
         return _frames[name]
 
 
+def name_of(study: Study) -> StudyName:
+    return study.id, study.seed, study.created_at.isoformat()
+
+
 def build_frame(session: Session, study: Study, number: int | None = None) -> Frame:
     """The frame from nothing; `number` is the event number read before anything else."""
     number = events.last_number(session, study.id) if number is None else number
     work, ratings = _load(session, study, None)
-    return Frame(studies.design_of(session, study), study.round, number, work, ratings)
+    meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    return Frame(
+        studies.design_of(session, study),
+        study.round,
+        number,
+        work,
+        ratings,
+        dict(map(tuple, session.execute(meta))),
+        _leads_of(session, study),
+        study.unblinded_at,
+        name_of(study),
+    )
+
+
+def _leads_of(session: Session, study: Study) -> frozenset[str]:
+    leads = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    return frozenset(session.scalars(leads.where(Membership.study_id == study.id, Membership.role == Role.lead)))
 
 
 def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int) -> Frame:
@@ -136,12 +205,13 @@ def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int
     if len(changed) > MANY:
         return build_frame(session, study, number)
     work, ratings = _load(session, study, changed) if changed else (kept.work[:0], kept.ratings[:0])
-    return Frame(
-        kept.design,
-        kept.round,
-        number,
-        _replaced(kept.work, work, changed),
-        _replaced(kept.ratings, ratings, changed),
+    return replace(
+        kept,
+        number=number,
+        work=_replaced(kept.work, work, changed),
+        ratings=_replaced(kept.ratings, ratings, changed),
+        leads=_leads_of(session, study),
+        unblinded_at=study.unblinded_at,
     )
 
 
@@ -172,11 +242,11 @@ def _load(session: Session, study: Study, only: Collection[int] | None) -> tuple
     """Work and ratings of the study's main assignments, or of some of them."""
     work = _typed(session.execute(_limited(_work_of(study), only)).all(), WORK)
     wanted = _ratings_of(study).where(Assignment.purpose == Purpose.main, Assignment.state.in_(RATED))
-    ratings = _typed(session.execute(_limited(wanted, only)).all(), RATING)
+    rows = [(*row[:-2], ",".join(row[-2] or ()), row[-1]) for row in session.execute(_limited(wanted, only))]
+    ratings = _typed(rows, RATING)
     unknown = ratings["position"].isna() | ~ratings.pop("order_known").eq(True)
     ratings["position"] = ratings["position"].where(~unknown, UNKNOWN_POSITION).astype("int16")
     ratings["system"] = ratings["system"].fillna(ABOUT_ITEM).astype("int32")
-    ratings["reasons"] = pd.Series([tuple(reasons or ()) for reasons in ratings["reasons"]], dtype="object")
     ratings["explanation"] = ratings["explanation"].fillna("").astype("str")
     return work, work.merge(ratings, on="assignment")
 
@@ -199,7 +269,7 @@ def _limited(wanted: Select[Any], only: Collection[int] | None) -> Select[Any]:
     return wanted if only is None else wanted.where(Assignment.id.in_(only))
 
 
-def _membership() -> Any:
+def membership_of() -> Any:
     """The annotator's part in the assignment's study."""
     return and_(
         Membership.study_id == Assignment.study_id,
@@ -222,7 +292,7 @@ def _work_of(study: Study) -> Select[Any]:
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Item, Item.id == Assignment.item_id)
-        .outerjoin(Membership, _membership())
+        .outerjoin(Membership, membership_of())
         .where(
             Assignment.study_id == study.id,
             Assignment.purpose == Purpose.main,
@@ -266,7 +336,7 @@ def system_names(session: Session, study: Study) -> dict[int, str]:
 
 def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
     """Items that more than half of their counted raters set aside as a whole."""
-    rows = _counted_rows(frame.work, counted)
+    rows = counted_work(frame, counted)
     rows = rows[rows["state"].isin(FINISHED)]
     share = (rows["state"] == AssignmentState.ignored).groupby(rows["item"], observed=True).mean()
     return share.index[share > 0.5].astype(str).tolist()
@@ -274,12 +344,41 @@ def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
 
 def counted_ratings(frame: Frame, counted: Counted) -> pd.DataFrame:
     """The rows behind every number: no excluded annotator, no item that most raters ignored, the kinds asked for."""
-    rows = _counted_rows(frame.ratings, counted)
-    return rows if counted.with_ignored else rows[~rows["item"].isin(mostly_ignored(frame, counted))]
+    return frame.ratings[counting(frame, counted)]
 
 
-def _counted_rows(rows: pd.DataFrame, counted: Counted) -> pd.DataFrame:
-    return rows[~rows["excluded"] & rows["kind"].isin(counted.kinds)]
+def counting(frame: Frame, counted: Counted) -> np.ndarray:
+    """(n,) whether each of the frame's n ratings is behind the numbers."""
+    passing = _passes(frame, frame.ratings, counted)
+    if not counted.with_ignored:
+        passing &= ~_among(frame.ratings["item"], mostly_ignored(frame, counted))
+    return passing
+
+
+def counted_work(frame: Frame, counted: Counted) -> pd.DataFrame:
+    """The annotations that count, items that most ignored among them."""
+    return frame.work[_passes(frame, frame.work, counted)]
+
+
+def _passes(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
+    passing = _among(rows["kind"], counted.kinds)
+    if not counted.with_excluded:
+        passing &= ~rows["excluded"].to_numpy()
+    if counted.annotators:
+        passing &= _among(rows["annotator"], counted.annotators)
+    if counted.field:
+        passing &= _among(rows["item"], items_with(frame, counted.field, counted.value))
+    return passing
+
+
+def items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
+    """Ids of the items whose field in the items file has this value."""
+    return frozenset(item for item, meta in frame.meta.items() if str(meta.get(field)) == value)
+
+
+def _among(labels: pd.Series, wanted: Collection[str]) -> np.ndarray:
+    """(n,) whether a label is one of those wanted; each category is looked up once."""
+    return labels.cat.categories.isin(list(wanted))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -316,12 +415,15 @@ class Overview:
 
 
 def overview(session: Session, study: Study, counted: Counted) -> Overview:
-    """Progress of everyone and overall. Time left: places left × the mean active time, from three annotations on."""
-    frame = frame_of(session, study)
+    """Progress of everyone and overall, whatever else is filtered.
+
+    Time left: places left × the mean active time, from three annotations on.
+    """
+    frame, counted = frame_of(session, study), Counted(counted.kinds)
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
     raters = dict(session.execute(select(Item.external_id, Item.raters).where(*main)).all())
     expected = sum(raters.values())
-    rows = _counted_rows(frame.work, counted)
+    rows = counted_work(frame, counted)
     filled = rows[rows["state"].isin((AssignmentState.submitted, AssignmentState.ignored)) & rows["item"].isin(raters)]
     per_item = filled["item"].astype(str).value_counts()
     left = max(expected - len(filled), 0)
@@ -406,7 +508,7 @@ class Filters:
     text: str = ""
 
 
-MARKS = ("missing", "surplus", "excluded", "explained")
+MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
 
 
 @dataclass(frozen=True)
@@ -421,7 +523,7 @@ class RatingsTable:
 def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: int = 2000) -> RatingsTable:
     """At most `limit` ratings, newest first, with titles for keys and names for systems."""
     rows = frame.ratings
-    kept = rows[_passing(rows, filters)]
+    kept = rows[_passing(frame, filters)]
     newest = kept.sort_values(["submitted_at", "assignment"], ascending=False, kind="stable")[:limit]
     titles = {criterion.key: criterion.title for criterion in frame.rubric.criteria}
     shown = pd.DataFrame(
@@ -432,9 +534,9 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: 
             "Response": [LETTERS[at] if at >= 0 else "" for at in newest["position"]],
             "Criterion": [titles[key] for key in newest["criterion"]],
             "Value": _written_values(newest),
-            "Reasons": [", ".join(reasons) for reasons in newest["reasons"]],
+            "Reasons": newest["reasons"].astype("str").str.replace(",", ", "),
             "Explanation": newest["explanation"].astype(str),
-            "Marks": [", ".join(marks) for marks in _marks_of(newest)],
+            "Marks": [", ".join(marks) for marks in _marks_of(frame, newest)],
             "Submitted (UTC)": newest["submitted_at"].dt.strftime("%Y-%m-%d %H:%M:%S"),
             "Active s": newest["active_seconds"].round(1),
         }
@@ -455,7 +557,8 @@ def values_in(frame: Frame) -> list[str]:
     return sorted(values, key=lambda value: (value[0].isalpha(), value if value[0].isalpha() else float(value)))
 
 
-def _passing(rows: pd.DataFrame, filters: Filters) -> pd.Series:
+def _passing(frame: Frame, filters: Filters) -> pd.Series:
+    rows = frame.ratings
     passing = pd.Series(True, index=rows.index)
     lists = {"annotator": filters.annotators, "system": filters.systems, "criterion": filters.criteria}
     for name, wanted in lists.items():
@@ -463,7 +566,7 @@ def _passing(rows: pd.DataFrame, filters: Filters) -> pd.Series:
             passing &= rows[name].isin(wanted)
     if filters.values:
         passing &= pd.Series(_written_values(rows), index=rows.index).isin(filters.values)
-    for name, marked in _marks(rows).items():
+    for name, marked in _marks(frame, rows).items():
         if name in filters.marks:
             passing &= marked
     if filters.item:
@@ -474,14 +577,15 @@ def _passing(rows: pd.DataFrame, filters: Filters) -> pd.Series:
     return passing
 
 
-def _marks(rows: pd.DataFrame) -> dict[str, pd.Series]:
-    explained = (rows["explanation"] != "") | (rows["reasons"].str.len() > 0)
+def _marks(frame: Frame, rows: pd.DataFrame) -> dict[str, pd.Series]:
+    explained = (rows["explanation"] != "") | (rows["reasons"] != "")
     surplus = rows["state"] == AssignmentState.surplus
-    return dict(zip(MARKS, (rows["missing"], surplus, rows["excluded"], explained), strict=True))
+    late = frame.after_unblinding(rows)
+    return dict(zip(MARKS, (rows["missing"], surplus, rows["excluded"], late, explained), strict=True))
 
 
-def _marks_of(rows: pd.DataFrame) -> Iterator[list[str]]:
-    marks = {name: marked for name, marked in _marks(rows).items() if name != "explained"}
+def _marks_of(frame: Frame, rows: pd.DataFrame) -> Iterator[list[str]]:
+    marks = {name: marked for name, marked in _marks(frame, rows).items() if name != "explained"}
     by_row = zip(*marks.values(), strict=True)
     return ([name for name, marked in zip(marks, row, strict=True) if marked] for row in by_row)
 
@@ -530,11 +634,24 @@ def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[s
         .group_by(Item.external_id)
         .order_by(func.count().desc(), Item.external_id)
     )
-    return dict(session.execute(wanted).all())
+    found = dict(session.execute(wanted).all())
+    if not counted.field:
+        return found
+    shown = items_with(frame_of(session, study), counted.field, counted.value)
+    return {item: count for item, count in found.items() if item in shown}
 
 
 def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select[Any]:
-    return _highlights_of(study, *columns).where(Membership.excluded_at.is_(None), Person.kind.in_(counted.kinds))
+    return _highlights_of(study, *columns).where(*people_counted(counted))
+
+
+def people_counted(counted: Counted) -> Iterator[Any]:
+    """Conditions on a person and her part in the study."""
+    yield Person.kind.in_(counted.kinds)
+    if not counted.with_excluded:
+        yield Membership.excluded_at.is_(None)
+    if counted.annotators:
+        yield Person.pseudonym.in_(counted.annotators)
 
 
 def _highlights_of(study: Study, *columns: Any) -> Select[Any]:
@@ -547,7 +664,7 @@ def _highlights_of(study: Study, *columns: Any) -> Select[Any]:
         .join(Item, Item.id == Assignment.item_id)
         .join(Slot, and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position))
         .join(Candidate, Candidate.id == Slot.candidate_id)
-        .outerjoin(Membership, _membership())
+        .outerjoin(Membership, membership_of())
         .where(
             Assignment.study_id == study.id,
             Assignment.purpose == Purpose.main,
@@ -654,7 +771,7 @@ def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Item, Item.id == Assignment.item_id)
-        .outerjoin(Membership, _membership())
+        .outerjoin(Membership, membership_of())
         .outerjoin(original, original.c.id == Assignment.repeat_of)
         .where(Assignment.state.in_(RATED))
         .order_by(Assignment.id, Criterion.position, Rating.position)

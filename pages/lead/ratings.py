@@ -19,18 +19,25 @@ def number_now(study: Study) -> int:
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
-    """What to list. An empty box lets everything through."""
+    """What to list; an empty box lets everything through. The boxes stand in the address, where a link can set them."""
     titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
     first, second, third, fourth = st.columns(4)
-    people = first.multiselect("Annotator", sorted(frame.ratings["annotator"].astype(str).unique()), key="f-annotator")
-    systems = second.multiselect("System", frame.systems, format_func=lambda code: names[code], key="f-system")
-    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="f-criterion")
-    values = fourth.multiselect("Value", results.values_in(frame), key="f-value")
-    item = first.text_input("Item id contains", key="f-item")
-    text = second.text_input("Explanation contains", key="f-text")
-    marks = third.multiselect("Only", MARKS, key="f-marks")
+    bound = {"bind": "query-params"}
+    people = first.multiselect("Annotator", sorted(frame.work["annotator"].cat.categories), key="annotator", **bound)
+    systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **bound)
+    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **bound)
+    values = fourth.multiselect("Value", results.values_in(frame), key="value", **bound)
+    item = first.text_input("Item id contains", key="item", **bound)
+    text = second.text_input("Explanation contains", key="text", **bound)
+    marks = third.multiselect("Only", MARKS, key="only", **bound)
     return Filters(
-        frozenset(people), item, frozenset(systems), frozenset(criteria), frozenset(values), frozenset(marks), text
+        annotators=frozenset(people),
+        item=item,
+        systems=frozenset(systems),
+        criteria=frozenset(criteria),
+        values=frozenset(values),
+        marks=frozenset(marks),
+        text=text,
     )
 
 

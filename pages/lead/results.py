@@ -1,20 +1,22 @@
-"""Results of one study, live."""
+"""Results of one study, live: which system is better, can it be trusted, who disagrees, what do they say."""
 
 import streamlit as st
 
-from components import findings as shown
-from components import state
+from components import comparisons, disagreement, explanations, findings, state, trust
 from components.live import follow
 from components.marked import marked_item
+from components.more import more
+from components.people_table import people_table
+from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
-from triptych import events, findings, results, studies
+from components.study_tools import study_tools
+from triptych import analyses, events, results, studies, texts
+from triptych.analyses import StudyAnalysis
 from triptych.models import Study
-from triptych.results import Board, Counted
+from triptych.results import Board
 
-BLIND = (
-    "System names appear on every page and in every export of this study, for all its leads, from now on. "
-    "This is written to the log and cannot be taken back."
-)
+SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
+SMALL = 30_000
 
 
 def number_now(study: Study) -> int:
@@ -22,61 +24,58 @@ def number_now(study: Study) -> int:
         return events.last_number(session, study.id)
 
 
-def what_counts(study: Study) -> Counted:
-    """Whose ratings, and which items; asked only where there is a choice."""
+def texts_of(study: Study) -> texts.Texts:
     with state.reading() as session:
-        frame = results.frame_of(session, study)
-        kinds = results.kinds_by_default(study)
-        ignored = results.mostly_ignored(frame, Counted(kinds))
-    if set(frame.kinds) - {"human"}:
-        asked = st.multiselect(
-            "Ratings by",
-            ["human", "judge", "simulated"],
-            [k for k in frame.kinds if k in kinds],
-            key=f"kinds-{study.slug}",
-        )
-        kinds = frozenset(asked)
-        if "simulated" in kinds:
-            st.warning(
-                "Some of these ratings come from simulated annotators. They show how results look, nothing else."
-            )
-    with_ignored = bool(ignored) and st.toggle(
-        f"Include items that most annotators ignored ({len(ignored)})", key=f"ignored-{study.slug}"
-    )
-    return Counted(kinds, with_ignored)
+        return texts.texts_of(session, study)
 
 
-def tools(board: Board, pseudonym: str) -> None:
+def trusted(one: StudyAnalysis, board: Board) -> None:
+    trust.agreement(one, board.study.slug)
+    st.subheader("Annotators", anchor=False)
+    trust.annotators(one.annotators, analyses.speeds_of(one.frame, one.scope, texts_of(board.study)))
+
+
+def disagreed(one: StudyAnalysis, board: Board) -> None:
     study = board.study
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
-        st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
-        if board.frame.rubric.highlights:
-            st.link_button("Highlights as CSV", f"export/{study.slug}/highlights.csv")
-        if study.unblinded_at is None:
-            with st.popover("Unblind"):
-                st.text(BLIND)
-                if st.button("Show the system names", type="primary"):
-                    state.run_command(studies.unblind, study, pseudonym)
-                    st.rerun()
-        else:
-            st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")
+    disagreement.people(one, study.slug)
+    item(one, study, disagreement.items(one, study.slug))
+    st.subheader("Items behind a difference", anchor=False)
+    titles = {key: one.title(key) for key in one.tables}
+    if titles:
+        key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"difference-{study.slug}")
+        item(one, study, comparisons.behind(one, key, study.slug))
 
 
-def highlights(board: Board, counted: Counted) -> None:
-    if not board.highlights:
-        st.text("Nothing has been highlighted yet.")
+def item(one: StudyAnalysis, study: Study, chosen: str | None) -> None:
+    """The item that was picked, as its annotators saw it, with everybody's highlights."""
+    if chosen is None:
         return
-    items = list(board.highlights)
-    label = "Item, most highlighted first"
-    chosen = st.selectbox(
-        label, items, format_func=lambda i: f"{i} ({board.highlights[i]})", key=f"item-{board.study.slug}"
-    )
     with state.reading() as session:
-        item = results.highlights_of_item(session, board.study, chosen, counted)
-    marked_item(item, key=f"marked-{board.study.slug}")
-    if item.unaligned:
-        st.caption(f"{item.unaligned} imported quotes are not in the text and are not shown.")
+        found = results.highlights_of_item(session, study, chosen, one.scope)
+    marked_item(found, key=f"marked-{study.slug}-{chosen}")
+    findings.ratings_link(f"Ratings of {chosen}", results.Filters(item=chosen), one, study.slug)
+    if found.unaligned:
+        st.caption(f"{found.unaligned} imported quotes are not in the text and are not shown.")
+
+
+def said(one: StudyAnalysis, board: Board) -> None:
+    study, labels = board.study, one.frame.rubric.highlights
+    explanations.reasons(one)
+    explanations.browser(one, study.slug)
+    if not labels:
+        return
+    st.subheader("Highlights", anchor=False)
+    with state.reading() as session:
+        readings = texts.readings_of(session, study, one.frame, one.scope)
+    explanations.highlights(readings, analyses.spans(readings), labels, one, study.slug)
+    if board.highlights:
+        marked = [f"{name} ({count})" for name, count in board.highlights.items()]
+        chosen = st.selectbox("Item, most highlighted first", marked, key=f"item-{study.slug}")
+        item(one, study, list(board.highlights)[marked.index(chosen)])
+
+
+def beyond(one: StudyAnalysis, board: Board) -> None:
+    more(one, lambda: texts_of(board.study), board.study.slug)
 
 
 who = state.require("lead")
@@ -85,28 +84,31 @@ with state.reading() as session:
 slug = choose_study(mine)
 with state.reading() as session:
     study = studies.led_by(session, who, slug)
-counted = what_counts(study)
-with state.reading() as session:
-    board = results.board(session, study, counted)
-found = findings.criterion_results(board.frame, counted)
-shown.header(board)
-tools(board, who.pseudonym)
+    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+with st.container(horizontal=True, vertical_alignment="center"):
+    scope = choose_scope(frame, kinds, slug)
+    with state.reading() as session:
+        board = results.board(session, study, scope)
+    study_tools(board, who.pseudonym)
+scope_notes(board.frame, scope, kinds)
+findings.header(board)
 with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
-    shown.annotators(board.overview.annotators)
+    people_table(board.overview.annotators)
 # of a very large study every thousandth event draws anew: the numbers take seconds, and hardly move
 every = 1 if len(board.frame.ratings) < 100_000 else 1000
 follow(lambda: number_now(study) // every, board.frame.number // every)
 if board.frame.ratings.empty:
     st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
     st.stop()
-for result in found:
-    shown.criterion_block(result, board.names, study.slug)
-st.subheader("Agreement", anchor=False)
-shown.agreement(found)
-st.subheader("Order on screen", anchor=False)
-shown.positions(found)
-st.subheader("Reasons", anchor=False)
-shown.reasons(found, board.names)
-if board.frame.rubric.highlights:
-    st.subheader("Highlights", anchor=False)
-    highlights(board, counted)
+one = analyses.analyse(board.frame, scope, board.names)
+st.subheader("Before you conclude", anchor=False)
+findings.conclusions(one.all_findings if one.n_ratings <= SMALL else one.findings, one, slug)
+sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
+if sections[0].open:
+    with sections[0]:
+        for result in one.criteria:
+            comparisons.criterion_block(one, result, slug)
+for section, draw in zip(sections[1:], (trusted, disagreed, said, beyond), strict=True):
+    if section.open:
+        with section:
+            draw(one, board)

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 
 import aiohttp
 import pytest
-
 from sqlalchemy import select, text
 from sqlalchemy.exc import ProgrammingError
 from stack import APP, FILES, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack

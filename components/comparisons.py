@@ -1,0 +1,241 @@
+"""Which system is better: per criterion the verdict, the differences with both intervals, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from components import charts, figures
+from components.findings import ratings_link
+from components.state import plain
+from components.words import NONE, limits, p_value, percent, ratio
+from triptych.analyses import Contrast, StudyAnalysis, verdict
+from triptych.analysis.comparison import Dominance, SignedRank
+from triptych.analysis.descriptive import MajorityShare, Shares, Summary
+from triptych.analysis.intervals import Interval
+from triptych.findings import Agreement, CriterionResult, SystemResult, headline, interval_note, spoken, within
+from triptych.results import Filters
+
+MOST_ROWS, MOST_LINKS = 12, 6
+
+
+def criterion_block(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+    """The verdict in a sentence, one figure of differences and one of answers, agreement, the numbers behind them."""
+    key = result.criterion.key
+    st.subheader(plain(result.criterion.title), anchor=False)
+    said = verdict(one, key) if result.n and one.contrasts_of(key) else headline(result, one.names)
+    st.text(said)
+    if not result.n:
+        return
+    _figures(one, result, slug, said)
+    pairs = len(one.contrasts_of(key))
+    cut = f"{MOST_ROWS} of {pairs} differences are drawn, clear and large ones first; all stand under Numbers. "
+    st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result.agreement)))
+    with (box := st.expander("Numbers", key=f"numbers-{key}", on_change="rerun")):
+        if box.open:
+            _numbers_behind(one, result)
+            _links(one, key, slug)
+
+
+def _figures(one: StudyAnalysis, result: CriterionResult, slug: str, said: str) -> None:
+    """Differences where systems can be compared, otherwise means; beside them the answers."""
+    key = result.criterion.key
+    left = charts.kept(one, f"difference-{key}", lambda: _differences(one, result))
+    spread = charts.kept(one, f"answers-{key}", lambda: charts.answers(result, one.names))
+    columns = st.columns([2, 3]) if left and spread else [st.container()] * 2
+    if left:
+        with columns[0]:
+            charts.show(left, f"difference-{key}", f"{slug}-{key}-differences", said)
+    if spread:
+        with columns[1]:
+            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", headline(result, one.names))
+
+
+def _differences(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
+    known = _foremost(one.contrasts_of(result.criterion.key), MOST_ROWS)
+    if known:
+        return figures.forest(known, one.names)
+    has_means = any(isinstance(system.interval, Interval) for system in result.systems)
+    return charts.means(result, one.names) if has_means else None
+
+
+def _foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
+    """Those with a difference; of too many the clear and large ones."""
+    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    if len(known) > most:
+        known.sort(key=lambda one: (not one.clear, not one.clear_here, -abs(one.difference.mean)))
+    return known[:most]
+
+
+def agreement_sentence(found: Agreement) -> str:
+    """Percent and alpha with its interval, or why there is none."""
+    if isinstance(found.table, str):
+        return f"Agreement: {found.table}"
+    if isinstance(found.alpha, str):
+        return f"Agreement: two annotators give the same rating {percent(found.percent)} of the time; {found.alpha}"
+    interval = "" if isinstance(found.interval, str) else f" ({limits(*found.interval)})"
+    parts = (
+        f"Agreement: two annotators give the same rating {percent(found.percent)} of the time; Krippendorff's alpha "
+        f"{found.alpha:.2f}{interval}.",
+        found.band,
+        found.note,
+    )
+    return " ".join(part for part in parts if part)
+
+
+def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
+    key = result.criterion.key
+    mine = one.contrasts_of(key)
+    if mine:
+        st.dataframe(contrast_table(mine, one), hide_index=True, key=f"contrasts-{key}")
+        st.caption(f"{whom_for(mine)} {one.family}")
+    st.dataframe(_systems(result, one.names), hide_index=True, key=f"table-{key}")
+    st.caption(interval_note(result))
+
+
+def whom_for(contrasts: Sequence[Contrast]) -> str:
+    """Whom the intervals of differences speak for: each sentence once."""
+    known = [one.difference for one in contrasts if not isinstance(one.difference, str)]
+    said = dict.fromkeys(sentence for one in known for sentence in (one.these.sentence, one.alike.sentence))
+    return " ".join(said)
+
+
+def contrast_table(contrasts: Sequence[Contrast], one: StudyAnalysis) -> pd.DataFrame:
+    return pd.DataFrame([_contrast_row(contrast, one) for contrast in contrasts])
+
+
+def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
+    row = {"Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}"}
+    found = contrast.difference
+    if isinstance(found, str):
+        return row | {"Mean": found}
+    row |= {
+        "Mean": signed(found.mean, contrast.share),
+        "These annotators": _interval(found.these, contrast.share),
+        "Annotators like these": _interval(found.alike, contrast.share),
+        "p": p_value(contrast.p),
+        "p adjusted": p_value(contrast.holm),
+    }
+    if isinstance(contrast.dominance, Dominance):
+        row["Wins / ties / losses"] = (
+            f"{contrast.dominance.wins} / {contrast.dominance.ties} / {contrast.dominance.losses}"
+        )
+    return row
+
+
+def signed(number: float, share: bool) -> str:
+    return f"{100 * number:+.1f} points of %" if share else f"{number:+.2f}"
+
+
+def _interval(interval: Interval, share: bool) -> str:
+    if interval.low is None:
+        return NONE
+    scale = 100 if share else 1
+    return limits(scale * interval.low, scale * interval.high)
+
+
+def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
+    return pd.DataFrame([_system_row(result, system, names) for system in result.systems]).fillna("")
+
+
+def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str]) -> dict[str, str]:
+    row = {"System": names.get(one.system, "The item"), "n": str(one.n), "Missing": str(one.missing)}
+    known = isinstance(one.summary, Summary)
+    if known and isinstance(one.interval, Interval):
+        row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
+        if not result.share:
+            row["Median"] = f"{one.summary.median:g}"
+            row["SD"] = NONE if one.summary.sd is None else f"{one.summary.sd:.2f}"
+    elif not isinstance(one.shares, Shares):
+        row["Mean"] = str(one.summary)
+    row |= {f"{point:g}": str(count) for point, count in zip(result.points, one.counts, strict=False)}
+    if isinstance(one.shares, Shares):
+        titles = {option.key: option.title for option in result.criterion.scale.options}
+        row |= {titles[o.option]: ratio(o.count, o.of) for o in one.shares.options}
+    if isinstance(one.majority, MajorityShare):
+        found = one.majority
+        row["Positive by majority"] = f"{percent(found.share)} of {found.items} items, {found.undecided} undecided"
+    return row
+
+
+def _links(one: StudyAnalysis, key: str, slug: str) -> None:
+    """From each difference to the ratings behind it."""
+    with st.container(horizontal=True):
+        for contrast in _foremost(one.contrasts_of(key), MOST_LINKS):
+            both = frozenset({contrast.system, contrast.baseline})
+            label = f"Ratings of {one.name(contrast.system)} and {one.name(contrast.baseline)}"
+            ratings_link(label, Filters(systems=both, criteria=frozenset({key})), one, slug)
+
+
+def wins(one: StudyAnalysis, key: str, slug: str) -> None:
+    """The win matrix of a criterion, with wins, ties and losses behind it."""
+    mine = [contrast for contrast in one.contrasts_of(key) if isinstance(contrast.dominance, Dominance)]
+    if not mine:
+        st.text("Not defined: no annotator rated two systems on the same item.")
+        return
+    best = max(mine, key=lambda contrast: abs(contrast.dominance.estimate.mean))
+    found = best.dominance
+    said = (
+        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {found.wins} times, lower "
+        f"{found.losses} times, and {found.ties} times the same."
+    )
+    st.text(said)
+    charts.show(figures.wins(mine, one.names), f"wins-{key}", f"{slug}-{key}-wins", said)
+    rows = [_win_row(contrast, one) for contrast in mine]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"wins-table-{key}")
+    st.caption(
+        "P(win) − P(loss) uses only which of the two was rated higher: −1 to 1, with the interval for annotators "
+        "like these where there are five or more."
+    )
+
+
+def _win_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
+    found, rank = contrast.dominance, contrast.signed_rank
+    row = {
+        "Pair": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}",
+        "Wins": str(found.wins),
+        "Ties": str(found.ties),
+        "Losses": str(found.losses),
+        "P(win) − P(loss)": spoken(within((-1, 1), found.estimate.headline), False),
+    }
+    if isinstance(rank, SignedRank):
+        return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": f"{rank.effect:+.2f}"}
+    return row | {"Wilcoxon p (these annotators)": rank, "Rank-biserial": NONE}
+
+
+def means(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+    """Each system's own mean on the whole scale."""
+    said = headline(result, one.names)
+    st.text(said)
+    if any(isinstance(system.interval, Interval) for system in result.systems):
+        charts.show(charts.means(result, one.names), f"means-{result.criterion.key}", f"{slug}-means", said)
+    st.dataframe(_systems(result, one.names), hide_index=True, key=f"means-table-{result.criterion.key}")
+    st.caption(interval_note(result))
+
+
+def behind(one: StudyAnalysis, key: str, slug: str) -> str | None:
+    """Items that speak for and against a difference; returns the item that the reader picks."""
+    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, str)]
+    if not mine:
+        st.text("Not defined: no annotator rated two systems on the same item.")
+        return None
+    chosen = st.selectbox(
+        "Difference", mine, format_func=lambda c: figures.pair_label(c, one.names), key=f"behind-{slug}-{key}"
+    )
+    examples = one.examples(chosen)
+    rows = [
+        {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n} for e in examples
+    ]
+    st.text("Items that speak most for the difference stand first, those against it last. Pick one to read it.")
+    picked = st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key=f"examples-{slug}-{key}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    at = picked.selection.rows
+    return examples[at[0]].item if at and at[0] < len(examples) else None

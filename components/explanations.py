@@ -1,0 +1,124 @@
+"""What explanations and highlights say: reasons by their hidden tag, every explanation, what was marked how often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components import charts
+from components.figures import highlights as highlights_figure
+from components.words import number
+from triptych.analyses import StudyAnalysis
+from triptych.analysis.spans import SpanAgreement
+from triptych.results import Filters, ratings_table
+from triptych.rubric import Choice, HighlightLabel
+
+EVERY = "Every"
+LISTED = 300
+
+
+def reasons(one: StudyAnalysis) -> None:
+    """Reasons by the tag that annotators do not see."""
+    rows = [
+        {
+            "Criterion": result.criterion.title,
+            "Tag": reason.tag,
+            "Total": reason.total,
+            **{one.name(system.system): reason.systems.get(system.system, 0) for system in result.systems},
+            "What annotators ticked": " / ".join(reason.texts),
+        }
+        for result in one.criteria
+        for reason in result.reasons
+    ]
+    if rows:
+        most = max(rows, key=lambda row: row["Total"])
+        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {most['Total']} times).")
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
+    else:
+        st.text("No reason has been ticked yet.")
+
+
+def browser(one: StudyAnalysis, slug: str) -> None:
+    """Every explanation of a criterion, option and system."""
+    written = sum(result.free_texts for result in one.criteria)
+    st.text(f"Explanations in an annotator's own words: {written}.")
+    titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+    first, second, third = st.columns(3)
+    criterion = first.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"why-{slug}")
+    options = _options(one, criterion)
+    option = second.selectbox(
+        "Answer", [EVERY, *options], format_func=lambda key: options.get(key, key), key=f"why-{slug}-{criterion}"
+    )
+    systems = third.multiselect("System", one.frame.systems, format_func=one.name, key=f"why-system-{slug}")
+    wanted = Filters(
+        annotators=one.scope.annotators,
+        systems=frozenset(systems),
+        criteria=frozenset({criterion}),
+        values=frozenset() if option == EVERY else frozenset({option}),
+        marks=frozenset({"explained"}),
+    )
+    table = ratings_table(one.counted_frame, wanted, one.names, LISTED)
+    st.caption(f"{table.count:,} ratings with an explanation or a ticked reason.")
+    if not table.count:
+        return
+    columns = ["System", "Value", "Reasons", "Explanation", "Item", "Annotator"]
+    wide = {"Explanation": {"width": "large"}}
+    st.dataframe(table.rows[columns], hide_index=True, key=f"explanations-{slug}", column_config=wide)
+
+
+def _options(one: StudyAnalysis, criterion: str) -> dict[str, str]:
+    """Answers of a criterion as the list of ratings writes them, with what a reader calls them."""
+    scale = one.ratings_of(criterion).criterion.scale
+    if isinstance(scale, Choice):
+        return {option.key: option.title for option in scale.options}
+    points = getattr(scale, "points", ())
+    return {f"{point.value:g}": f"{point.value:g} {point.title}".strip() for point in points}
+
+
+def highlights(
+    readings: pd.DataFrame,
+    agreement: Sequence[SpanAgreement] | str,
+    labels: Sequence[HighlightLabel],
+    one: StudyAnalysis,
+    slug: str,
+) -> None:
+    """How often each label was given to each system, and how far annotators mark the same."""
+    marked = readings[readings["start"].notna()]
+    if marked.empty:
+        st.text("Nothing has been highlighted yet.")
+        return
+    titles = {label.key: label.title for label in labels}
+    read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
+    counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
+    rates = 100 * counts / read.reindex(counts.columns)
+    label, system = rates.stack().idxmax()
+    said = (
+        f"{one.name(system)} gets “{titles.get(label, label)}” most: {rates.loc[label, system]:.0f} per 100 readings."
+    )
+    st.text(said)
+    charts.show(highlights_figure(rates, titles, one.names), "highlights", f"{slug}-highlights", said)
+    with st.expander("Numbers", key="numbers-highlights"):
+        table = counts.rename(index=titles, columns=one.names)
+        st.dataframe(table, key="highlights-table")
+        _span_table(agreement, titles)
+
+
+def _span_table(found: Sequence[SpanAgreement] | str, titles: dict[str, str]) -> None:
+    if isinstance(found, str):
+        st.text(found)
+        return
+    rows = [
+        {
+            "Label": "Any label" if one.label is None else titles.get(one.label, one.label),
+            "Texts read twice": one.texts,
+            "Highlights": one.spans,
+            "F1, same passage": number(one.exact),
+            "F1, overlapping": number(one.overlapping),
+            "Alpha over characters": number(one.alpha),
+        }
+        for one in found
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="spans")
+    st.caption("F1 is the mean over pairs of annotators. Alpha asks of every character whether it is marked.")

@@ -1,0 +1,291 @@
+"""What would change the conclusion, first things first, and what could not be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triptych.analyses.contrasts import CLEAR, Contrast, turned_by_one
+from triptych.analyses.trust import EffectsOf
+from triptych.analysis.coefficients import BANDS
+from triptych.analysis.diagnostics import MISSING_SHARE
+from triptych.analysis.effects import PositionEffect
+from triptych.analysis.intervals import ENOUGH_ANNOTATORS
+from triptych.results import Filters
+
+if TYPE_CHECKING:
+    from triptych.analyses.study import StudyAnalysis
+
+SAID = 3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a reader of the results must know; the higher `weight`, the more it moves the conclusion.
+
+    kind: a short name; examples: which ratings are behind it, None where that is all of them.
+    """
+
+    weight: int
+    kind: str
+    sentence: str
+    examples: Filters | None = None
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A check that these data do not allow, the criteria it is missing for, and why."""
+
+    check: str
+    criteria: tuple[str, ...]
+    why: str
+
+
+def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
+    """What there is to say against a quick reading of the results, most important first."""
+    sources = (_simulated, _exclusions, _single_annotators, _these_only, _agreement, _late, _missing)
+    return _in_order(finding for source in sources for finding in source(one))
+
+
+def all_findings(one: StudyAnalysis) -> tuple[Finding, ...]:
+    """The same with what a look at every annotator and every place tells."""
+    return _in_order((*one.findings, *_people(one), *_place(one)))
+
+
+def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda finding: -finding.weight))
+
+
+def verdict(one: StudyAnalysis, criterion: str) -> str:
+    """Which system is better under a criterion, and how sure, in one sentence."""
+    mine = one.contrasts_of(criterion)
+    defined = [contrast for contrast in mine if not isinstance(contrast.difference, str)]
+    if not defined:
+        return mine[0].difference if mine else ""
+    clear = [contrast for contrast in mine if contrast.clear]
+    if clear:
+        return " ".join(_said(one, contrast) for contrast in _largest(clear)[:SAID]) + _rest(len(clear), len(mine))
+    if not any(contrast.p is not None for contrast in defined):
+        words = defined[0].difference.alike.sentence.removeprefix("No interval: ")
+        here = [contrast for contrast in defined if contrast.clear_here]
+        said = " ".join(_said(one, contrast) for contrast in _largest(here)[:SAID])
+        if here:
+            return f"{said} For these annotators only: {words}"
+        return f"No clear difference: {words}"
+    return f"No clear difference between the systems{_smallest(mine)}."
+
+
+def _said(one: StudyAnalysis, contrast: Contrast) -> str:
+    """As in: System 2 is higher than System 1 by 0.41 (0.20 to 0.61)."""
+    found = contrast.difference.headline
+    better = contrast.higher or contrast.system
+    other = contrast.baseline if better == contrast.system else contrast.system
+    sign = 1 if better == contrast.system else -1
+    digits, scale, unit = (0, 100, " percentage points") if contrast.share else (2, 1, "")
+    limits = ""
+    if found.low is not None:
+        low, high = sorted((sign * scale * found.low, sign * scale * found.high))
+        limits = f" ({low:.{digits}f} to {high:.{digits}f})"
+    by = f"{abs(scale * found.mean):.{digits}f}{unit}{limits}"
+    return f"{one.name(better)} is higher than {one.name(other)} by {by}{_sure(contrast.holm)}."
+
+
+def _sure(p: float | None) -> str:
+    if p is None:
+        return ""
+    return ", p < 0.001" if p < 0.001 else f", p = {p:.3f}"
+
+
+def _rest(clear: int, of: int) -> str:
+    """How many other pairs there are, and how many of them differ clearly."""
+    more, unclear = max(clear - SAID, 0), of - clear
+    words = f" {more} other {'pair differs' if more == 1 else 'pairs differ'} clearly." if more else ""
+    if unclear:
+        words += f" {unclear} other {'pair does' if unclear == 1 else 'pairs do'} not differ clearly."
+    return words
+
+
+def _smallest(mine: tuple[Contrast, ...]) -> str:
+    known = [contrast.holm for contrast in mine if contrast.holm is not None]
+    return f" (smallest adjusted p = {min(known):.2f})" if known else ""
+
+
+def _simulated(one: StudyAnalysis) -> Iterator[Finding]:
+    kinds = set(one.frame.kinds) & set(one.scope.kinds)
+    if "simulated" in kinds:
+        yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
+    if "judge" in kinds and "human" in kinds:
+        yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
+
+
+def _exclusions(one: StudyAnalysis) -> Iterator[Finding]:
+    """Contrasts that the exclusion of annotators decides."""
+    other = one.other_way
+    if other is None:
+        return
+    without = "with excluded annotators" if not one.scope.with_excluded else "without excluded annotators"
+    by_pair = {(two.criterion, two.system, two.baseline): two for two in other}
+    for contrast in one.contrasts:
+        two = by_pair.get((contrast.criterion, contrast.system, contrast.baseline))
+        if two is None or (contrast.clear, contrast.clear and contrast.higher) == (two.clear, two.clear and two.higher):
+            continue
+        here, there = ("clear", "not clear") if contrast.clear else ("not clear", "clear")
+        there = "turned around" if contrast.clear and two.clear else there
+        pair = f"{one.name(contrast.system)} against {one.name(contrast.baseline)}"
+        sentence = f"{one.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
+        yield Finding(90, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
+
+
+def _single_annotators(one: StudyAnalysis) -> Iterator[Finding]:
+    """Clear differences that a single annotator makes."""
+    for criterion, (_, table) in one.tables.items():
+        turned: dict[str, list[Contrast]] = {}
+        for contrast in one.contrasts_of(criterion):
+            if contrast.clear or contrast.clear_here:
+                for code in turned_by_one(table, contrast):
+                    turned.setdefault(one.rater_names(criterion)[code], []).append(contrast)
+        for who, found in turned.items():
+            pairs = [f"{one.name(contrast.system)} and {one.name(contrast.baseline)}" for contrast in found]
+            listed = "; ".join(pairs[:SAID]) + (f" and {len(pairs) - SAID} more" if len(pairs) > SAID else "")
+            noun = "difference" if len(pairs) == 1 else "differences"
+            verb = "turns" if len(pairs) == 1 else "turn"
+            sentence = f"{one.title(criterion)}: without {who} the {noun} of {listed} {verb} around."
+            yield Finding(85, "one annotator", sentence, _of_pair(found[0], who))
+
+
+def _these_only(one: StudyAnalysis) -> Iterator[Finding]:
+    """Differences that hold for these annotators and not for others like them."""
+    few = one.n_annotators < ENOUGH_ANNOTATORS
+    if few and one.n_annotators and one.contrasts:
+        noun = "annotator" if one.n_annotators == 1 else "annotators"
+        words = f"{one.n_annotators} {noun}: too few to say what others would prefer; {ENOUGH_ANNOTATORS} are needed."
+        yield Finding(70, "few annotators", words)
+        return
+    for criterion in one.tables:
+        mine = one.contrasts_of(criterion)
+        shaky = [c for c in mine if c.clear_here and c.p is not None and c.p >= CLEAR]
+        if shaky:
+            largest = _largest(shaky)[0]
+            pair = f"{one.name(largest.system)} and {one.name(largest.baseline)}"
+            several = f"{len(shaky)} of {len(mine)} pairs, most of all {pair}, differ"
+            sentence = (
+                f"{one.title(criterion)}: {f'{pair} differ' if len(shaky) == 1 else several} for these annotators, but "
+                f"annotators like these might see it otherwise (p = {largest.p:.2f})."
+            )
+            yield Finding(80, "these annotators only", sentence, _of_pair(largest))
+
+
+def _largest(contrasts: Iterable[Contrast]) -> list[Contrast]:
+    """Those with the largest mean difference first."""
+    return sorted(contrasts, key=lambda contrast: -abs(contrast.difference.mean))
+
+
+def _agreement(one: StudyAnalysis) -> Iterator[Finding]:
+    """Criteria on which annotators agree too little, or on which it matters how a missing answer counts."""
+    low = [found for found in one.agreement if not isinstance(found.alpha, str) and found.alpha < BANDS[0]]
+    rests = [found for found in low if any(contrast.clear for contrast in one.contrasts_of(found.criterion))]
+    others = [found for found in low if found not in rests]
+    for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
+        if group:
+            listed = ", ".join(f"{one.title(found.criterion)} {found.alpha:.2f}" for found in group)
+            sentence = f"Annotators agree too little to rely on single ratings (alpha below 0.667): {listed}.{then}"
+            mine = Filters(criteria=frozenset(found.criterion for found in group))
+            yield Finding(weight, "low agreement", sentence, mine)
+    for found in one.agreement:
+        if found.note:
+            yield Finding(40, "missing as a category", f"{one.title(found.criterion)}: {found.note}")
+
+
+def _late(one: StudyAnalysis) -> Iterator[Finding]:
+    """Ratings of leads who knew the names."""
+    work = one.work
+    late = int(one.frame.after_unblinding(work).sum())
+    if late:
+        noun = "annotation" if late == 1 else "annotations"
+        sentence = f"{late} {noun} by a lead came after unblinding, when the names of the systems were known to leads."
+        yield Finding(88, "after unblinding", sentence, Filters(marks=frozenset({"after unblinding"})))
+
+
+def _missing(one: StudyAnalysis) -> Iterator[Finding]:
+    for result in one.criteria:
+        total = result.n + result.missing
+        if total and result.missing > MISSING_SHARE * total:
+            share = f"{100 * result.missing / total:.0f} %"
+            sentence = f"{result.criterion.title}: {share} of the answers are marked missing; is the question clear?"
+            marked = Filters(criteria=frozenset({result.criterion.key}), marks=frozenset({"missing"}))
+            yield Finding(60, "missing answers", sentence, marked)
+
+
+def _people(one: StudyAnalysis) -> Iterator[Finding]:
+    for look in one.annotators:
+        for flag in look.flags:
+            weight = 65 if "orrelation" in flag else 45
+            mine = Filters(annotators=frozenset({look.annotator}))
+            yield Finding(weight, "annotator", f"{look.annotator}: {flag}", mine)
+
+
+def _place(one: StudyAnalysis) -> Iterator[Finding]:
+    for criterion, found in one.positions.items():
+        if isinstance(found, PositionEffect) and found.p < CLEAR:
+            sentence = f"{one.title(criterion)}: the place on screen matters. {found.sentence}"
+            yield Finding(30, "order on screen", sentence, Filters(criteria=frozenset({criterion})))
+
+
+def not_run(one: StudyAnalysis) -> tuple[NotRun, ...]:
+    """Checks that these data do not allow; the same reason for several criteria stands once."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for check, criterion, why in _undefined(one):
+        titles = reasons.setdefault((check, why), [])
+        if criterion and one.title(criterion) not in titles:
+            titles.append(one.title(criterion))
+    return tuple(NotRun(check, tuple(titles), why) for (check, why), titles in reasons.items())
+
+
+def _undefined(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
+    """(check, criterion, why) of everything that is words instead of a number."""
+    for criterion, why in one.not_compared.items():
+        yield "Comparison of systems", criterion, why
+    for contrast in one.contrasts:
+        yield from _undefined_of(contrast)
+    for found in one.agreement:
+        yield from _words("Krippendorff's alpha", found.criterion, found.alpha)
+        yield from _words("Interval of alpha", found.criterion, found.interval)
+    for people in one.people:
+        yield from _words("Agreement without each annotator", people.criterion, people.without_each)
+        yield from _words("Pairs of annotators", people.criterion, people.pairs)
+        yield from _words("Intraclass correlation", people.criterion, people.reliability)
+    for effects in one.effects:
+        yield from _words("Effect of the place on screen", effects.criterion, effects.position)
+        yield from _words("Change over time", effects.criterion, effects.order)
+        yield from _unplaced(effects)
+    for rank in one.rankings:
+        yield from _words("Friedman's test", rank.criterion, rank.ranking)
+    for look in one.annotators:
+        for check, found in (("Drift", look.drift), ("Equal ratings", look.equal), ("Severity", look.severity)):
+            yield from _words(f"{check} of annotators", "", found)
+
+
+def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:
+    if isinstance(contrast.difference, str):
+        yield "Comparison of systems", contrast.criterion, contrast.difference
+    elif contrast.difference.test is None:
+        yield "Test for annotators like these", contrast.criterion, contrast.difference.alike.sentence
+    yield from _words("Signed-rank test", contrast.criterion, contrast.signed_rank)
+
+
+def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
+    if effects.unplaced:
+        words = f"{effects.unplaced} ratings have no known place and are left out."
+        yield "Effect of the place on screen", effects.criterion, words
+
+
+def _words(check: str, criterion: str, found: object) -> Iterator[tuple[str, str, str]]:
+    if isinstance(found, str):
+        yield check, criterion, found
+
+
+def _of_pair(contrast: Contrast, annotator: str = "") -> Filters:
+    people = frozenset({annotator}) if annotator else frozenset()
+    both = frozenset({contrast.system, contrast.baseline})
+    return Filters(annotators=people, systems=both, criteria=frozenset({contrast.criterion}))

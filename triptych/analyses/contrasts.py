@@ -1,0 +1,173 @@
+"""Which system is better, and how sure: every two systems under every criterion, and the family they form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from triptych.analysis.comparison import (
+    Dominance,
+    SideBySide,
+    SignedRank,
+    difference,
+    dominance,
+    signed_rank,
+)
+from triptych.analysis.intervals import Estimate
+from triptych.analysis.multiplicity import adjusted
+from triptych.analysis.preferences import Preferences, preferences
+from triptych.analysis.ranking import Ranking, ranking
+from triptych.findings import Ratings, or_words
+from triptych.rubric import Choice, Criterion
+
+CLEAR = 0.05
+ALWAYS_TOGETHER = "Not needed: with three systems or fewer it says no more than wins and losses do."
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """`system` minus `baseline` (blind codes, the later minus the earlier) under one criterion, in scale points.
+
+    difference: the mean over (item, annotator) pairs with both intervals and the test; with `share` it is one of shares
+    of answers, 0 to 1. p, holm, benjamini_hochberg: of the two-way clustered test, None where it is not defined;
+    adjusted over every contrast of every criterion of the study. A sentence (str) stands where nothing is defined.
+    table: the ratings it is made of.
+    """
+
+    criterion: str
+    system: int
+    baseline: int
+    share: bool
+    difference: Estimate | str
+    table: SideBySide = field(repr=False, compare=False)
+    p: float | None = None
+    holm: float | None = None
+    benjamini_hochberg: float | None = None
+
+    @cached_property
+    def dominance(self) -> Dominance | str:
+        """Wins, ties and losses of `system`."""
+        return or_words(dominance, self.table, self.system, self.baseline)
+
+    @cached_property
+    def signed_rank(self) -> SignedRank | str:
+        """The familiar test over items, which takes these annotators for all there are."""
+        return or_words(signed_rank, self.table, self.system, self.baseline)
+
+    @property
+    def clear(self) -> bool:
+        """Whether the adjusted test says that the systems differ, for annotators like these."""
+        return self.holm is not None and self.holm < CLEAR
+
+    @property
+    def clear_here(self) -> bool:
+        """Whether the interval for these annotators leaves 0 out."""
+        if isinstance(self.difference, str) or self.difference.these.low is None:
+            return False
+        return self.difference.these.low > 0 or self.difference.these.high < 0
+
+    @property
+    def higher(self) -> int:
+        """The system with the higher mean; 0 where they are level or nothing is known."""
+        if isinstance(self.difference, str) or not self.difference.mean:
+            return 0
+        return self.system if self.difference.mean > 0 else self.baseline
+
+
+@dataclass(frozen=True)
+class RankingOf:
+    """Three systems or more under one criterion: ranks over items, and strengths where they did not always meet."""
+
+    criterion: str
+    ranking: Ranking | str
+    preferences: Preferences | str
+
+
+@dataclass(frozen=True)
+class Example:
+    """An item behind a contrast: the mean difference there, over n annotators."""
+
+    item: str
+    difference: float
+    n: int
+
+
+def not_comparable(criterion: Criterion) -> str:
+    """Why a criterion cannot tell systems apart; empty when it can."""
+    if criterion.about == "item" and criterion.scale.kind != "best":
+        return "Asked about the item, not about a system."
+    if isinstance(criterion.scale, Choice) and not any(option.positive for option in criterion.scale.options):
+        return "Not defined: the options have no order."
+    return ""
+
+
+def side_by_side(ratings: Ratings) -> SideBySide | str:
+    """The criterion's ratings with what one annotator gave for one item in one row."""
+    why = not_comparable(ratings.criterion)
+    return why or or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+
+
+def contrasts(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> tuple[Contrast, ...]:
+    """Every two systems under every criterion that can tell them apart, p-values adjusted over all of them.
+
+    tables: by criterion, whether its numbers are shares, and its ratings side by side.
+    """
+    found = [
+        _contrast(criterion, share, table, later, earlier)
+        for criterion, (share, table) in tables.items()
+        for earlier, later in combinations(systems, 2)
+    ]
+    family = adjusted((None, one.p) for one in found)
+    return tuple(
+        replace(one, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
+        for one, test in zip(found, family, strict=True)
+    )
+
+
+def _contrast(criterion: str, share: bool, table: SideBySide, system: int, baseline: int) -> Contrast:
+    found = or_words(difference, table, system, baseline)
+    p = None if isinstance(found, str) or found.test is None else found.test.p
+    return Contrast(criterion, system, baseline, share, found, table, p)
+
+
+def rankings(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> Iterator[RankingOf]:
+    """Ranks and strengths of three systems or more under each criterion."""
+    for criterion, (_, table) in tables.items():
+        strengths = or_words(preferences, table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
+        yield RankingOf(criterion, or_words(ranking, table, systems), strengths)
+
+
+def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
+    """Codes of annotators without whom the sign of the mean difference would be the other one."""
+    if isinstance(contrast.difference, str):
+        return
+    sides = table.of((contrast.system, contrast.baseline))
+    both = ~np.isnan(sides).any(axis=1)
+    differences, annotator = sides[both, 0] - sides[both, 1], table.annotators[both]
+    sums, sizes = np.bincount(annotator, differences), np.bincount(annotator)
+    rest = differences.sum() - sums
+    turned = (sizes > 0) & (sizes < len(differences)) & (rest * contrast.difference.mean < 0)
+    yield from np.flatnonzero(turned).tolist()
+
+
+def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
+    """Items that speak most for the contrast, then those that speak most against it; `items` are the labels."""
+    found = or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    if isinstance(found, str):
+        return ()
+    sides = found.of((contrast.system, contrast.baseline))
+    both = ~np.isnan(sides).any(axis=1)
+    _, first = np.unique(ratings.item[~np.isnan(ratings.number)], return_index=True)
+    labels = ratings.item[~np.isnan(ratings.number)][np.sort(first)]
+    item, n = found.items[both], np.bincount(found.items[both], minlength=len(labels))
+    sums = np.bincount(item, sides[both, 0] - sides[both, 1], minlength=len(labels))
+    seen = np.flatnonzero(n)
+    means = sums[seen] / n[seen]
+    order = seen[np.argsort(-means, kind="stable")]
+    chosen = order if len(order) <= 2 * most else np.concatenate([order[:most], order[-most:]])
+    names = list(items)
+    return tuple(Example(names[labels[at]], float(sums[at] / n[at]), int(n[at])) for at in chosen)

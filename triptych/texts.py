@@ -1,0 +1,137 @@
+"""How long the texts of a study are, and who read and marked them: what lengths and highlights are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.models import (
+    Assignment,
+    Candidate,
+    Highlight,
+    Item,
+    Membership,
+    Person,
+    Purpose,
+    Slot,
+    Study,
+    System,
+    Turn,
+)
+from triptych.results import RATED, Counted, Frame, StudyName, items_with, membership_of, name_of, people_counted
+
+WHOLE = -1
+READING = ["text", "length", "annotator", "start", "end", "label", "system", "item"]
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The texts of a study's main items.
+
+    pieces: one row per text of a candidate (of a dialogue each turn): candidate (its id), item, system (blind code),
+    turn (-1: no dialogue), characters (code points), words. contexts: words of each item's context. A candidate
+    without a text has no row.
+    """
+
+    pieces: pd.DataFrame
+    contexts: dict[str, int]
+
+    @property
+    def words(self) -> pd.Series:
+        """Words of each candidate, by (item, system)."""
+        return self.pieces.groupby(["item", "system"])["words"].sum()
+
+    @property
+    def reading(self) -> dict[str, int]:
+        """Words to read in each item: its context and all its candidates."""
+        candidates = self.pieces.groupby("item")["words"].sum().to_dict()
+        return {item: words + candidates.get(item, 0) for item, words in self.contexts.items()}
+
+
+_kept: dict[StudyName, tuple[int, Texts]] = {}
+
+
+def texts_of(session: Session, study: Study) -> Texts:
+    """The study's texts, counted once per process: they do not change while people annotate."""
+    name = name_of(study)
+    kept = _kept.get(name)
+    if kept is None or kept[0] != study.item_count:
+        kept = _kept[name] = (study.item_count, _counted_texts(session, study))
+    return kept[1]
+
+
+def _counted_texts(session: Session, study: Study) -> Texts:
+    main = (Item.study_id == study.id, Item.purpose == Purpose.main)
+    candidates = (
+        select(Candidate.id, Item.external_id, System.blind_code, Candidate.text, Candidate.turns)
+        .join(Item, Item.id == Candidate.item_id)
+        .join(System, System.id == Candidate.system_id)
+        .where(*main)
+    )
+    rows = [
+        (candidate, item, system, turn, len(text), len(text.split()))
+        for candidate, item, system, whole, turns in session.execute(candidates)
+        for turn, text in (enumerate(said for _, said in turns) if turns else ((WHOLE, whole or ""),))
+        if text
+    ]
+    contexts = {
+        item: len(text.split()) for item, text in session.execute(select(Item.external_id, Item.context).where(*main))
+    }
+    spoken = select(Item.external_id, Turn.text).join(Item, Item.id == Turn.item_id).where(*main)
+    for item, text in session.execute(spoken):
+        contexts[item] += len(text.split())
+    columns = ["candidate", "item", "system", "turn", "characters", "words"]
+    return Texts(pd.DataFrame(rows, columns=columns), contexts)
+
+
+def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
+    """Who read which text and marked what, as triptych.analysis.spans takes it, with system and item beside it.
+
+    One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
+    are not in the text are left out.
+    """
+    texts = texts_of(session, study)
+    read = pd.DataFrame(
+        session.execute(_read_of(study, counted)).all(), columns=["assignment", "candidate", "annotator"]
+    )
+    marks = pd.DataFrame(
+        [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in session.execute(_marks_of(study))],
+        columns=["assignment", "candidate", "turn", "start", "end", "label"],
+    )
+    if counted.field:
+        shown = texts.pieces[texts.pieces["item"].isin(items_with(frame, counted.field, counted.value))]
+    else:
+        shown = texts.pieces
+    rows = read.merge(shown, on="candidate").merge(marks, on=["assignment", "candidate", "turn"], how="left")
+    rows["text"] = rows["candidate"].astype(str) + ":" + rows["turn"].astype(str)
+    rows["label"] = rows["label"].fillna("")
+    return rows.rename(columns={"characters": "length"})[READING]
+
+
+def _read_of(study: Study, counted: Counted):
+    return (
+        select(Assignment.id, Slot.candidate_id, Person.pseudonym)
+        .join(Assignment, Assignment.id == Slot.assignment_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .outerjoin(Membership, membership_of())
+        .where(_finished(study), *people_counted(counted))
+    )
+
+
+def _marks_of(study: Study):
+    same_slot = (Slot.assignment_id == Highlight.assignment_id) & (Slot.position == Highlight.position)
+    return (
+        select(
+            Highlight.assignment_id, Slot.candidate_id, Highlight.turn, Highlight.start, Highlight.end, Highlight.label
+        )
+        .join(Assignment, Assignment.id == Highlight.assignment_id)
+        .join(Slot, same_slot)
+        .where(_finished(study), Highlight.start.is_not(None))
+    )
+
+
+def _finished(study: Study):
+    return (Assignment.study_id == study.id) & (Assignment.purpose == Purpose.main) & Assignment.state.in_(RATED)
