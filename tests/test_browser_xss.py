@@ -82,7 +82,9 @@ INTRUDERS = """
     for (const { name, value } of element.attributes) {
       if (/^on/i.test(name) && value.includes('__xss')) bad.push(`${element.tagName} ${name}`);
       if (/^(src|href|xlink:href|action|data|srcdoc|background)$/i.test(name)
-          && /evil\\.test|^\\s*javascript:|__xss/i.test(value) && !ours(name, value)) bad.push(`${element.tagName} ${name}=${value}`);
+          && /evil\\.test|^\\s*javascript:|__xss/i.test(value) && !ours(name, value)) {
+        bad.push(`${element.tagName} ${name}=${value}`);
+      }
       if (name === 'style' && value.includes('evil.test')) bad.push(`${element.tagName} style`);
     }
   }

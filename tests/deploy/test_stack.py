@@ -16,7 +16,7 @@ from sqlalchemy.exc import ProgrammingError
 from stack import APP, FILES, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack
 
 from bench.client import OUR_HEADERS
-from bench.server import start_server
+from bench.server import free_port, start_server
 from triptych import database, people
 from triptych.models import Person
 from triptych.web.session import COOKIE
