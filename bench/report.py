@@ -82,4 +82,16 @@ def _circumstances(result: dict[str, Any]) -> str:
 
 
 def write_docs() -> None:
-    DOCS.write_text(page(saved()))
+    write_part(DOCS, "triptych", page(saved()))
+
+
+def write_part(path: Path, name: str, text: str) -> None:
+    """Puts the text between this page's two marks of that name, after everything else if there are none yet.
+
+    So each command writes what it measured, and neither the parts of others nor prose between them is touched.
+    """
+    begin, end = f"<!-- {name}: written by a command -->\n", f"<!-- {name}: end -->\n"
+    before, _, rest = (path.read_text() if path.exists() else "").partition(begin)
+    after = rest.partition(end)[2]
+    gap = "\n" if before and not before.endswith("\n\n") else ""
+    path.write_text(f"{before}{gap}{begin}{text}{end}{after}")

@@ -114,7 +114,10 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
     region.locator("input[type=file]").set_input_files(ROOT / "data" / "demo" / "dialogue_response.jsonl")
     expect(page.get_by_role("button", name="Create the study")).to_be_visible()
     camera.take(page, "new-study", whole=True)
-    for name, whole in (("study", True), ("results", True), ("ratings", False)):
+    page.goto(f"{server.url}/import_ratings")
+    expect(page.get_by_role("heading", name="Import ratings")).to_be_visible()
+    camera.take(page, "import-ratings")
+    for name, whole in (("study", True), ("results", True), ("ratings", False), ("report", True)):
         page.goto(f"{server.url}/{name}?study={DEMOS['reviews']}")
         page.get_by_test_id("stElementContainer").nth(6).wait_for()
         if name == "ratings":
@@ -122,6 +125,16 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
         camera.take(page, name)
         if whole:
             camera.take(page, f"{name}-whole", whole)
+        if name == "results":
+            sections_of_results(page, camera)
+
+
+def sections_of_results(page: Page, camera: Photographer) -> None:
+    for tab in page.get_by_test_id("stTab").all():
+        name = tab.inner_text().strip()
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+        camera.take(page, f"results-{name.lower().replace(' ', '-')}", whole=True)
 
 
 def everyones_screens(page: Page, server: Server, camera: Photographer) -> None:

@@ -1,0 +1,66 @@
+"""`python -m bench.peers [tool …] [--quick] [--write-docs]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.peers import report
+from bench.peers.label_studio import LabelStudio
+from bench.peers.measures import QUICK, Effort, Found, measure
+from bench.peers.potato import Potato
+from bench.peers.tool import NotMeasured, Tool
+from bench.peers.triptych import Triptych
+from bench.report import other_load
+
+TOOLS: dict[str, Tool] = {"triptych": Triptych(), "potato": Potato(), "label-studio": LabelStudio()}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser.add_argument("tools", nargs="*", metavar="tool", help=f"all, or some of: {', '.join(TOOLS)}")
+    parser.add_argument("--quick", action="store_true", help="few values of each, to see that everything runs")
+    parser.add_argument("--write-docs", action="store_true", help="write the peers' part of docs/benchmarks.md")
+    parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
+    given = parser.parse_args()
+    unknown = sorted(set(given.tools) - set(TOOLS))
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(TOOLS)}")
+    return given
+
+
+def main() -> int:
+    """Installs all tools first, then measures one after the other."""
+    given = arguments()
+    effort = QUICK if given.quick else Effort()
+    wanted = [] if given.no_run else [TOOLS[name] for name in given.tools or TOOLS]
+    installed = [(tool, _installed(tool)) for tool in wanted]
+    for tool, version in installed:
+        load = other_load()
+        found = _measured(tool, effort) if isinstance(version, str) else [Found("", "", failed=str(version))]
+        report.save(tool, str(version), given.quick, load, found)
+    results = report.saved(TOOLS.values())
+    print(report.part(results))
+    if given.write_docs:
+        report.write_docs(results)
+    return 0
+
+
+def _installed(tool: Tool) -> str | NotMeasured:
+    """The tool's version, or why it has none here."""
+    print(f"{tool.name}: installing …", file=sys.stderr, flush=True)
+    try:
+        return tool.install()
+    except NotMeasured as reason:
+        return reason
+
+
+def _measured(tool: Tool, effort: Effort) -> list[Found]:
+    with tempfile.TemporaryDirectory(prefix="triptych-peers-") as home:
+        return measure(tool, Path(home), effort)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
