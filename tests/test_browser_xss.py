@@ -359,11 +359,16 @@ def test_results_draw_titles_systems_and_reasons_as_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
     page.goto(f"{app.url}/results?study={world.slug}")
-    page.get_by_role("heading", name="Reasons").wait_for()
+    page.get_by_role("heading", name="Before you conclude").wait_for()
     browser.settled(page)
     titles = tuple(" ".join(cycle(6, 6 * number)) for number in range(7))
     assert missing(page, '[data-testid="stHeading"]', titles) == []
     watch.look(page)
+    for tab in page.get_by_test_id("stTab").all()[1:]:
+        tab.click()
+        browser.expect(tab).to_have_attribute("aria-selected", "true")
+        browser.settled(page)
+        watch.look(page)
 
 
 def test_the_ratings_grid_shows_explanations_as_text(app, world, watched):

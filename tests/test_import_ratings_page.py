@@ -11,7 +11,7 @@ from test_study_pages import ROUTER, button, labels, rendered_markdown, stored
 
 from components import state
 from triptych import database
-from triptych.models import Highlight, Person, Role
+from triptych.models import Highlight, Person, Role, Study
 from triptych.web.session import web_engine
 
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -89,6 +89,10 @@ def test_texts_and_highlights_appear_on_the_results_page(page):
     page.text_input(key="title").set_value("With texts")
     press(page, "Import")
 
+    with database.reading(web_engine()) as session:
+        slug = session.scalars(select(Study.slug).where(Study.title == "With texts")).one()
+    page.session_state[f"section-{slug}"] = "What they say"
+    page.run()
     assert "1 imported quotes are not in the text" in words(page)
     with database.reading(web_engine()) as session:
         assert [mark.quote for mark in session.scalars(select(Highlight))] == ["So", "nowhere"]

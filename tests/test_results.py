@@ -106,6 +106,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
         study, _, people = make_study(session, items=3, annotators=3, title=f"S {uuid.uuid4().hex[:6]}")
         results.frame_of(session, study)
         last: dict[int, Assignment] = {}
+        out: set[int] = set()
         for n, kind, value in steps:
             who = people[n]
             free = not isinstance(assignments.current(session, study, who), assignments.Nothing)
@@ -113,7 +114,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
                 case "submit" if free:
                     verdict = ("accept", "unsure", "accept")[value - 1]
                     last[n] = submit(session, study, who, full_answers(fluency=value, verdict=verdict))
-                case "edit" if n in last:
+                case "edit" if n in last and n not in out:
                     resubmit(session, who, last[n], full_answers(fluency=value))
                 case "skip" if free:
                     set_aside(session, study, who, "skip", "unclear")
@@ -121,6 +122,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
                     last[n] = set_aside(session, study, who, "ignore", "empty")
                 case "exclude" | "reinstate":
                     exclude(session, study, who, kind == "exclude")
+                    out = out | {n} if kind == "exclude" else out - {n}
                 case "look":
                     results.frame_of(session, study)
         session.flush()
