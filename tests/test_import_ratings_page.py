@@ -82,7 +82,7 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F8
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
 
-def test_texts_and_highlights_appear_on_the_results_page(page):
+def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811
     upload(page, "ratings_files", ("ratings.csv", ROWS), ("marks.csv", MARKS))
     upload(page, "items_of_ratings", ("items.csv", ITEMS))
     assert "the quote 'nowhere' is not in the text of item '1'" in words(page)
@@ -91,9 +91,10 @@ def test_texts_and_highlights_appear_on_the_results_page(page):
 
     with database.reading(web_engine()) as session:
         slug = session.scalars(select(Study.slug).where(Study.title == "With texts")).one()
-    page.session_state[f"section-{slug}"] = "What they say"
-    page.run()
-    assert "1 imported quotes are not in the text" in words(page)
+    results = visit(lead, "results.py", study=slug)
+    results.session_state[f"section-{slug}"] = "What they say"
+    results.run()
+    assert "1 imported quotes are not in the text" in words(results)
     with database.reading(web_engine()) as session:
         assert [mark.quote for mark in session.scalars(select(Highlight))] == ["So", "nowhere"]
 
