@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -30,6 +31,7 @@ def inline_hashes(html: str) -> str:
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
+@lru_cache(maxsize=64)
 def policy(scripts: str, host: str) -> str:
     """The content security policy for a page served under this host name."""
     sockets = f"ws://{host} wss://{host}" if HOST.fullmatch(host) else ""

@@ -53,8 +53,14 @@ def cookie_value(login_secret: str) -> str:
 
 def login_secret(cookie: str | None) -> str | None:
     """The login's secret in a cookie of ours; None for anything else."""
+    return _signed(cookie or "", settings.cookie_secret())
+
+
+@lru_cache(maxsize=1024)
+def _signed(cookie: str, secret: str) -> str | None:
+    """The signature is checked once for each cookie; whether its login still holds is asked every time."""
     try:
-        return _signer(settings.cookie_secret()).unsign(cookie or "").decode()
+        return _signer(secret).unsign(cookie).decode()
     except (BadData, UnicodeError):
         return None
 
