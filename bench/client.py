@@ -25,7 +25,6 @@ from triptych.rubric import Rubric
 from triptych.simulation import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0
-TRIGGERS = "$$STREAMLIT_INTERNAL_KEY"  # how Streamlit begins the name under which a component's triggers travel
 OUR_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -73,11 +72,6 @@ class PageSession:
         except (ConnectionError, TimeoutError) as error:
             raise PageFailed(f"The run did not finish: {error!r}") from error
         return time.perf_counter() - began
-
-    async def trigger(self, component_id: str, event: str, value: Any) -> float:
-        """A component's `setTriggerValue(event, value)`: one run; returns its seconds."""
-        name = f"{TRIGGERS}_{component_id}__events"
-        return await self.run(WidgetState(id=name, json_trigger_value=json.dumps([{"event": event, "value": value}])))
 
     def find(self, kind: str) -> list[Any]:
         """The elements of a kind, in the order of the page."""
@@ -175,11 +169,6 @@ class Annotator:
     @property
     def has_work(self) -> bool:
         return self.view is not None
-
-    @property
-    def page_says(self) -> list[str]:
-        """What stands on the page, for error messages."""
-        return [str(element)[:300] for element in self.page.elements.values()]
 
     async def act(self, action: Any) -> float:
         """One action of the workbench, answered by its route; returns the seconds it took.

@@ -100,7 +100,7 @@ def items(found: Disagreement, titles: dict[str, str]) -> go.Figure:
 
 def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) -> go.Figure:
     table = np.array([[parts.get(key, np.nan) for key in titles] for _, parts in rows], dtype=float)
-    columns = [short(title, str(n), 22) for n, title in enumerate(titles.values(), 1)]
+    columns = [short(title, str(n), 28) for n, title in enumerate(titles.values(), 1)]
     labels = [short(name, str(n), 24) for n, (name, _) in enumerate(rows, 1)]
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
 

@@ -115,12 +115,6 @@ def take(key: str, default: Any = None) -> Any:
     return st.session_state.pop(key, default)
 
 
-def component_value(key: str, name: str) -> Any:
-    """What a component sent under this name; None if nothing."""
-    sent = st.session_state.get(key) or {}
-    return sent.get(name)
-
-
 def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
     """Runs one core command in its own transaction; a refusal becomes a message and None is returned.
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from triptych.results import LABELS, Frame
+from triptych.findings import CriterionResult, criterion_ratings, criterion_result
+from triptych.results import LABELS, Counted, Frame
 from triptych.rubric import parse_rubric
 from triptych.studies import Design
 
@@ -107,3 +108,8 @@ def crossed(
             )
         )
     return make_frame(likert_rubric(criteria, points), pd.concat(parts, ignore_index=True))
+
+
+def criterion_results(frame: Frame, counted: Counted | None = None) -> tuple[CriterionResult, ...]:
+    """Results of every criterion asked."""
+    return tuple(criterion_result(frame, ratings) for ratings in criterion_ratings(frame, counted or Counted()))

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from conftest import SMALL_RUBRIC, add_person
+from frames import criterion_results
 from sqlalchemy import func, select
 
-from triptych import database, events, findings, ratings_import, results, studies
+from triptych import database, events, ratings_import, results, studies
 from triptych.__main__ import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
@@ -75,7 +76,7 @@ def test_a_table_without_texts_and_rubric_becomes_a_closed_study_with_results(im
     assert means(frame, session, study) == {("m", "fluency"): 4.0, ("n", "fluency"): 2.0}
     view = results.overview(session, study, Counted())
     assert (view.done, view.expected, view.items_complete) == (3, 3, 2)
-    assert findings.criterion_results(frame)[0].agreement.units == 1
+    assert criterion_results(frame)[0].agreement.units == 1
 
 
 def test_people_are_pseudonyms_and_only_the_people_table_knows_the_names(imported):
@@ -152,7 +153,7 @@ def test_what_the_file_calls_a_repeat_is_kept_as_a_repeat(imported):
 def test_an_empty_value_has_no_row_and_counts_nowhere(imported):
     _, frame, session = imported(together(LONG + "i1,s1,w,c,90\ni2,s1,w,c,92\ni1,s2,w,c,91\ni2,s2,w,c,\n"))
 
-    system = findings.criterion_results(frame)[0].systems
+    system = criterion_results(frame)[0].systems
     assert sorted((one.n, one.summary.mean) for one in system) == [(1, 91), (2, 91)]
 
 
@@ -160,7 +161,7 @@ def test_equal_values_leave_agreement_undefined_in_words(imported):
     rows = "".join(f"i{n},s,w{w},c,4\n" for n in range(4) for w in range(2))
     _, frame, _ = imported(together(LONG + rows))
 
-    agreement = findings.criterion_results(frame)[0].agreement
+    agreement = criterion_results(frame)[0].agreement
     assert agreement.percent == 1
     assert "no variation" in agreement.alpha
 
@@ -176,7 +177,7 @@ def test_values_off_the_scale_are_named_row_by_row():
 def test_a_word_that_means_missing_is_stored_as_missing(imported):
     _, frame, _ = imported(together(LONG + "1,m,w,c,4\n1,n,w,c,N/A\n2,m,w,c,5\n"))
     assert frame.ratings["missing"].sum() == 1
-    assert findings.criterion_results(frame)[0].missing == 1
+    assert criterion_results(frame)[0].missing == 1
 
 
 def test_explanations_notes_and_reasons_come_along(imported):

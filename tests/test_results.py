@@ -8,6 +8,7 @@ import uuid
 import pandas as pd
 import pytest
 from conftest import full_answers
+from frames import criterion_results
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
@@ -141,7 +142,7 @@ def filled(engine, make_study):
 
 
 def criterion(session, study, key, counted=Counted()):  # noqa: B008
-    found = findings.criterion_results(results.frame_of(session, study), counted)
+    found = criterion_results(results.frame_of(session, study), counted)
     return next(result for result in found if result.criterion.key == key)
 
 
@@ -189,7 +190,7 @@ def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study
         counted = Counted()
         board = results.board(session, study, counted)
         assert (board.overview.done, board.overview.expected, board.overview.minutes_left) == (0, 12, None)
-        for result in findings.criterion_results(board.frame, counted):
+        for result in criterion_results(board.frame, counted):
             assert result.agreement.alpha == result.agreement.percent == "No item was rated by two annotators."
             assert isinstance(result.positions, str)
             assert findings.headline(result, board.names) == "There is no rating yet."
@@ -344,7 +345,7 @@ def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
 
 def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
     session, study, _, _ = filled
-    for result in findings.criterion_results(results.frame_of(session, study)):
+    for result in criterion_results(results.frame_of(session, study)):
         for one in result.systems:
             numbers = [one.interval.mean, one.interval.low, one.interval.high]
             assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)

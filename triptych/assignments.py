@@ -1,6 +1,6 @@
 """Who rates what, in which order: reservations, balanced slots, progress.
 
-Only this module (to balance the order) and `results` join slot → candidate → system.
+Joins slot → candidate → system to balance the order; `annotations` and `blinding` never do.
 """
 
 from __future__ import annotations

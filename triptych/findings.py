@@ -174,11 +174,6 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
     return (scale.low, scale.high) if isinstance(scale, Number) else (0.0, 1.0)
 
 
-def criterion_results(frame: Frame, counted: Counted = Counted()) -> tuple[CriterionResult, ...]:  # noqa: B008 (frozen)
-    """Results of every criterion asked."""
-    return tuple(criterion_result(frame, ratings) for ratings in criterion_ratings(frame, counted))
-
-
 def criterion_ratings(frame: Frame, counted: Counted) -> tuple[Ratings, ...]:
     """The counted ratings of every criterion asked."""
     counts, of = counting(frame, counted), frame.ratings["criterion"]

@@ -1,7 +1,8 @@
 """What a lead reads: one tidy frame of ratings per study, progress, highlights, every rating, the long exports.
 
-Only this module, `texts` and `assignments` join slot → candidate → system. The frame is kept per process and brought
-up to date by the event log; systems stand in it as blind codes, and `system_names` alone knows what they are called.
+Joins slot → candidate → system, as `texts`, `exports` and `reports` do for leads and `assignments` does to balance the
+order; what serves annotators never does. The frame is kept per process and brought up to date by the event log; systems
+stand in it as blind codes, and `system_names` alone knows what they are called.
 """
 
 from __future__ import annotations

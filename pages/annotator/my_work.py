@@ -20,7 +20,6 @@ who = state.require("annotator")
 
 
 def go(study: Study) -> None:
-    state.forget("showing")
     state.remember("go", study.slug)
 
 
