@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,6 +48,12 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test touches the database of the person who runs it."""
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of a page leaves app.py as `__main__`, which every process that a later test spawns would run."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
 @pytest.fixture(scope="session")
