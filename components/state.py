@@ -17,6 +17,7 @@ from triptych import database, people, studies
 from triptych.errors import TriptychError
 from triptych.models import Person, Role
 from triptych.people import Who
+from triptych.study_settings import settings_of
 from triptych.web.session import COOKIE, web_engine, who_holds
 
 MESSAGES, ARRIVAL = "messages", "arrival"
@@ -93,7 +94,7 @@ def require(role: str) -> Who:
 def completion_code(slug: str) -> str | None:
     """The code that proves to a panel that this study is done; None if the study has none."""
     with reading() as session:
-        return studies.by_slug(session, slug).settings.get("completion_code")
+        return settings_of(studies.by_slug(session, slug)).codes.finished or None
 
 
 def remember(key: str, value: Any) -> None:

@@ -38,6 +38,31 @@ def test_a_database_at_the_head_is_left_alone(sqlite_engine, tmp_path):
     assert [path.name for path in tmp_path.glob("*before*")] == []
 
 
+def test_a_migration_that_copies_a_table_keeps_what_points_at_it(sqlite_engine, make_study, tmp_path):
+    with writing(sqlite_engine) as session:
+        make_study(session, items=3)
+    later = f"sqlite:///{tmp_path / 'older.db'}"
+    older = database.open_engine(later)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "HEAD", "0002")
+        database.migrate(older)
+    kept = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
+    with sqlite3.connect(tmp_path / "older.db") as raw:
+        raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))
+        for table in kept:
+            columns = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
+            raw.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM full.{table}")
+        raw.commit()
+        before = [raw.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0] for table in kept]
+
+    database.migrate(older)
+
+    with older.connect() as connection:
+        assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in kept] == before
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    older.dispose()
+
+
 def test_a_failed_migration_leaves_the_old_file_as_it_was_and_a_backup(sqlite_engine, tmp_path, monkeypatch):
     with writing(sqlite_engine) as session:
         session.add(Person(pseudonym="A-1", created_at=clock.now()))

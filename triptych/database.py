@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlmodel import Session
@@ -24,7 +24,7 @@ from sqlmodel import Session
 from triptych import clock, host
 from triptych.errors import TriptychError, UnsafeDatabase
 
-HEAD = "0002"
+HEAD = "0003"
 PRAGMAS = {
     "journal_mode": "wal",
     "synchronous": 2,
@@ -228,9 +228,32 @@ def _upgrade(engine: Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            # several processes start at once; the second finds the schema made and does nothing
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
+    with _migrating(engine) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD)
+
+
+@contextmanager
+def _migrating(engine: Engine) -> Iterator[Connection]:
+    """A transaction that may change tables.
+
+    SQLite copies a table to change it, and with foreign keys on dropping the old one would delete every row that
+    points at it: they are off meanwhile, and checked before the commit.
+    """
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            with connection.begin():
+                # several processes start at once; the second finds the schema made and does nothing
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
+                yield connection
+            return
+        raw = connection.connection.driver_connection
+        raw.execute("PRAGMA foreign_keys=0")
+        try:
+            with connection.begin():
+                yield connection
+                lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
+                if lost:
+                    raise UnsafeDatabase(f"The new schema would lose {len(lost)} rows, the first in {lost[0][0]}.")
+        finally:
+            raw.execute("PRAGMA foreign_keys=1")

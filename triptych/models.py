@@ -271,8 +271,45 @@ class Membership(Base, table=True):
     joined_at: datetime = when()
     consent_version: str | None = None
     consented_at: datetime | None = when(nullable=True)
+    instructions_read_at: datetime | None = when(nullable=True)
+    turned_away_at: datetime | None = when(nullable=True)
+    turned_away_as: str | None = None
+    withdrawn_at: datetime | None = when(nullable=True)
     excluded_at: datetime | None = when(nullable=True)
     excluded_reason: str | None = None
+
+
+class EntryAttempt(Base, table=True):
+    """One try at the entry test; the questions answered so far are rows of `test_answer`."""
+
+    __tablename__ = "entry_attempt"
+    __table_args__ = (
+        UniqueConstraint("membership_id", "number"),
+        CheckConstraint("(passed IS NULL) = (finished_at IS NULL)", name="ck_attempt_finished"),
+        CheckConstraint('"right" BETWEEN 0 AND asked', name="ck_right_of_asked"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    membership_id: int = key("membership.id", index=False)
+    number: int
+    started_at: datetime = when()
+    finished_at: datetime | None = when(nullable=True)
+    asked: int
+    right: int = 0
+    passed: bool | None = None
+
+
+class TestAnswer(Base, table=True):
+    """An answer to one question of an entry test."""
+
+    __test__ = False  # pytest would collect a class of this name
+    __tablename__ = "test_answer"
+    __table_args__ = (UniqueConstraint("attempt_id", "question"),)
+    id: int | None = Field(default=None, primary_key=True)
+    attempt_id: int = key("entry_attempt.id", index=False)
+    question: str
+    option: str
+    correct: bool
+    answered_at: datetime = when()
 
 
 class Invitation(Base, table=True):
@@ -292,7 +329,7 @@ class Item(Base, table=True):
     __table_args__ = (
         UniqueConstraint("study_id", "external_id"),
         CheckConstraint("taken >= 0 AND taken <= raters", name="ck_never_over_assigned"),
-        CheckConstraint("purpose IN ('main', 'training')", name="ck_item_purpose"),
+        CheckConstraint("purpose IN ('main', 'training', 'gold', 'attention')", name="ck_item_purpose"),
         Index(
             "ix_item_free",
             "study_id",
@@ -355,8 +392,35 @@ class Candidate(Base, table=True):
     sha256: str
 
 
+class PlannedItem(Base, table=True):
+    """A line of an explicit annotator–item plan; without any, items are given out automatically."""
+
+    __tablename__ = "planned_item"
+    __table_args__ = (UniqueConstraint("study_id", "person_id", "item_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id", index=False)
+    person_id: int = key("person.id", index=False)
+    item_id: int = key("item.id", index=False)
+    rank: int
+
+
+class Workbook(Base, table=True):
+    """A spreadsheet given to one annotator; its token lies hidden in the file. Its assignments name it."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = key("study.id")
+    person_id: int = key("person.id", index=False)
+    token: str = Field(unique=True)
+    made_at: datetime = when()
+    returned_at: datetime | None = when(nullable=True)
+    cancelled_at: datetime | None = when(nullable=True)
+
+
 class Reference(Base, table=True):
-    """What a training item is held against, per criterion."""
+    """What a training, gold or attention item is held against, per criterion.
+
+    `accepted` is a number, give or take `close`, or the keys of the accepted options, parted by `|`.
+    """
 
     __table_args__ = (UniqueConstraint("item_id", "position", "criterion_id"),)
     id: int | None = Field(default=None, primary_key=True)
@@ -386,16 +450,30 @@ class Assignment(Base, table=True):
             "item_id",
             "person_id",
             unique=True,
-            sqlite_where=text("purpose IN ('main', 'training') AND state <> 'expired'"),
-            postgresql_where=text("purpose IN ('main', 'training') AND state <> 'expired'"),
+            sqlite_where=text("purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'"),
+            postgresql_where=text("purpose IN ('main', 'training', 'gold', 'attention') AND state <> 'expired'"),
+        ),
+        Index(
+            "ux_one_repeat",
+            "repeat_of",
+            unique=True,
+            sqlite_where=text("repeat_of IS NOT NULL AND state <> 'expired'"),
+            postgresql_where=text("repeat_of IS NOT NULL AND state <> 'expired'"),
+        ),
+        Index(
+            "ux_one_final_value",
+            "item_id",
+            unique=True,
+            sqlite_where=text("purpose = 'adjudication'"),
+            postgresql_where=text("purpose = 'adjudication'"),
         ),
         Index(
             "ux_one_live_reservation",
             "study_id",
             "person_id",
             unique=True,
-            sqlite_where=text("state = 'reserved'"),
-            postgresql_where=text("state = 'reserved'"),
+            sqlite_where=text("state = 'reserved' AND origin = 'web'"),
+            postgresql_where=text("state = 'reserved' AND origin = 'web'"),
         ),
         Index("ix_assignment_expiry", "study_id", "state", "expires_at"),
         Index("ix_assignment_person", "person_id", "study_id", "submitted_at"),
@@ -420,6 +498,7 @@ class Assignment(Base, table=True):
     pen: str | None = None
     version: int = 1
     design_hash: str | None = None
+    workbook_id: int | None = Field(default=None, foreign_key="workbook.id")
 
 
 class Slot(Base, table=True):

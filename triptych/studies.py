@@ -41,6 +41,7 @@ from triptych.models import (
 )
 from triptych.people import Who
 from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.study_settings import Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -160,8 +161,8 @@ def create_study(
 
 def _settings(plan: Plan) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets the code that proves to the panel that it was finished."""
-    code = secrets.token_hex(4).upper() if plan.access == Access.panel else None
-    return {"items_per_annotator": plan.items_per_annotator, "completion_code": code}
+    code = secrets.token_hex(4).upper() if plan.access == Access.panel else ""
+    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=Codes(finished=code)))
 
 
 def _free_slug(session: Session, title: str) -> str:

@@ -12,6 +12,7 @@ from components.study_choice import choose_study
 from triptych import events, people, results, studies
 from triptych.models import Access, Study, StudyState
 from triptych.results import Counted
+from triptych.study_settings import settings_of
 
 STEPS = {
     StudyState.open: ("Open", "Annotators can join and begin."),
@@ -53,7 +54,7 @@ def way_in(study: Study) -> None:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
         st.write("Whoever has finished sees this completion code, which the panel asks for.")
-        st.code(study.settings.get("completion_code"), language=None)
+        st.code(settings_of(study).codes.finished, language=None)
         return
     if study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
