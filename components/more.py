@@ -10,6 +10,7 @@ import streamlit as st
 
 from components import comparisons, trust
 from components.findings import not_run
+from components.judges import beside_annotators
 from components.words import NONE, limits, number, p_value
 from triptych.analyses import RankingOf, StudyAnalysis
 from triptych.analyses.study import lengths
@@ -184,6 +185,12 @@ ANALYSES = {
     ),
     "without": Analysis(
         "Agreement without each annotator", "When one annotator may pull agreement down.", _without_each, True
+    ),
+    "judges": Analysis(
+        "A judge model beside the annotators",
+        "When a model or a metric scored the same candidates: may it stand in for an annotator, does it go along?",
+        beside_annotators,
+        True,
     ),
     "not_run": Analysis("Checks that could not run", "Before you report: what these data do not tell.", _not_run),
 }

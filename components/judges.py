@@ -1,0 +1,84 @@
+"""What a judge model is worth beside the annotators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.words import NONE, limits, number, p_value, percent
+from triptych.analyses.judges import JudgeOf, judges, judges_in
+from triptych.analyses.study import StudyAnalysis
+from triptych.analysis.correlation import Correlation, Correlations
+from triptych.analysis.judge import EPSILON, AltTest
+
+PEOPLE = {"expert": "experts", "skilled": "skilled annotators", "crowd": "a crowd"}
+NO_JUDGE = (
+    "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file "
+    "of their own; they never mix with people's ratings."
+)
+
+
+def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
+    """May a judge stand in for an annotator, and do its scores go along with the ratings?"""
+    if not judges_in(one.frame):
+        st.write(NO_JUDGE)
+        return
+    people = st.selectbox("The annotators are", list(PEOPLE), 1, format_func=PEOPLE.__getitem__, key=f"people-{slug}")
+    found = [each for each in judges(one.frame, one.scope, one.ratings, people) if each.criterion == key]
+    if not found:
+        st.text("No judge rated this criterion.")
+        return
+    st.dataframe(pd.DataFrame([_row(each) for each in found]), hide_index=True, key=f"judges-{slug}")
+    st.caption(
+        f"The alternative annotator test leaves out each annotator in turn (epsilon {EPSILON[people]}); correlations "
+        "are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
+    )
+    for each in found:
+        _in_words(each)
+
+
+def _row(each: JudgeOf) -> dict[str, object]:
+    test = each.stand_in if isinstance(each.stand_in, AltTest) else None
+    return {
+        "Judge": each.judge,
+        "Candidates shared": each.shared,
+        "May stand in": "–" if test is None else ("yes" if test.passes else "no"),
+        "Won against": NONE if test is None else percent(test.winning_rate),
+        "Within items": _shown(each.within_items),
+        "Over systems": _shown(each.of_systems),
+    }
+
+
+def _shown(found: Correlations | str) -> str:
+    if isinstance(found, str):
+        return NONE
+    return number(found.kendall.value) + _interval(found.kendall)
+
+
+def _interval(one: Correlation) -> str:
+    return "" if one.low is None else f" ({limits(one.low, one.high)})"
+
+
+def _in_words(each: JudgeOf) -> None:
+    """The sentences behind a row: what was found, or why it is not defined."""
+    for found in (each.stand_in, each.within_items, each.of_systems):
+        st.text(f"{each.judge}: {found if isinstance(found, str) else found.sentence}")
+    if isinstance(each.stand_in, AltTest):
+        with st.expander(f"{each.judge} against each annotator"):
+            st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")
+
+
+def _against(test: AltTest) -> Sequence[dict[str, str]]:
+    return [
+        {
+            "Annotator": str(one.annotator),
+            "Items": str(one.n),
+            "Judge at least as close": percent(one.judge_wins),
+            "Annotator at least as close": percent(one.annotator_wins),
+            "p, corrected": p_value(one.corrected),
+            "Judge holds its own": "yes" if one.won else "no",
+        }
+        for one in test.comparisons
+    ]

@@ -1,0 +1,84 @@
+"""A judge model beside the annotators, of a whole study."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from frames import likert_rubric, make_frame
+
+from triptych.analyses.judges import JudgeOf, judges, judges_in
+from triptych.analysis.correlation import Correlations
+from triptych.analysis.judge import AltTest
+from triptych.findings import criterion_ratings
+from triptych.results import Counted, Frame
+
+OPTIONS = """
+key: options
+title: Options
+summary: One choice.
+instructions: Choose.
+criteria:
+  - key: c1
+    title: Kind
+    definition: Of which kind.
+    scale: {kind: choice, options: [{key: red, title: Red}, {key: blue, title: Blue}]}
+"""
+
+
+def table(noise_of_judge: float, items: int = 40) -> pd.DataFrame:
+    """Three annotators near a candidate's quality, and a judge as far from it as told."""
+    random = np.random.default_rng(3)
+    quality = random.normal(size=(items, 3))
+    given = {f"P-{n}": ("human", 0.7) for n in range(3)} | {"J-1": ("judge", noise_of_judge)}
+    return pd.DataFrame(
+        {"annotator": name, "kind": kind, "item": f"item-{item}", "system": system + 1, "criterion": "c1"}
+        | {"value": float(np.clip(np.round(4 + 1.5 * quality[item, system] + noise * random.normal()), 1, 7))}
+        for name, (kind, noise) in given.items()
+        for item in range(items)
+        for system in range(3)
+    )
+
+
+def found_in(frame: Frame, **scope) -> list[JudgeOf]:
+    counted = Counted(**scope)
+    return judges(frame, counted, criterion_ratings(frame, counted))
+
+
+def test_a_good_judge_may_stand_in_and_a_guessing_one_may_not():
+    good, guessing = (found_in(make_frame(likert_rubric(), table(noise)))[0] for noise in (0.3, 9.0))
+
+    assert isinstance(good.stand_in, AltTest) and isinstance(guessing.stand_in, AltTest)
+    assert (good.stand_in.passes, guessing.stand_in.passes) == (True, False)
+    assert isinstance(good.within_items, Correlations) and isinstance(guessing.within_items, Correlations)
+    assert good.within_items.kendall.value > 0.5 > guessing.within_items.kendall.value
+    assert (good.judge, good.criterion, good.shared) == ("J-1", "c1", 120)
+
+
+def test_three_systems_are_too_few_for_a_correlation_over_systems():
+    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+
+    assert isinstance(found.of_systems, str) and "3 systems" in found.of_systems
+
+
+def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
+    frame = make_frame(likert_rubric(), table(0.3))
+
+    both = found_in(frame, kinds=frozenset({"human", "judge"}))
+
+    assert both == found_in(frame)
+
+
+def test_options_without_an_order_are_compared_by_how_often_they_agree():
+    rows = table(0.3)
+    rows["option"], rows["value"] = np.where(rows["value"] > 4, "red", "blue"), np.nan
+    (found,) = found_in(make_frame(OPTIONS, rows))
+
+    assert isinstance(found.stand_in, AltTest) and found.stand_in.measure == "accuracy"
+    assert isinstance(found.within_items, str)
+
+
+def test_without_a_judge_there_is_nothing_to_show():
+    rows = table(0.3)
+    frame = make_frame(likert_rubric(), rows[rows["kind"] == "human"])
+
+    assert judges_in(frame) == [] and found_in(frame) == []
