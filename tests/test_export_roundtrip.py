@@ -141,12 +141,8 @@ def plain(value: str) -> str:
         return value
 
 
-def given_ratings(read, *, among=None) -> set[tuple]:
-    return {
-        (r.item, r.system, r.annotator, r.criterion, plain(r.value))
-        for r in read.ratings
-        if among is None or r.criterion in among
-    }
+def given_ratings(read) -> set[tuple]:
+    return {(r.item, r.system, r.annotator, r.criterion, plain(r.value)) for r in read.ratings}
 
 
 def given_highlights(read) -> set[tuple]:
@@ -200,9 +196,12 @@ def test_argilla_brings_every_rating_and_highlight_back(study_of_all):
     back = {
         (item, system, users[who], criterion, plain(str(float(value) / factors[criterion]))
          if criteria[criterion].scale.kind != "choice" else value)
-        for item, system, who, criterion, value in given_ratings(read, among=criteria)
+        for item, system, who, criterion, value in given_ratings(read)
     }  # fmt: skip
     assert back == stored_ratings(session, study)
+    assert {(note.item, note.system, note.text) for note in read.notes if "why" in note.name} == {
+        (item, system, text) for item, system, _, text, _ in explanations(session, study)
+    }
     marks = {(item, system, users[who], *rest) for item, system, who, *rest in given_highlights(read)}
     assert marks == stored_highlights(session, study)
 

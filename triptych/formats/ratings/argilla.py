@@ -15,6 +15,7 @@ from triptych.formats.ratings.model import Gathering, Unit, named
 
 DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
+EXPLAINING = ("_why", "_reasons")
 SPLIT_KEY = ".responses"
 RANKED = "{n} ranking(s) are left out: there is no such answer here."
 
@@ -33,13 +34,23 @@ def read(source: Source, into: Gathering) -> None:
         shown = values["fields"] if nested else {name: v for name, v in values.items() if "." not in name}
         meta = values.get("metadata") if isinstance(values.get("metadata"), dict) else {}
         fields = read_fields(shown, meta, named(values.get("id")) or str(record.row), record.row, into)
-        for question, who, value, status in _responses(record, into) if nested else _flat(record, into):
+        given = list(_responses(record, into) if nested else _flat(record, into))
+        asked = {question for question, *_ in given}
+        for question, who, value, status in given:
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
+            elif who and _explains(question, asked):
+                criterion, system = fields.place(question)
+                into.note(Unit(fields.item, system, who, into.kind, record.row), criterion, value)
             else:
                 _answer(fields, question, (who, into.kind), value, record.row, into)
         for question, agent, value in _suggestions(record, into):
             _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
+
+
+def _explains(question: str, asked: set[str]) -> bool:
+    """Whether it asks for words about the answer to another question: fluency_why_a beside fluency_a."""
+    return any(part in question and question.replace(part, "", 1) in asked for part in EXPLAINING)
 
 
 def _meaning(name: str) -> str:
