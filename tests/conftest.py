@@ -52,7 +52,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test of a page leaves app.py as `__main__`, which every process that a later test spawns would run."""
+    """A test of a page leaves the app as `__main__`, which every process that a later test spawns would run."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 

@@ -44,6 +44,7 @@ def running(address: str, bound: str | None) -> Iterator[None]:
     host.send_at_once()
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
     gc.freeze()
+    gc.enable()
     log.info("Started.")
     try:
         yield
