@@ -60,9 +60,9 @@ def _problems(file: ItemFile) -> None:
                 st.text("\n".join(str(problem) for problem in sorted(found, key=_place)))
 
 
-def _place(problem: Problem) -> tuple[bool, int]:
-    """What concerns the whole file comes first, then by row, "and n more" at the end."""
-    return problem.message.startswith("…"), problem.row or 0
+def _place(problem: Problem) -> tuple[bool, str, int]:
+    """What concerns the whole file comes first, then by file and row, "and n more" at the end."""
+    return problem.message.startswith("…"), problem.file or "", problem.row or 0
 
 
 def _columns(file: ItemFile) -> None:

@@ -51,19 +51,23 @@ class Reading:
     layout: Layout
     options: ReadOptions
     findings: Findings
+    system: str | None = None
 
 
-def make_items(source: Source, options: ReadOptions, findings: Findings) -> ItemFile:
+def make_items(source: Source, options: ReadOptions, findings: Findings, system: str | None = None) -> ItemFile:
     """All items of a file with their problems; nothing is left out silently.
 
+    `system`: all candidates are of this one ("": not known yet), because the file is joined with others on the item
+    id; so it may lack candidates, but not the id.
     Raises ImportRefused where the columns make no sense together, or for more than 100,000 items.
     """
-    reading = Reading(source, find_layout(source.columns), options, findings)
+    reading = Reading(source, find_layout(source.columns), options, findings, system)
+    joined = system is not None
     layout = reading.layout
     if layout.item_id is None and source.records:
-        findings.warning("There is no column 'item_id'; the items are numbered by their rows.")
+        _report_no_id(findings, joined)
     judged = options.judge_conversation
-    if not (layout.has_candidates or judged) and source.records:
+    if not (layout.has_candidates or judged or joined) and source.records:
         findings.error(NO_CANDIDATES)
     if options.append_field:
         _check_append(reading)
@@ -72,8 +76,15 @@ def make_items(source: Source, options: ReadOptions, findings: Findings) -> Item
         raise ImportRefused(f"The file holds {len(groups):,} items; at most {MAX_ITEMS:,} can be read. Split it.")
     found = (_item(reading, rows) for rows in groups)
     items = tuple(item for item in found if item is not None)
-    check_items(items, findings, candidates_expected=layout.has_candidates and not judged)
+    check_items(items, findings, candidates_expected=layout.has_candidates and not (judged or joined))
     return _item_file(reading, items)
+
+
+def _report_no_id(findings: Findings, joined: bool) -> None:
+    if joined:
+        findings.error("There is no column 'item_id'; files are joined on the ids of their items.")
+    else:
+        findings.warning("There is no column 'item_id'; the items are numbered by their rows.")
 
 
 def _grouped(reading: Reading) -> Iterable[list[Record]]:
@@ -189,9 +200,8 @@ def _judged(reading: Reading, context: Content, record: Record) -> CandidateDraf
     if not context:
         reading.findings.error("has neither candidates nor a conversation to be judged.", record.row)
         return None
-    if isinstance(context, str):
-        return CandidateDraft(UNKNOWN_SYSTEM, context)
-    return CandidateDraft(UNKNOWN_SYSTEM, None, context)
+    system = reading.system or UNKNOWN_SYSTEM
+    return CandidateDraft(system, context) if isinstance(context, str) else CandidateDraft(system, None, context)
 
 
 def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandidate]:
@@ -207,10 +217,16 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
     # With more columns than an item may have candidates, each item has its own few; blank cells are none.
     blank_is_none = reading.source.tabular and len(layout.candidates) > MAX_CANDIDATES
     return [
-        RawCandidate(system, record.values[column], record.row, column)
+        RawCandidate(_named_system(layout, record, column) or system, record.values[column], record.row, column)
         for column, system in layout.candidates.items()
         if column in record.values and not (blank_is_none and not record.values[column].strip())
     ]
+
+
+def _named_system(layout: Layout, record: Record, column: str) -> str:
+    """The system that the record itself names for the candidate of a column; blank where it names none."""
+    value = record.values.get(layout.namers.get(column))
+    return plain(value).strip() if value is not None else ""
 
 
 def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
@@ -243,8 +259,9 @@ def _entry(entry: Any, number: int, row: int, column: str) -> RawCandidate:
 def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[CandidateDraft, ...]:
     drafts: dict[str, CandidateDraft] = {}
     rows: dict[str, int] = {}
+    told = reading.system if len(raws) == 1 else None
     for raw in raws:
-        system = clean(raw.system, reading.findings, raw.row, raw.column).strip()
+        system = clean(told or raw.system, reading.findings, raw.row, raw.column).strip()
         if not system:
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
         elif system in drafts:

@@ -8,6 +8,7 @@ from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
+from triptych.formats.elsewhere import is_campaign, is_task, segments
 from triptych.formats.layout import is_header
 from triptych.formats.model import MAX_COLUMNS, MAX_ITEMS, MAX_ROWS, Findings, ReadOptions, Record, Source
 from triptych.formats.values import NotFinite, Number, kind_of
@@ -108,7 +109,11 @@ def _whole(value: Any, findings: Findings) -> tuple[str, list[tuple[int, Any]]]:
         _refuse_number(len(value))
     _refuse_depth(value)
     if isinstance(value, dict):
-        if is_header(tuple(value)) and not isinstance(value.get("items"), list):
+        if is_campaign(value):
+            found = segments(value, findings)
+            _refuse_number(len(found))
+            return "campaign", found
+        if is_task(value) or (is_header(tuple(value)) and not isinstance(value.get("items"), list)):
             return "JSON", [(1, value)]
         path, value = _only_list(value)
         findings.note(f"The items were found under {path}.")

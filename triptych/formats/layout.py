@@ -19,19 +19,25 @@ TEXT_NAMES = ("text", "response", "output", "candidate", "answer", "summary", "c
 META_NAMES = ("meta", "metadata")
 EXTRA_NAMES = ("extra_texts", "extra")
 PLAIN_META = ("split",)
+# the two fields of a check; a reference without a purpose is only a text
+CHECK_META = ("purpose", "reference")
+ANNOTATOR_NAMES = ("annotator", "annotator_id", "pseudonym")
 
 EXAMPLE = "item_id, context, cand:model-a, cand:model-b, cand:model-c"
 _PREFIXED = re.compile(r"(cand|candidate|meta|extra)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
-_NUMBERED = re.compile(r"(cand|candidate|response|output|answer|summary|resp|completion)_?([1-9]\d?|[a-f])")
+NUMBERED = re.compile(r"(cand|candidate|response|output|answer|summary|resp|completion)_?([1-9]\d?|[a-f])")
 _KNOWN = {
     *ID_NAMES, *CONTEXT_NAMES, *CONTAINER_NAMES, *SYSTEM_NAMES, *TEXT_NAMES, *META_NAMES, *EXTRA_NAMES,
-    *PLAIN_META,
+    *PLAIN_META, *ANNOTATOR_NAMES,
 }  # fmt: skip
 
 
 @dataclass
 class Layout:
-    """Columns by what they are taken for. `candidates`, `meta` and `extra` map a column to its short name."""
+    """Columns by what they are taken for. `candidates`, `meta` and `extra` map a column to its short name.
+
+    `namers` maps a candidate's column to the one that says which system wrote it (response_a → system_a).
+    """
 
     item_id: str | None = None
     context: str | None = None
@@ -41,6 +47,7 @@ class Layout:
     meta_container: str | None = None
     extra_container: str | None = None
     candidates: dict[str, str] = field(default_factory=dict)
+    namers: dict[str, str] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
 
@@ -61,9 +68,17 @@ class Layout:
             self.extra_container: "extra texts",
         }  # fmt: skip
         found = {column: words for column, words in single.items() if column is not None}
-        found |= {column: f"candidate of system '{name}'" for column, name in self.candidates.items()}
+        found |= {column: self._candidate(column, name) for column, name in self.candidates.items()}
+        found |= {namer: f"system of '{column}'" for column, namer in self.namers.items()}
         found |= {column: f"meta field '{name}'" for column, name in self.meta.items()}
         return found | {column: f"extra text '{name}'" for column, name in self.extra.items()}
+
+    def _candidate(self, column: str, name: str) -> str:
+        return (
+            f"candidate of the system in '{self.namers[column]}'"
+            if column in self.namers
+            else f"candidate of system '{name}'"
+        )
 
 
 def simple(name: str) -> str:
@@ -73,7 +88,7 @@ def simple(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Whether a reader knows what to do with a column of this name."""
-    return simple(name) in _KNOWN or bool(_PREFIXED.fullmatch(name.strip())) or bool(_NUMBERED.fullmatch(simple(name)))
+    return simple(name) in _KNOWN or bool(_PREFIXED.fullmatch(name.strip())) or bool(NUMBERED.fullmatch(simple(name)))
 
 
 def known_columns(names: Iterable[str]) -> int:
@@ -93,6 +108,8 @@ def find_layout(columns: Sequence[str]) -> Layout:
     layout = Layout()
     for column in columns:
         _place_named(layout, column)
+    _place_namers(layout, columns)
+    _place_checks(layout, columns)
     layout.item_id = _first(columns, ID_NAMES)
     layout.context = _first(columns, CONTEXT_NAMES)
     layout.container = None if layout.candidates else _first(columns, CONTAINER_NAMES)
@@ -118,10 +135,25 @@ def _place_named(layout: Layout, column: str) -> None:
         if name in target.values():
             raise ImportRefused(f"Two columns are called '{column}'. Give each column a name of its own.")
         target[column] = name
-    elif _NUMBERED.fullmatch(simple(column)):
+    elif NUMBERED.fullmatch(simple(column)):
         layout.candidates[column] = simple(column)
     elif simple(column) in PLAIN_META:
         layout.meta[column] = simple(column)
+
+
+def _place_namers(layout: Layout, columns: Sequence[str]) -> None:
+    """Columns that name the system of one response: system_a or model_a beside response_a."""
+    for column in layout.candidates:
+        numbered = NUMBERED.fullmatch(simple(column))
+        namer = _first(columns, (f"system_{numbered[2]}", f"model_{numbered[2]}")) if numbered else None
+        if namer is not None:
+            layout.namers[column] = namer
+
+
+def _place_checks(layout: Layout, columns: Sequence[str]) -> None:
+    found = {name: column for name in CHECK_META if (column := _first(columns, (name,))) is not None}
+    if CHECK_META[0] in found:
+        layout.meta |= {column: name for name, column in found.items()}
 
 
 def _place_texts(layout: Layout, columns: Sequence[str]) -> None:

@@ -62,11 +62,14 @@ class Problem:
     row: int | None
     column: str | None
     message: str
+    file: str | None = None
 
     def __str__(self) -> str:
         row = f"row {self.row}" if self.row is not None else ""
         column = f"column '{self.column}'" if self.column is not None else ""
         where = ", ".join(part for part in (row, column) if part)
+        if self.file:
+            return ": ".join(part for part in (self.file, where, self.message) if part)
         return f"{where[0].upper()}{where[1:]}: {self.message}" if where else self.message
 
 
@@ -128,20 +131,24 @@ class Source:
 
 @dataclass
 class Findings:
-    """Collects the problems of one file: the first ones of each severity, and how many more."""
+    """Collects the problems of one file: the first ones of each severity, and how many more.
 
+    `file` stands before each problem where several files are read together.
+    """
+
+    file: str | None = None
     problems: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     tallies: Counter[str] = field(default_factory=Counter)
 
     def error(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("error", row, column, message))
+        self._add(Problem("error", row, column, message, self.file))
 
     def warning(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("warning", row, column, message))
+        self._add(Problem("warning", row, column, message, self.file))
 
     def note(self, message: str, row: int | None = None, column: str | None = None) -> None:
-        self._add(Problem("note", row, column, message))
+        self._add(Problem("note", row, column, message, self.file))
 
     def tally(self, message: str) -> None:
         """Count something that is worth one note for the whole file, `{n}` standing for the number."""
@@ -161,7 +168,7 @@ class Findings:
         gravest = next((severity for severity in SEVERITIES if hidden[severity]), None)
         if gravest is None:
             return tuple(shown)
-        return (*shown, Problem(gravest, None, None, f"… and {hidden.total():,} more."))
+        return (*shown, Problem(gravest, None, None, f"… and {hidden.total():,} more.", self.file))
 
     def _add(self, problem: Problem) -> None:
         self.counts[problem.severity] += 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from triptych.formats.model import Findings, Turn
 
-SPEAKER_KEYS = ("speaker", "role", "from", "name")
+SPEAKER_KEYS = ("speaker", "role", "from", "name", "author")
 TEXT_KEYS = ("text", "content", "value", "utterance")
 TURN_HELP = 'A turn is {"speaker": "…", "text": "…"}.'
 LINE_ENDS = "Windows or old Mac line ends in {n} text(s) are stored as plain line feeds."

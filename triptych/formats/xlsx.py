@@ -37,7 +37,7 @@ def read_workbook(data: bytes, options: ReadOptions, findings: Findings) -> Sour
         findings.warning(f"Hidden sheets were left out: {', '.join(hidden)}.")
     if options.sheet is not None and options.sheet not in visible:
         raise ImportRefused(f"There is no visible sheet '{options.sheet}'. There are: {', '.join(visible)}.")
-    rows = _read_sheets(members.as_zip(), [options.sheet] if options.sheet else visible)
+    rows = read_sheets(members.as_zip(), [options.sheet] if options.sheet else visible)
     name = _choose(rows, visible, findings)
     if name is None:
         return Source("XLSX", (), (), tabular=True, sheets=visible)
@@ -64,7 +64,7 @@ def _filled(rows: Sequence[Cells]) -> list[Cells]:
     return [row for row in rows if any(row[1])]
 
 
-def _read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
+def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(zipped))
         grids = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in names}

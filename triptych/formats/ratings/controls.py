@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, simple
+from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, NUMBERED, simple
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
 
-_RESPONSE = re.compile(r"(?:cand|candidate|response|resp|output|answer|summary|completion)_?([1-9]\d?|[a-f])")
 _SYSTEM = re.compile(r"(?:system|model)_([1-9]\d?|[a-f])")
 _ENDING = re.compile(r"(.+?)[_\-\s]([1-9]\d?|[a-f])", re.IGNORECASE)
 
@@ -43,7 +42,7 @@ class Fields:
 
 def is_field(name: str) -> bool:
     """Whether a simplified name is a field of the task: an id of the item, a context, a response, its system."""
-    return bool(_RESPONSE.fullmatch(name) or _SYSTEM.fullmatch(name)) or name in (*CONTEXT_NAMES, "item_id", "text")
+    return bool(NUMBERED.fullmatch(name) or _SYSTEM.fullmatch(name)) or name in (*CONTEXT_NAMES, "item_id", "text")
 
 
 def read_fields(fields: Mapping[str, Any], meta: Mapping[str, Any], fallback: str, row: int, into: Gathering) -> Fields:
@@ -53,9 +52,9 @@ def read_fields(fields: Mapping[str, Any], meta: Mapping[str, Any], fallback: st
     systems: dict[str, str] = {}
     names: dict[str, str] = {}
     for name, value in fields.items():
-        found = _RESPONSE.fullmatch(simple(name))
+        found = NUMBERED.fullmatch(simple(name))
         if found:
-            letter = found[1]
+            letter = found[2]
             told = named(known.get(f"system_{letter}")) or named(known.get(f"model_{letter}"))
             systems[letter], names[name] = told or name, letter
             into.text(item, systems[letter], value, row, name)

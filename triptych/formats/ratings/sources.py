@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +23,15 @@ KNOWN = {
 }  # fmt: skip
 
 
-def read_source(data: bytes, filename: str, findings: Findings) -> Source:
+def read_source(
+    data: bytes, filename: str, findings: Findings, endings: Sequence[str] = ENDINGS, example: str = EXAMPLE
+) -> Source:
     """The records of a file, cleaned as the texts of items are; the name gives the format, the content must agree.
 
-    Raises ImportRefused.
+    `endings` and `example`: the formats that make sense, and a header, for a file that holds something else than
+    ratings. Raises ImportRefused.
     """
-    source = _read(data, filename, findings)
+    source = _read(data, filename, findings, endings, example)
     columns = tuple(clean(name, findings, 1, None) for name in source.columns)
     records = tuple(Record(r.row, _cleaned(r.values, findings, r.row, None)) for r in source.records)
     return replace(source, columns=columns, records=records)
@@ -45,18 +49,18 @@ def _cleaned(value: Any, findings: Findings, row: int, column: str | None) -> An
     return value
 
 
-def _read(data: bytes, filename: str, findings: Findings) -> Source:
+def _read(data: bytes, filename: str, findings: Findings, endings: Sequence[str], example: str) -> Source:
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
-    if ending not in ENDINGS:
-        known = ", ".join(f".{name}" for name in ENDINGS)
-        raise ImportRefused(f"Files that end in '.{ending}' cannot be read. Files of ratings end in {known}.")
+    if ending not in endings:
+        known = ", ".join(f".{name}" for name in endings)
+        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {known}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
     if ending == "xlsx":
         return read_workbook(data, ReadOptions(), findings)
     refuse_other_content(data)
-    return _read_json(data, findings) if ending in ("json", "jsonl", "ndjson") else _read_table(data, findings)
+    return _read_json(data, findings) if ending in ("json", "jsonl", "ndjson") else _read_table(data, findings, example)
 
 
 def _read_json(data: bytes, findings: Findings) -> Source:
@@ -70,19 +74,19 @@ def _read_json(data: bytes, findings: Findings) -> Source:
     return read_json(text.encode(), ReadOptions(), findings)
 
 
-def _read_table(data: bytes, findings: Findings) -> Source:
+def _read_table(data: bytes, findings: Findings, example: str) -> Source:
     text = decode(data, findings)
     if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
     delimiter = _delimiter(text)
     rows = [row for row in parse(text, delimiter, findings) if any(cell.strip() for cell in row[1])]
     if not rows:
-        raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {EXAMPLE}")
+        raise ImportRefused(f"The file is empty. The first row must name the columns, for example: {example}")
     header = [cell.strip() for cell in rows[0][1]]
     if len(header) > MAX_COLUMNS:
         raise ImportRefused(f"The file has {len(header):,} columns; at most {MAX_COLUMNS} can be read.")
     if not KNOWN & {simple(name) for name in header}:
-        raise ImportRefused(f"The first row must name the columns, for example: {EXAMPLE}")
+        raise ImportRefused(f"The first row must name the columns, for example: {example}")
     if len(rows) == 1 and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
     return as_source(Table(header, _even(rows[1:], len(header), findings)), DELIMITERS[delimiter], findings)

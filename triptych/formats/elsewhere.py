@@ -1,0 +1,250 @@
+"""Task files of Label Studio, Argilla, Potato and Pearmut, told by their shape and unpacked into plain records.
+
+What is unpacked is read like any other file: response_a, response_b, … are candidates, system_a or model_a beside
+response_a says who wrote it. Ratings that such a file holds are left to the import of finished ratings.
+Layouts: Label Studio "Import data / JSON", Argilla 2 records, Potato `data_files` with attention and gold items,
+Pearmut campaigns (documents of segments, or annotator tasks of documents of segments). Expected answers of attention
+and gold items become the fields `purpose` and `reference`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from triptych.errors import ImportRefused
+from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
+from triptych.formats.model import Findings, Record, Source
+from triptych.formats.values import Number, kind_of
+
+RATED_TOO = (
+    "{n} task(s) hold annotations or suggestions as well; only the items are read here. "
+    "Finished ratings have an import of their own."
+)
+TWICE = "{n} row(s) repeat an item with the same texts, one for each annotation; each item is read once."
+CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
+TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples stand in the rubric."
+_ADDRESS = re.compile(r"\s*(?:(?:https?|s3|gs|azure-blob)://|/data/(?:upload|local-files)/)\S+\s*", re.IGNORECASE)
+_NAMER = re.compile(r"(?:system|model)_(?:[1-9]\d?|[a-f])")
+_RATED = ("annotations", "predictions", "responses", "suggestions", "completions")
+_ANSWERS = {"expected_answer": "attention", "gold_label": "gold"}
+_TRAINED = "correct_answers"
+
+
+@dataclass(frozen=True)
+class Program:
+    """How the tasks of one program are told, and one of them unpacked into plain fields.
+
+    `per_annotation`: an item stands in as many rows as it has annotations.
+    """
+
+    name: str
+    fits: Callable[[Source], bool]
+    unpack: Callable[[Record, Findings], dict[str, Any] | None]
+    per_annotation: bool = False
+
+
+def is_task(value: dict[str, Any]) -> bool:
+    """Whether one JSON object is a task of Label Studio or a record of Argilla."""
+    inside = (value.get(name) for name in ("data", "fields"))
+    return any(isinstance(fields, dict) and is_header(tuple(fields)) for fields in inside)
+
+
+def is_campaign(value: Any) -> bool:
+    """Whether a JSON file is a campaign of Pearmut: `data` is a list of lists."""
+    data = value.get("data") if isinstance(value, dict) else None
+    return isinstance(data, list) and bool(data) and all(isinstance(part, list) for part in data)
+
+
+def segments(campaign: dict[str, Any], findings: Findings) -> list[tuple[int, Any]]:
+    """The segments of a campaign, numbered through; what several annotator tasks share is taken once.
+
+    Raises ImportRefused where the lists are deeper than annotator task, document, segment.
+    """
+    found: list[tuple[int, Any]] = []
+    seen: dict[str, Any] = {}
+    for place, segment in _leaves(campaign["data"], ()):
+        number = len(found) + 1
+        if not isinstance(segment, dict):
+            found.append((number, segment))
+            continue
+        # the places of one document differ in the last number only
+        own = segment if _has_id(segment) else {**segment, "item_id": "/".join(map(str, place))}
+        if seen.setdefault(str(own.get("item_id")), own) is not own and _has_id(segment) and _same(seen, own):
+            findings.tally("{n} segment(s) stand in several annotator tasks; each is read once.")
+        else:
+            found.append((number, own))
+    return found
+
+
+def unpacked(source: Source, findings: Findings) -> Source:
+    """The source itself, or the tasks of another program as plain records."""
+    program = next((one for one in PROGRAMS if one.fits(source)), None)
+    if program is None:
+        return source
+    records = []
+    for record in source.records:
+        values = program.unpack(record, findings)
+        if values is not None:
+            _refuse_addresses(values, record.row, findings)
+            records.append(Record(record.row, values))
+    kept = _once(records, findings) if program.per_annotation else records
+    columns = dict.fromkeys(key for record in kept for key in record.values)
+    kind = f"{program.name} {source.kind}"
+    return replace(source, kind=kind, columns=tuple(columns), records=tuple(kept))
+
+
+def _leaves(part: list[Any], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    for number, inside in enumerate(part, 1):
+        if isinstance(inside, list):
+            if len(place) == 2:
+                raise ImportRefused(
+                    "The campaign's `data` is nested too deeply: it holds documents of segments, "
+                    "or annotator tasks of documents of segments."
+                )
+            yield from _leaves(inside, (*place, number))
+        else:
+            yield (*place, number), inside
+
+
+def _has_id(segment: dict[str, Any]) -> bool:
+    return any(simple(name) in ID_NAMES for name in segment)
+
+
+def _same(seen: dict[str, Any], segment: dict[str, Any]) -> bool:
+    before = seen[str(segment.get("item_id"))]
+    return all(before.get(name) == segment.get(name) for name in ("src", "tgt"))
+
+
+def _label_studio(record: Record, findings: Findings) -> dict[str, Any] | None:
+    return _flat(record, "data", "meta", findings)
+
+
+def _argilla(record: Record, findings: Findings) -> dict[str, Any] | None:
+    return _flat(record, "fields", "metadata", findings)
+
+
+def _flat(record: Record, inside: str, beside: str, findings: Findings) -> dict[str, Any] | None:
+    """The fields of a task as fields of the record; its own id only where they have none."""
+    fields = record.values.get(inside)
+    if not isinstance(fields, dict):
+        findings.error(f"is {kind_of(fields)}; the texts of the task were expected there.", record.row, inside)
+        return None
+    if any(record.values.get(name) for name in _RATED):
+        findings.tally(RATED_TOO)
+    meta = record.values.get(beside)
+    known = meta if isinstance(meta, dict) else {}
+    namers = {name: value for name, value in known.items() if _NAMER.fullmatch(simple(name))}
+    rest = {name: value for name, value in known.items() if name not in namers}
+    own = {} if any(simple(name) in ID_NAMES for name in fields) else {"id": record.values.get("id")}
+    if own and own["id"] is None:
+        own = {}
+    return {**own, **fields, **namers, **({"meta": rest} if rest and "meta" not in fields else {})}
+
+
+def _potato(record: Record, findings: Findings) -> dict[str, Any]:
+    """Potato's list of texts to compare stands under `text`."""
+    values = dict(record.values)
+    if isinstance(values.get("text"), list):
+        values["responses"] = values.pop("text")
+    if values.get(_TRAINED):
+        findings.tally(TRAINING)
+    for name, purpose in _ANSWERS.items():
+        if isinstance(answers := values.pop(name, None), dict):
+            expected = [{"criterion": scheme, "accepted": _accepted(answer)} for scheme, answer in answers.items()]
+            values |= _check(purpose, expected, values.get("explanation"), findings)
+    return values
+
+
+def _accepted(answer: Any) -> str:
+    return " | ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
+
+
+def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
+    """A campaign with one system gives `tgt` as a text; `validation` says which scores a check accepts."""
+    values = dict(record.values)
+    target, rules = values.get("tgt"), values.pop("validation", None)
+    if isinstance(target, str):
+        values["tgt"] = {"candidate_1": target}
+    if isinstance(rules, dict) and isinstance(target, dict):
+        expected = [
+            {"criterion": "score", "slot": letter, **_between(rules[system]["score"])}
+            for letter, system in zip("ABCDEF", target, strict=False)
+            if isinstance(rules.get(system), dict) and _is_range(rules[system].get("score"))
+        ]
+        values |= _check("attention", expected, None, findings) if expected else {}
+    return values
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, Number) for end in value)
+
+
+def _between(ends: Sequence[str]) -> dict[str, str]:
+    low, high = map(float, ends)
+    return {"accepted": f"{(low + high) / 2:g}", "close": f"{abs(high - low) / 2:g}"}
+
+
+def _check(purpose: str, expected: list[dict[str, str]], reason: Any, findings: Findings) -> dict[str, Any]:
+    """The fields that make an item a check, as a lead would write them."""
+    findings.tally(CHECKS)
+    told = {"reason": reason} if isinstance(reason, str) else {}
+    return {"purpose": purpose, "reference": [{**one, **told} for one in expected]}
+
+
+def _plain(record: Record, findings: Findings) -> dict[str, Any]:
+    return dict(record.values)
+
+
+def _refuse_addresses(values: dict[str, Any], row: int, findings: Findings) -> None:
+    """A text that is nothing but an address stands for a file that is not here, and nothing is ever fetched."""
+    for name, value in values.items():
+        is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES
+        if is_text and _ADDRESS.fullmatch(value):
+            findings.error("holds an address, not a text; put the text itself into the file.", row, name)
+
+
+def _once(records: Sequence[Record], findings: Findings) -> list[Record]:
+    """Exports have one row per annotation: rows whose known fields agree are one item."""
+    kept: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        known = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
+        if kept.setdefault(known, record) is not record:
+            findings.tally(TWICE)
+    return list(kept.values())
+
+
+def _says_who(name: str) -> bool:
+    return simple(name) in ("annotator", "annotation_id")
+
+
+def _holds(source: Source, name: str) -> bool:
+    """Whether the texts lie inside this field and not beside it."""
+    if source.tabular or any(
+        column in ("candidates", "outputs") or NUMBERED.fullmatch(column) for column in source.columns
+    ):
+        return False
+    found = (record.values.get(name) for record in source.records)
+    return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in found)
+
+
+def _has_text_lists(source: Source) -> bool:
+    texts = [record.values.get("text") for record in source.records]
+    return any(isinstance(text, list) and bool(text) and all(isinstance(one, str) for one in text) for text in texts)
+
+
+def _is_potato(source: Source) -> bool:
+    return not source.tabular and (
+        _has_text_lists(source) or any(name in source.columns for name in (*_ANSWERS, _TRAINED))
+    )
+
+
+PROGRAMS = (
+    Program("Label Studio", lambda source: _holds(source, "data"), _label_studio),
+    Program("Argilla", lambda source: _holds(source, "fields"), _argilla),
+    Program("Pearmut", lambda source: not source.tabular and {"src", "tgt"} <= set(source.columns), _pearmut),
+    Program("Label Studio", lambda source: {"annotation_id", "lead_time"} <= set(source.columns), _plain, True),
+    Program("Potato", _is_potato, _potato),
+)

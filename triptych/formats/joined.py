@@ -1,0 +1,164 @@
+"""Items from several files, one per system, joined on the item id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from triptych.errors import ImportRefused
+from triptych.formats.items import make_items
+from triptych.formats.model import (
+    MAX_CANDIDATES,
+    MAX_ITEMS,
+    SEVERITIES,
+    Findings,
+    ItemDraft,
+    ItemFile,
+    Problem,
+    ReadOptions,
+)
+from triptych.formats.readers import read_records
+
+_DEFAULT = ReadOptions()
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the files: its name, the system that wrote its texts, what was read, and where problems are noted."""
+
+    name: str
+    system: str
+    file: ItemFile
+    findings: Findings
+
+    @property
+    def has_texts(self) -> bool:
+        """False for a file that only holds contexts."""
+        return any(item.candidates for item in self.file.items)
+
+
+def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _DEFAULT) -> ItemFile:
+    """Read files (name, content, system) and join them: the same item id in each, the texts of one system in each.
+
+    Contexts, meta fields and extra texts may stand in any of them; a file without texts gives only those. What
+    disagrees, is missing or stands twice is a problem that names file and row.
+    Raises ImportRefused where a file cannot be read at all; the message names it.
+    """
+    whole = Findings()
+    parts = [_part(*file, options) for file in files]
+    with_texts = [part for part in parts if part.has_texts]
+    _check_systems(with_texts, whole)
+    if parts and not with_texts:
+        whole.error("No file has a text of a system, such as a column 'text' or 'response'.")
+    ids = dict.fromkeys(item.external_id for part in parts for item in part.file.items)
+    if len(ids) > MAX_ITEMS:
+        raise ImportRefused(f"The files hold {len(ids):,} items; at most {MAX_ITEMS:,} can be read. Split them.")
+    for part in with_texts:
+        _check_missing(part, parts)
+    items = tuple(_joined(parts, ids))
+    if items and not any(item.context_text or item.context_turns for item in items) and not options.judge_conversation:
+        whole.warning("No item has a context: the candidates are judged by themselves.")
+    return _item_file(parts, items, whole)
+
+
+def _check_systems(parts: Sequence[Part], findings: Findings) -> None:
+    seen: dict[str, Part] = {}
+    for part in parts:
+        other = seen.setdefault(part.system.casefold(), part)
+        if not part.system:
+            findings.error(f"Say which system wrote the texts of '{part.name}'.")
+        elif other is not part:
+            findings.error(f"'{other.name}' and '{part.name}' are both said to be of system '{part.system}'.")
+    if len(parts) > MAX_CANDIDATES:
+        findings.error(f"{len(parts)} files hold texts; an item has at most {MAX_CANDIDATES} candidates.")
+
+
+def _part(name: str, data: bytes, system: str, options: ReadOptions) -> Part:
+    findings = Findings(file=name)
+    try:
+        file = make_items(read_records(data, name, options, findings), options, findings, system.strip())
+    except ImportRefused as refusal:
+        raise ImportRefused(f"{name}: {refusal}") from refusal
+    for item in file.items:
+        if len(item.candidates) > 1:
+            named = ", ".join(f"'{candidate.system}'" for candidate in item.candidates)
+            findings.error(
+                f"has {len(item.candidates)} candidates ({named}); a file of one system has one text per item. "
+                "Upload a file that holds several systems by itself.",
+                item.row,
+            )
+    return Part(name, system.strip(), file, findings)
+
+
+def _check_missing(part: Part, parts: Sequence[Part]) -> None:
+    """Items that other files have and this one lacks, each with the place where it stands."""
+    own = {item.external_id for item in part.file.items if item.candidates}
+    others: dict[str, tuple[str, int]] = {}
+    for other in parts:
+        for item in other.file.items if other is not part else ():
+            others.setdefault(item.external_id, (other.name, item.row))
+    missing = [name for name in others if name not in own]
+    if own and len(missing) == len(others) and missing:
+        first, theirs = next(iter(own)), missing[0]
+        part.findings.error(f"shares no item id with the other files: it has '{first}', they have '{theirs}'.")
+        return
+    for name in missing:
+        file, row = others[name]
+        part.findings.error(f"has no text for item '{name}', which stands in row {row} of '{file}'.")
+
+
+def _joined(parts: Sequence[Part], ids: Iterable[str]) -> Iterable[ItemDraft]:
+    by_id: dict[str, list[tuple[Part, ItemDraft]]] = {name: [] for name in ids}
+    for part in parts:
+        for item in part.file.items:
+            if not any(known is part for known, _ in by_id[item.external_id]):  # a double id is an error already
+                by_id[item.external_id].append((part, item))
+    return (_item(found) for found in by_id.values())
+
+
+def _item(found: Sequence[tuple[Part, ItemDraft]]) -> ItemDraft:
+    """One item from the rows that the files have for it."""
+    given = [(part, item) for part, item in found if item.context_text or item.context_turns]
+    part, context = given[0] if given else found[0]
+    for other, item in given[1:]:
+        if (item.context_text, item.context_turns) != (context.context_text, context.context_turns):
+            other.findings.error(f"has another context than row {context.row} of '{part.name}'.", item.row)
+    return replace(
+        context,
+        candidates=tuple(item.candidates[0] for _, item in found if item.candidates),
+        meta=_named(found, "meta"),
+        extra_texts=_named(found, "extra_texts"),
+    )
+
+
+def _named(found: Sequence[tuple[Part, ItemDraft]], which: str) -> dict[str, str]:
+    """Meta fields or extra texts of all rows of an item; the first file that has one counts."""
+    kept: dict[str, str] = {}
+    for part, item in found:
+        for name, value in getattr(item, which).items():
+            if kept.setdefault(name, value) != value:
+                part.findings.warning(f"has another '{name}' than the files before; left out.", item.row)
+    return kept
+
+
+def _item_file(parts: Sequence[Part], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:
+    problems = [problem for part in (whole, *(part.findings for part in parts)) for problem in part.finish()]
+    return ItemFile(
+        kind=f"{len(parts)} files joined",
+        items=items,
+        problems=tuple(sorted(problems, key=_gravity)),
+        recognised={f"{p.name}: {c}": _meaning(p, taken) for p in parts for c, taken in p.file.recognised.items()},
+        ignored=tuple(f"{part.name}: {column}" for part in parts for column in part.file.ignored),
+        systems=tuple(part.system for part in parts if part.has_texts),
+        speakers=tuple(dict.fromkeys(speaker for part in parts for speaker in part.file.speakers)),
+        sheets=(),
+        fields=tuple(dict.fromkeys(field for part in parts for field in part.file.fields)),
+    )
+
+
+def _gravity(problem: Problem) -> int:
+    return SEVERITIES.index(problem.severity)
+
+
+def _meaning(part: Part, taken: str) -> str:
+    return f"candidate of system '{part.system}'" if taken.startswith("candidate") else taken

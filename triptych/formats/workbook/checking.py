@@ -1,0 +1,318 @@
+"""A filled workbook line by line: which answers it holds, and every cell that cannot be stored as it is.
+
+Rows are known by their hidden names, so their order does not matter; that a name still stands beside its own text is
+checked. Pure: no database.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from openpyxl.utils.escape import unescape
+
+from triptych.answers import ABOUT_ITEM, GivenExplanation, check_answers, check_explanation, option_name, parse_answers
+from triptych.errors import InvalidAnnotation
+from triptych.formats.long_csv import restore_cell
+from triptych.formats.workbook.columns import (
+    AGREE,
+    AGREED,
+    ASIDE,
+    CONTEXT,
+    LEAVE_OUT,
+    NOTE,
+    RATING,
+    REASONS,
+    TEXT,
+    WORDS,
+    Column,
+    Value,
+    explanation_in,
+    folded,
+    letters_of,
+    right_for,
+    value_in,
+    ways_out,
+)
+from triptych.formats.workbook.reading import Filled, FilledRow
+from triptych.formats.workbook.writing import GUIDELINES, Book, BookItem, row_key
+from triptych.rubric import Ask, Criterion, Rubric
+
+Severity = Literal["error", "warning", "note"]
+SHOWN_TEXT = 60
+NOT_STORED = "This will not be stored"
+SORTED = "The rows stand in another order than they were given out. Each was recognised, so nothing is mixed up."
+BY_HAND = "Delete what was typed here; rows cannot be added by hand."
+FRESH = "Copy the answers into a fresh download of this workbook."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is to be said about a cell, a row or the whole file, and what would be right. row: as in the spreadsheet."""
+
+    severity: Severity
+    row: int | None
+    column: str
+    what: str
+    right: str = ""
+
+
+@dataclass(frozen=True)
+class ReadItem:
+    """What was filled in for one item: answers as the workbench sends them, or why it is left out (skip or ignore,
+    reason). Neither: it was not begun.
+    """
+
+    token: str
+    row: int
+    answers: dict[str, Any] | None = None
+    way_out: tuple[str, str] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReadBook:
+    items: tuple[ReadItem, ...]
+    findings: tuple[Finding, ...]
+
+
+def check_filled(filled: Filled, book: Book) -> ReadBook:
+    """The answers of the items that could be read, and all findings, by row."""
+    checker = _Checker(filled, book)
+    checker.check_rows()
+    items = [checker.item(item) for item in book.items if len(checker.rows[item.token]) == len(item.responses)]
+    findings = sorted(checker.findings, key=lambda one: one.row or 0)
+    return ReadBook(tuple(item for item in items if item is not None), tuple(findings))
+
+
+@dataclass
+class _Checker:
+    """Goes through one file. rows: item → letter → row."""
+
+    filled: Filled
+    book: Book
+    findings: list[Finding] = field(default_factory=list)
+    rows: dict[str, dict[str, FilledRow]] = field(default_factory=lambda: defaultdict(dict))
+
+    def __post_init__(self) -> None:
+        self.columns: dict[str, Column] = {column.key: column for column in self.book.columns}
+        self.rubric: Rubric = self.book.rubric
+        self.asked = self.rubric.asked(self.book.round)
+        self.ways_out = {folded(title): way for title, way in ways_out(self.rubric).items()}
+
+    def say(self, severity: Severity, row: int | None, column: str, what: str, right: str = "") -> None:
+        title = self.columns[column].title if column in self.columns else column
+        self.findings.append(Finding(severity, row, title, what, right))
+
+    def check_rows(self) -> None:
+        """Every row once, each beside its own text, no column gone."""
+        known = {
+            row_key(self.book.token, item.token, letter): (item, letter)
+            for item in self.book.items
+            for letter in letters_of(len(item.responses))
+        }
+        found: list[str] = []
+        for row in self.filled.rows:
+            if row.key in known and row.key not in found:
+                item, letter = known[row.key]
+                self.rows[item.token][letter] = row
+                found.append(row.key)
+            else:
+                self._strange_row(row, found)
+        for n, item in enumerate(self.book.items, 1):
+            self._check_texts(item, n)
+        if found != [key for key in known if key in found]:
+            self.say("note", None, "", SORTED)
+        self._check_header()
+        self._check_consent()
+
+    def _strange_row(self, row: FilledRow, found: Sequence[str]) -> None:
+        if row.key in found:
+            first = next(one.number for one in self.filled.rows if one.key == row.key)
+            self.say("error", row.number, "", f"This row stands twice: it is also row {first}.", "Delete one of them.")
+        elif row.key:
+            self.say("error", row.number, "", "This row belongs to another workbook.", FRESH)
+        elif any(row.cells.get(key) for key, column in self.columns.items() if column.answer):
+            self.say("error", row.number, "", "This row has answers, but is no row of this workbook.", BY_HAND)
+
+    def _check_header(self) -> None:
+        present = {key for row in self.filled.rows for key in row.cells}
+        for key, column in self.columns.items():
+            if column.answer and self.filled.rows and key not in present:
+                self.say("error", None, key, "This column is no longer there.", FRESH)
+
+    def _check_consent(self) -> None:
+        if self.book.consent and folded(self.filled.agreed) != folded(AGREED):
+            said = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
+            self.say("error", None, f"{GUIDELINES}: {AGREE}", said, f"{AGREED}. Without it nothing may be stored.")
+
+    def _check_texts(self, item: BookItem, number: int) -> None:
+        """A row that is missing, or whose hidden name stands beside the text of another."""
+        letters = letters_of(len(item.responses))
+        for letter, text in zip(letters, item.responses, strict=True):
+            row = self.rows[item.token].get(letter)
+            if row is None:
+                what = f"The row of item {number}, Response {letter}, is missing."
+                self.say("error", None, "", what, FRESH)
+            elif plain(row.cells.get(TEXT, "")) != plain(text):
+                self._other_text(row, TEXT, f"item {number}, Response {letter}")
+            elif row.cells.get(CONTEXT) and plain(row.cells[CONTEXT]) != plain(item.context):
+                self._other_text(row, CONTEXT, f"item {number}")
+
+    def _other_text(self, row: FilledRow, column: str, name: str) -> None:
+        seen = plain(row.cells.get(column, ""))
+        owner = next(
+            (
+                f"item {n}, Response {letter}" if column == TEXT else f"item {n}"
+                for n, item in enumerate(self.book.items, 1)
+                for letter, text in zip(letters_of(len(item.responses)), item.responses, strict=True)
+                if plain(text if column == TEXT else item.context) == seen
+            ),
+            None,
+        )
+        right = "Undo the sorting or copying: a row must keep its hidden first cell. " + FRESH
+        if owner:
+            self.say("error", row.number, column, f"The row is that of {name}, the text that of {owner}.", right)
+        else:
+            what = f"The text is not the one of {name}: {_start(seen) or 'it is empty'}"
+            self.say("error", row.number, column, what, "Texts must stay as they were. " + FRESH)
+
+    def item(self, item: BookItem) -> ReadItem | None:
+        """What was filled in for one item; None if any of it cannot be stored."""
+        rows = self.rows[item.token]
+        first = rows["A"].number
+        filled = [key for row in rows.values() for key, cell in row.cells.items() if cell and self._answers(key)]
+        way_out = self._way_out(rows)
+        note = self._about_item(rows, NOTE)[0]
+        if way_out is not None:
+            if set(filled) - {LEAVE_OUT, NOTE}:
+                self.say("warning", first, LEAVE_OUT, f"{NOT_STORED}: what else is filled in for this item.")
+            return ReadItem(item.token, first, way_out=way_out, note=note)
+        if not filled:
+            return ReadItem(item.token, first)
+        errors = self._errors()
+        answers = self._read_answers(item, rows) | {"note": note}
+        if self._errors() > errors:
+            return None
+        try:
+            check_answers(self.rubric, self.book.round, len(item.responses), parse_answers(answers))
+        except InvalidAnnotation as error:
+            self.say("error", first, "", str(error))
+            return None
+        return ReadItem(item.token, first, answers=answers, note=note)
+
+    def _answers(self, key: str) -> bool:
+        return key in self.columns and self.columns[key].answer
+
+    def _errors(self) -> int:
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    def _about_item(self, rows: dict[str, FilledRow], key: str) -> tuple[str, int]:
+        """A cell that all rows of an item share, and the row where it stands."""
+        given = {row.cells[key]: row.number for row in rows.values() if row.cells.get(key)}
+        if len(given) > 1:
+            where = ", ".join(str(number) for number in given.values())
+            self.say("error", max(given.values()), key, f"This is asked once per item, but rows {where} differ.")
+        return next(iter(given.items()), ("", rows["A"].number))
+
+    def _way_out(self, rows: dict[str, FilledRow]) -> tuple[str, str] | None:
+        cell, number = self._about_item(rows, LEAVE_OUT)
+        if not cell:
+            return None
+        if folded(cell) not in self.ways_out:
+            self.say(
+                "error", number, LEAVE_OUT, f"{_start(cell)!r} is no such reason.", "; ".join(ways_out(self.rubric))
+            )
+        return self.ways_out.get(folded(cell))
+
+    def _read_answers(self, item: BookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
+        letters = letters_of(len(item.responses))
+        ratings: dict[str, dict[str, Value]] = defaultdict(dict)
+        explained: dict[str, dict[str, Any]] = defaultdict(dict)
+        aside = {letter: reason for letter in letters if (reason := self._aside(rows[letter]))}
+        for criterion, place in self._questions(letters, aside):
+            get = self._cells(rows, place)
+            cell, number = get(f"{RATING}{criterion.key}")
+            value = self._value(criterion, cell, number, letters)
+            if value is None:
+                continue
+            ratings[place][criterion.key] = value
+            explanation = self._explanation(criterion, place, value, get)
+            if explanation:
+                explained[place][criterion.key] = explanation
+        return {"ratings": dict(ratings), "explanations": dict(explained), "set_aside": aside}
+
+    def _questions(self, letters: str, aside: dict[str, str]) -> Iterator[tuple[Criterion, str]]:
+        for criterion in self.asked:
+            places = [ABOUT_ITEM] if criterion.about == "item" else [one for one in letters if one not in aside]
+            yield from ((criterion, place) for place in places)
+
+    def _cells(self, rows: dict[str, FilledRow], place: str) -> Callable[[str], tuple[str, int]]:
+        if place == ABOUT_ITEM:
+            return lambda key: self._about_item(rows, key)
+        return lambda key: (rows[place].cells.get(key, ""), rows[place].number)
+
+    def _aside(self, row: FilledRow) -> str | None:
+        cell, offer = row.cells.get(ASIDE, ""), self.rubric.set_aside_response
+        if not cell or offer is None:
+            return None
+        reason = next((one.key for one in offer.reasons if folded(cell) in (folded(one.title), one.key)), None)
+        if reason is None:
+            titles = "; ".join(one.title for one in offer.reasons)
+            self.say("error", row.number, ASIDE, f"{_start(cell)!r} is no such reason.", titles)
+        about_response = [key for key in row.cells if key.startswith((RATING, REASONS, WORDS)) and self._answers(key)]
+        if any(row.cells[key] for key in about_response if self.columns[key].about == "candidate"):
+            self.say("warning", row.number, ASIDE, f"{NOT_STORED}: the answers about a response that cannot be rated.")
+        return reason
+
+    def _value(self, criterion: Criterion, cell: str, number: int, letters: str) -> Value | None:
+        key, right = f"{RATING}{criterion.key}", right_for(criterion.scale, letters)
+        if not cell:
+            if criterion.required:
+                self.say("error", number, key, "This is not answered.", right)
+            return None
+        try:
+            return value_in(criterion.scale, cell, letters)
+        except InvalidAnnotation:
+            self.say("error", number, key, f"{_start(cell)!r} is not on the scale.", right)
+            return None
+
+    def _explanation(
+        self, criterion: Criterion, place: str, value: Value, get: Callable[[str], tuple[str, int]]
+    ) -> dict[str, Any]:
+        """The explanation under the name of the chosen option; checked as the workbench's is."""
+        (reasons, number), (words, _) = get(f"{REASONS}{criterion.key}"), get(f"{WORDS}{criterion.key}")
+        ask = criterion.scale.ask_for(value)
+        column = f"{REASONS if reasons else WORDS}{criterion.key}"
+        if ask is None:
+            if reasons or words:
+                self.say("warning", number, column, f"{NOT_STORED}: the answer chosen asks for no explanation.")
+            return {}
+        if words and ask.free_text == "none":
+            self.say("warning", number, f"{WORDS}{criterion.key}", f"{NOT_STORED}: only the reasons are asked for.")
+        try:
+            given = explanation_in(ask, reasons, words)
+            check_explanation(self.rubric, criterion, place, ask, GivenExplanation.model_validate(given))
+        except (InvalidAnnotation, ValueError) as error:
+            self.say("error", number, column, str(error), _offered(ask, self.rubric))
+        else:
+            return {option_name(value): given}
+        return {}
+
+
+def _offered(ask: Ask, rubric: Rubric) -> str:
+    """What explains an answer rightly."""
+    low, high = rubric.explanation.min_words, rubric.explanation.max_words
+    own = [f"{low} to {high} words of your own"] if ask.free_text != "none" else []
+    return " or ".join(["; ".join(reason.text for reason in ask.reasons), *own] if ask.reasons else own)
+
+
+def plain(cell: str) -> str:
+    """A text as it compares: without what a spreadsheet does to it, which is spaces, line ends and escapes."""
+    return " ".join(unescape(restore_cell(cell)).split())
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…"

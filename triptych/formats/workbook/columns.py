@@ -1,0 +1,231 @@
+"""What a workbook asks: one column per question, its drop-down list, and what a filled cell means.
+
+People type, paste and pick; Excel and LibreOffice change numbers, dashes and quotes on the way. A cell counts if it can
+mean one answer only: "4", "4,0", "4 – Highly relevant" and "highly relevant" are the same point.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from triptych.answers import LETTERS
+from triptych.errors import InvalidAnnotation
+from triptych.rubric import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
+
+About = Literal["candidate", "item"]
+Value = str | float | list[str]
+KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
+ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
+RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
+AGREE, AGREED, REFUSED = "Do you agree to take part?", "I agree", "I do not agree"
+NONE_OF_THEM = "none of them"
+LISTED_STEPS = 11
+JOINED_REASONS = 3
+POINT = re.compile(r"([+-]?\d+(?:[.,]\d+)?)(?:\s*[-:=]\s*|\s+)(.*\D.*)")
+DASHES_AND_QUOTES = str.maketrans({"–": "-", "—": "-", "−": "-", "‐": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
+NO_LETTERS = re.compile(r"\band\b|[,;/&+=\s]+")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the sheet. An answer column is open for typing; `choices` is its drop-down list, `limits` its range.
+
+    `strict`: the spreadsheet refuses what is not in the list at once.
+    """
+
+    key: str
+    title: str
+    width: int
+    about: About = "candidate"
+    answer: bool = False
+    choices: tuple[str | float, ...] = ()
+    limits: tuple[float, float] | None = None
+    strict: bool = True
+    hint: str = ""
+
+
+def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int) -> tuple[Column, ...]:
+    """All columns in order: what is read, what is asked about each response, what is asked about the item.
+
+    extra_texts: titles of the texts that stand beside the context; candidates: the most that an item has.
+    """
+    asked = rubric.asked(study_round)
+    return (
+        Column(KEY, KEY, 4),
+        Column(NUMBER, "Item", 6, "item"),
+        Column(CONTEXT, rubric.context.title, 44, "item"),
+        *(Column(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
+        Column(LETTER, "", 5),
+        Column(TEXT, "Conversation" if rubric.judged == "conversation" else "Response", 58),
+        *(column for one in asked if one.about == "candidate" for column in _questions(one, candidates)),
+        *_aside(rubric),
+        *(column for one in asked if one.about == "item" for column in _questions(one, candidates)),
+        *_leaving_out(rubric),
+        Column(NOTE, "Note to the lead", 24, "item", True, hint="If you want to say something. This is no rating."),
+    )
+
+
+def letters_of(candidates: int) -> str:
+    return LETTERS[:candidates]
+
+
+def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
+    about, scale = criterion.about, criterion.scale
+    limits = (scale.low, scale.high) if isinstance(scale, Number) else None
+    choices = tuple(_choices(scale, letters_of(candidates)))
+    width = min(max(14, *(len(str(choice)) * 2 // 3 for choice in choices)), 22) if choices else 14
+    hint = criterion.definition
+    yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
+    asks = _asks(scale)
+    if any(ask.reasons for ask in asks):
+        listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
+        hint = "Where your answer asks for reasons. Several: one after the other, with a semicolon between."
+        yield Column(
+            f"{REASONS}{criterion.key}", f"{criterion.title}: reasons", 26, about, True, listed, None, False, hint
+        )
+    if any(ask.free_text != "none" for ask in asks):
+        hint = "Where your answer asks for an explanation, or allows one."
+        yield Column(f"{WORDS}{criterion.key}", f"{criterion.title}: in your words", 30, about, True, hint=hint)
+
+
+def _aside(rubric: Rubric) -> Iterator[Column]:
+    if rubric.set_aside_response:
+        choices = tuple(reason.title for reason in rubric.set_aside_response.reasons)
+        hint = "Only if this response cannot be rated: the reason. Its questions then stay empty."
+        yield Column(ASIDE, rubric.set_aside_response.title, 20, "candidate", True, choices, hint=hint)
+
+
+def _leaving_out(rubric: Rubric) -> Iterator[Column]:
+    choices = tuple(ways_out(rubric))
+    if choices:
+        hint = "Only if the whole item cannot be rated: the reason. Its other cells then stay empty."
+        yield Column(LEAVE_OUT, "Leave the item out", 24, "item", True, choices, hint=hint)
+
+
+def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
+    """What stands in the list for leaving an item out → ("skip" or "ignore", the reason's key)."""
+    offers = {"skip": rubric.skip, "ignore": rubric.ignore_item}
+    return {
+        f"{offer.title}: {reason.title}": (kind, reason.key)
+        for kind, offer in offers.items()
+        if offer is not None
+        for reason in offer.reasons
+    }
+
+
+def _asks(scale: Scale) -> list[Ask]:
+    answers = scale.points if isinstance(scale, Likert) else scale.options if isinstance(scale, Choice) else ()
+    return [answer.ask for answer in answers if answer.ask is not None]
+
+
+def _joined(ask: Ask) -> Iterator[str]:
+    """The reasons of one answer, and where they are few, each of their combinations, as nobody likes to type them."""
+    texts = [reason.text for reason in ask.reasons]
+    most = len(texts) if len(texts) <= JOINED_REASONS else 1
+    for size in range(1, most + 1):
+        yield from ("; ".join(some) for some in combinations(texts, size))
+
+
+def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
+    """Names to pick, then the bare numbers, so that a number typed is as good as one picked."""
+    if isinstance(scale, Likert):
+        yield from (label(point.value, point.title) for point in scale.points if point.title)
+        yield from scale.values
+    elif isinstance(scale, Choice):
+        yield from (option.title for option in scale.options)
+    elif isinstance(scale, Number):
+        steps = round((scale.high - scale.low) / scale.step)
+        if steps < LISTED_STEPS:
+            yield from (scale.check(scale.low + n * scale.step) for n in range(steps + 1))
+    else:
+        for size in range(1, len(letters) + 1):
+            yield from (", ".join(some) for some in combinations(letters, size))
+        if scale.none_option:
+            yield NONE_OF_THEM
+
+
+def label(value: float, title: str) -> str:
+    """A point as the list names it: `4 – Highly relevant`."""
+    return f"{value:g} – {title}" if title else f"{value:g}"
+
+
+def folded(text: str) -> str:
+    """What makes two spellings of one answer the same."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(DASHES_AND_QUOTES).casefold().split()).rstrip(".")
+
+
+def value_in(scale: Scale, cell: str, letters: str) -> Value:
+    """The answer that a cell means. Raises InvalidAnnotation for what is not on the scale."""
+    if isinstance(scale, Best):
+        return scale.check(_picked(cell, letters))
+    if isinstance(scale, Choice):
+        known = {folded(name): option.key for option in scale.options for name in (option.key, option.title)}
+        return scale.check(known.get(folded(cell), cell))
+    if isinstance(scale, Likert):
+        return scale.check(_point(scale, cell))
+    unit = folded(scale.unit)
+    return scale.check(_number(folded(cell).removesuffix(unit) if unit else cell))
+
+
+def _point(scale: Likert, cell: str) -> float:
+    """A point by its name, its number, or both where they agree."""
+    named = {folded(point.title): point.value for point in scale.points if point.title}
+    if folded(cell) in named:
+        return named[folded(cell)]
+    both = POINT.fullmatch(folded(cell))
+    if both is None:
+        return _number(cell)
+    value, name = _number(both[1]), both[2].strip()
+    if named.get(name) != value:
+        raise InvalidAnnotation(f"{cell!r}: the number and the words do not belong together.")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError as error:
+        raise InvalidAnnotation(f"{text!r} is not on the scale.") from error
+
+
+def _picked(cell: str, letters: str) -> list[str]:
+    if folded(cell) in (folded(NONE_OF_THEM), "none"):
+        return []
+    picked = set("".join(NO_LETTERS.split(folded(cell))).upper())
+    if not picked <= set(letters):
+        raise InvalidAnnotation(f"{cell!r} names no response.")
+    return sorted(picked)
+
+
+def right_for(scale: Scale, letters: str) -> str:
+    """What would be right in a cell of this scale, in words."""
+    if isinstance(scale, Likert):
+        return shown(label(point.value, point.title) for point in scale.points)
+    if isinstance(scale, Choice):
+        return shown(option.title for option in scale.options)
+    if isinstance(scale, Number):
+        return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
+    none = f", or {NONE_OF_THEM}" if scale.none_option else ""
+    return f"the best response, or several: {shown(letters)}{none}"
+
+
+def explanation_in(ask: Ask | None, reasons: str, words: str) -> dict[str, object]:
+    """The explanation as the workbench sends it. Raises InvalidAnnotation for a reason that this answer does not have.
+
+    `ask`: what the chosen answer asks for.
+    """
+    known = {folded(reason.text): reason.key for reason in (ask.reasons if ask else ())}
+    known |= {folded(reason.key): reason.key for reason in (ask.reasons if ask else ())}
+    given = [reasons] if folded(reasons) in known else re.split(r"[;\n]", reasons)
+    strange = [one.strip() for one in given if one.strip() and folded(one) not in known]
+    if strange:
+        offered = "; ".join(reason.text for reason in ask.reasons) if ask else ""
+        raise InvalidAnnotation(
+            f"{'; '.join(strange)!r} is not among the reasons for this answer: {offered or 'none'}."
+        )
+    return {"reasons": [known[folded(one)] for one in given if one.strip()], "text": words}

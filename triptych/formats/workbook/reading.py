@@ -1,0 +1,67 @@
+"""The cells of a filled workbook, whatever Excel or LibreOffice made of it: hidden names, texts as one sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triptych.errors import ImportRefused
+from triptych.formats.model import MAX_UPLOAD
+from triptych.formats.workbook.columns import AGREE, KEY
+from triptych.formats.workbook.writing import HEADER_ROW, HIDDEN, MARK, TOKEN
+from triptych.formats.xlsx import read_sheets
+from triptych.formats.xlsx_guard import guarded, survey
+
+NOT_OURS = (
+    "This is not a workbook that Triptych made, or its hidden first row or column was removed. Copy the answers into a "
+    "fresh download of the workbook and upload that."
+)
+
+
+@dataclass(frozen=True)
+class FilledRow:
+    """One row as it stands in the sheet. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
+
+    number: int
+    key: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent."""
+
+    token: str
+    rows: tuple[FilledRow, ...]
+    agreed: str = ""
+
+
+def read_filled(data: bytes) -> Filled:
+    """The rows that hold anything. Raises ImportRefused for what is no workbook of ours."""
+    if len(data) > MAX_UPLOAD:
+        raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    members = guarded(data)
+    names = [sheet.name for sheet in survey(members)]
+    grids = read_sheets(members.as_zip(), names)
+    sheet = next((rows for rows in grids.values() if any(cells[:1] == [MARK] for _, cells in rows)), None)
+    if sheet is None:
+        raise ImportRefused(NOT_OURS)
+    start, header = next((at, cells) for at, (_, cells) in enumerate(sheet) if cells[:1] == [MARK])
+    keys = [KEY, *header[1:]]
+    rows = tuple(_row(number, keys, cells) for number, cells in sheet[start + 1 :] if _counts(number, cells))
+    named = next((row.key.partition(".")[0] for row in rows if row.key), "")
+    hidden = next((cells[1] for _, cells in grids.get(HIDDEN, []) if cells[:1] == [TOKEN] and len(cells) > 1), named)
+    if not hidden:
+        raise ImportRefused(NOT_OURS)
+    agreed = next((cells[1] for rows_ in grids.values() for _, cells in rows_ if cells[:1] == [AGREE]), "")
+    return Filled(hidden, rows, agreed.strip())
+
+
+def _counts(number: int, cells: Sequence[str]) -> bool:
+    """Not the header, nor an empty row."""
+    return number > HEADER_ROW and any(cell.strip() for cell in cells)
+
+
+def _row(number: int, keys: Sequence[str], cells: Sequence[str]) -> FilledRow:
+    known = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
+    return FilledRow(number, known.pop(KEY), known)

@@ -1,0 +1,333 @@
+"""A study's items as a workbook that one annotator fills in: a row per response, a column per question.
+
+Everything but the answer cells is protected. A row is known by its hidden first cell, which travels with it when rows
+are sorted; the columns are known by the hidden first row. A second sheet holds instructions and definitions. Very
+hidden is a third, with the workbook's token and the drop-down lists.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from openpyxl import Workbook
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
+from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.workbook.protection import WorkbookProtection
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.worksheet import Worksheet
+
+from triptych.formats.long_csv import safe_cell
+from triptych.formats.workbook.columns import (
+    AGREE,
+    AGREED,
+    CONTEXT,
+    EXTRA,
+    KEY,
+    LETTER,
+    NUMBER,
+    REFUSED,
+    TEXT,
+    Column,
+    columns_of,
+    label,
+    letters_of,
+)
+from triptych.rubric import Choice, Criterion, Example, Likert, Number, Rubric
+
+MARK = "triptych workbook 1"
+TOKEN = "token"  # noqa: S105 (a name)
+RATINGS, GUIDELINES, HIDDEN = "Ratings", "Guidelines", "Triptych"
+LONGEST_TEXT = 32_000  # Excel holds 32,767 characters in a cell
+MACHINE_ROW, INTRO_ROW, HEADER_ROW = 1, 2, 3
+LINE, TALLEST = 15, 400  # points; Excel draws no row higher than 409
+LONGEST_TITLE, LONGEST_HINT = 32, 250  # of the box beside a cell
+THIN, THICK = Side(style="thin", color="C9CED6"), Side(style="medium", color="5B6B7F")
+HEAD = PatternFill("solid", fgColor="E4EAF1")
+OPEN = PatternFill("solid", fgColor="FFF8DC")
+HOW = (
+    "Fill in the yellow cells: pick from the list, or type the number. Everything else is protected. What the "
+    "questions mean stands on the sheet Guidelines. Save the file as .xlsx and send it back."
+)
+FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False, "autoFilter": True}
+
+
+@dataclass(frozen=True)
+class BookItem:
+    """One item as its annotator may see it; `token` is the hidden name of its rows.
+
+    beside: title and text of what stands beside the context; responses: one text per slot, in the order of the slots.
+    """
+
+    token: str
+    context: str
+    beside: Sequence[tuple[str, str]]
+    responses: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Book:
+    """What a workbook holds.
+
+    guidelines: title and text of what the study says beside its rubric; consent: what its annotator must agree to in
+    it, or nothing.
+    """
+
+    token: str
+    title: str
+    annotator: str
+    rubric: Rubric
+    round: str
+    guidelines: Sequence[tuple[str, str]]
+    items: Sequence[BookItem]
+    consent: str = ""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        extras = dict.fromkeys(title for item in self.items for title, _ in item.beside)
+        most = max((len(item.responses) for item in self.items), default=1)
+        return columns_of(self.rubric, self.round, list(extras), most)
+
+
+def write_book(book: Book) -> bytes:
+    """The file. No text of it exceeds LONGEST_TEXT."""
+    made = Workbook()
+    made.properties.creator = "Triptych"
+    made.security = WorkbookProtection(lockStructure=True)
+    sheet = made.active
+    sheet.title = RATINGS
+    hidden = made.create_sheet(HIDDEN)
+    hidden.sheet_state = "veryHidden"
+    hidden.append([TOKEN, book.token])
+    _write_ratings(sheet, hidden, book)
+    _write_guidelines(made.create_sheet(GUIDELINES, 1), book)
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+def row_key(token: str, item: str, letter: str) -> str:
+    """The hidden name of a row."""
+    return f"{token}.{item}.{letter}"
+
+
+def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
+    """A cell whose text no spreadsheet takes for a formula, or for a character that XML does not have."""
+    text = safe_cell(ILLEGAL_CHARACTERS_RE.sub("", value)) if isinstance(value, str) else value
+    cell = sheet.cell(row, column, text)
+    cell.alignment = Alignment(wrap_text=True, vertical="top")
+    return cell
+
+
+def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
+    columns = book.columns
+    _write_header(sheet, book, columns)
+    row = HEADER_ROW + 1
+    for number, item in enumerate(book.items, 1):
+        row = _write_item(sheet, book, columns, item, number, row)
+    for place, column in enumerate(columns, 1):
+        if column.answer and row > HEADER_ROW + 1:
+            _validate(sheet, hidden, column, place, row - 1)
+    _set_up(sheet, columns, row - 1)
+
+
+def _write_header(sheet: Worksheet, book: Book, columns: Sequence[Column]) -> None:
+    for place, column in enumerate(columns, 1):
+        sheet.cell(MACHINE_ROW, place, MARK if column.key == KEY else column.key)
+        cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
+        cell.font, cell.fill = Font(bold=True), HEAD
+        cell.border = Border(bottom=THICK, right=THIN)
+    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{HOW}").font = Font(color="44505F")
+    last_text = next(place for place, column in enumerate(columns, 1) if column.key == TEXT)
+    sheet.merge_cells(start_row=INTRO_ROW, end_row=INTRO_ROW, start_column=2, end_column=last_text)
+    sheet.row_dimensions[MACHINE_ROW].hidden = True
+    sheet.row_dimensions[INTRO_ROW].height = 3 * LINE
+    sheet.row_dimensions[HEADER_ROW].height = max(_lines(c.title, c.width) for c in columns) * LINE + 6
+
+
+def _write_item(
+    sheet: Worksheet, book: Book, columns: Sequence[Column], item: BookItem, number: int, first: int
+) -> int:
+    """The rows of one item; returns the row after them. A text too tall for one row goes over several, merged."""
+    texts = item.responses
+    beside = _beside(item, columns)
+    width = {column.key: column.width for column in columns}
+    needed = [max(_height(text, width[TEXT]), 3 * LINE) for text in texts]
+    tallest = max(_height(text, width[key]) for key, text in beside.items())
+    grown = [height * max(1, tallest / sum(needed)) for height in needed]
+    row = first
+    for letter, text, height in zip(letters_of(len(texts)), texts, grown, strict=True):
+        over = math.ceil(height / TALLEST)
+        known = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
+        if letter == "A":
+            known |= {NUMBER: number, **beside}
+        for place, column in enumerate(columns, 1):
+            _style(_put(sheet, row, place, known.get(column.key, "")), column, letter == "A")
+        for part in range(row, row + over):
+            sheet.row_dimensions[part].height = height / over
+        _merge(sheet, columns, "candidate", row, row + over - 1)
+        row += over
+    _merge(sheet, columns, "item", first, row - 1)
+    return row
+
+
+def _beside(item: BookItem, columns: Sequence[Column]) -> dict[str, str]:
+    """Column → what stands there once for the whole item."""
+    extras = dict(item.beside)
+    shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
+    return {CONTEXT: item.context, **shown}
+
+
+def _style(cell: Cell, column: Column, begins_item: bool) -> None:
+    cell.border = Border(top=THICK if begins_item else THIN, right=THIN, bottom=THIN)
+    if column.key in (NUMBER, LETTER):
+        cell.font = Font(bold=True)
+    if column.answer:
+        cell.fill, cell.protection = OPEN, Protection(locked=False)
+        if not column.choices and column.limits is None:
+            cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
+
+
+def _merge(sheet: Worksheet, columns: Sequence[Column], about: str, first: int, last: int) -> None:
+    if last == first:
+        return
+    for place, column in enumerate(columns, 1):
+        if column.about == about and column.key != KEY:
+            sheet.merge_cells(start_row=first, end_row=last, start_column=place, end_column=place)
+
+
+def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, last: int) -> None:
+    """The list or range of a column, and the box that says what is asked."""
+    if column.choices:
+        check = DataValidation("list", formula1=_listed(hidden, column.choices), allow_blank=True)
+    elif column.limits is not None:
+        low, high = column.limits
+        check = DataValidation("decimal", "between", f"{low:g}", f"{high:g}", allow_blank=True)
+    else:
+        check = DataValidation(allow_blank=True)
+    check.showErrorMessage = column.strict and check.type is not None
+    check.errorTitle, check.error = "Not on this scale", "Pick an answer from the list, or type its number."
+    check.showInputMessage = bool(column.hint)
+    check.promptTitle, check.prompt = column.title[:LONGEST_TITLE], _cut(column.hint, LONGEST_HINT)
+    letter = get_column_letter(place)
+    check.add(f"{letter}{HEADER_ROW + 1}:{letter}{last}")
+    sheet.add_data_validation(check)
+
+
+def _listed(hidden: Worksheet, choices: Sequence[str | float]) -> str:
+    """Writes a list into a column of the hidden sheet, as a rule itself holds 255 signs; returns its reference."""
+    place = hidden.max_column + 1
+    for row, choice in enumerate(choices, 1):
+        _put(hidden, row, place, choice)
+    letter = get_column_letter(place)
+    return f"'{HIDDEN}'!${letter}$1:${letter}${len(choices)}"
+
+
+def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
+    """Widths, what stays in sight, protection, and how it is printed."""
+    for place, column in enumerate(columns, 1):
+        dimension = sheet.column_dimensions[get_column_letter(place)]
+        dimension.width, dimension.hidden = column.width, column.key == KEY
+    sheet.freeze_panes = sheet.cell(HEADER_ROW + 1, 3)
+    sheet.sheet_view.zoomScale = 85
+    _protect(sheet)
+    sheet.page_setup.orientation, sheet.page_setup.paperSize = "landscape", sheet.PAPERSIZE_A4
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+    sheet.print_title_rows = f"{HEADER_ROW}:{HEADER_ROW}"
+    sheet.print_area = f"B{INTRO_ROW}:{get_column_letter(len(columns))}{last}"
+    sheet.oddFooter.center.text = "&P / &N"
+
+
+def _protect(sheet: Worksheet) -> None:
+    """Without a password: against slips, not against somebody who wants to."""
+    sheet.protection.sheet = True
+    for name, locked in FIXED.items():
+        setattr(sheet.protection, name, locked)
+
+
+def _write_guidelines(sheet: Worksheet, book: Book) -> None:
+    row = 1
+    for title, text in _guidelines(book):
+        heading = _put(sheet, row, 1, title)
+        heading.font = Font(bold=True, size=11 if text or title == AGREE else 13)
+        _put(sheet, row, 2, text)
+        sheet.row_dimensions[row].height = min(max(_height(text, 100), _height(title, 28)), TALLEST)
+        if title == AGREE:
+            _ask_consent(sheet, row)
+        row += 1
+    sheet.column_dimensions["A"].width, sheet.column_dimensions["B"].width = 28, 100
+    sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight = 1, 0
+    sheet.sheet_properties.pageSetUpPr.fitToPage = True
+    _protect(sheet)
+
+
+def _ask_consent(sheet: Worksheet, row: int) -> None:
+    cell = sheet.cell(row, 2)
+    cell.fill, cell.protection = OPEN, Protection(locked=False)
+    check = DataValidation("list", formula1=f'"{AGREED},{REFUSED}"', showErrorMessage=True)
+    check.add(cell)
+    sheet.add_data_validation(check)
+
+
+def _guidelines(book: Book) -> Iterator[tuple[str, str]]:
+    """(title, text) of every row; a row without a text is a heading."""
+    rubric = book.rubric
+    yield rubric.title, ""
+    if book.consent:
+        yield "Before you begin", book.consent
+        yield AGREE, ""
+    yield "What to do", f"{rubric.instructions}\n{HOW}"
+    yield from book.guidelines
+    yield from ((section.title, section.text) for section in rubric.guidelines)
+    if rubric.explanation.min_words:
+        limits = f"{rubric.explanation.min_words} to {rubric.explanation.max_words} words"
+        yield "Explanations", f"An explanation in your own words has {limits}."
+    for criterion in rubric.asked(book.round):
+        yield criterion.title, ""
+        yield from _definitions(criterion)
+
+
+def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
+    words = (criterion.question, criterion.definition, criterion.note)
+    yield "What is asked", "\n".join(filter(None, words))
+    scale = criterion.scale
+    if isinstance(scale, Likert):
+        for point in scale.points:
+            sparing = "For borderline cases: use it sparingly." if point.sparing else ""
+            yield label(point.value, point.title), " ".join(filter(None, (point.definition, sparing))) or "–"
+    elif isinstance(scale, Choice):
+        yield from ((option.title, option.definition or "–") for option in scale.options)
+    elif isinstance(scale, Number):
+        ends = [
+            f"{end:g} {title}".strip() for end, title in ((scale.low, scale.low_title), (scale.high, scale.high_title))
+        ]
+        yield (
+            "Scale",
+            f"A number {scale.unit} from {ends[0]} to {ends[1]}, in steps of {scale.step:g}.".replace("  ", " "),
+        )
+    else:
+        yield "Scale", "The letter of the best response; of several, if they are equally good."
+    yield from (("Example", _example(example)) for example in criterion.examples)
+
+
+def _example(example: Example) -> str:
+    said = [f"{turn.speaker}: {turn.text}" for turn in example.context]
+    rated = [f"“{one.text}”\n→ {one.rating}: {one.reason}" for one in example.candidates]
+    return "\n".join([*said, *rated])
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _lines(text: str, width: int) -> int:
+    """How many lines a text takes in a column, roughly: signs of a proportional font are narrower than a figure."""
+    return sum(max(1, math.ceil(len(line) / (width * 1.05))) for line in text.split("\n"))
+
+
+def _height(text: str, width: int) -> float:
+    return _lines(text, width) * LINE + 6

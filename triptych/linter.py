@@ -1,0 +1,543 @@
+"""What a lead should look at before launch: texts and a plan that would give wrong data, by how grave it is.
+
+`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three things stand in the way
+of a launch: a candidate that is missing, one that is empty, and a plan that falls apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import making, pairing, results, studies
+from triptych.formats.model import ItemDraft
+from triptych.models import Purpose, Study, System
+from triptych.pairing import PlanLine
+from triptych.rubric import Rubric
+
+Severity = Literal["grave", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
+MOST_OPEN = 5
+
+FEW = 5
+TELLING = 20  # characters: a shorter text may well be given twice
+ENOUGH = 10
+SAME_FILE = 0.5
+MORE_OFTEN_OPEN = 0.25
+AT_MAXIMUM = 0.2
+FAR_LONGER = 2.0
+# Iglewicz & Hoaglin (1993): a modified z-score beyond 3.5; the floor keeps texts of nearly one length quiet
+OUTLIER, LEAST_SPREAD = 3.5, 0.15
+VOCABULARY = 2_000_000
+
+_FAMILIES = {
+    "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
+    "mixtral", "qwen", "deepseek", "falcon", "bloom", "bart", "pegasus", "blenderbot", "dialogpt", "copilot", "grok",
+}  # fmt: skip
+_ANYBODYS = {
+    "human", "baseline", "model", "system", "reference", "unknown", "gold", "candidate", "response", "output", "answer",
+    "summary", "expert", "ours", "none",
+}  # fmt: skip
+_DANGLING = {
+    "the", "a", "an", "and", "or", "of", "to", "with", "in", "for", "but", "because", "that", "is", "are", "was",
+    "your", "my", "their", "its", "if", "when", "as", "at", "by", "from",
+}  # fmt: skip
+_MADE = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
+_SELF = re.compile(
+    r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
+    rf"|\blanguage model (?:\w+ )?by\b|\b(?:trained|developed|created) by (?:{_MADE})\b"
+)
+_SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained by", "developed by", "created by")
+
+
+@dataclass(frozen=True)
+class LintFinding:
+    """One thing found: what it is, what to do about it, and where. `rows`: of the file, or places in the study."""
+
+    severity: Severity
+    text: str
+    advice: str
+    items: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    blocking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One candidate's text, all turns of a conversation together; `folded` compares without case and outer blanks."""
+
+    item: ItemDraft
+    system: str
+    text: str
+    last: str
+    folded: str
+
+    @property
+    def is_open(self) -> bool:
+        """It ends on a letter, a digit or a sign that something follows."""
+        return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What the checks look at together. `names`: system → what the reader of the findings may see."""
+
+    items: Sequence[ItemDraft]
+    training: Sequence[ItemDraft]
+    plan: Sequence[PlanLine]
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def said(self) -> list[Said]:
+        """Every text that is there and not blank."""
+        found = []
+        for item in self.items:
+            for candidate in item.candidates:
+                turns = [turn.text for turn in candidate.turns or ()]
+                text = "\n".join(turns) if turns else candidate.text or ""
+                if text.strip():
+                    last = (turns[-1] if turns else text).rstrip()
+                    found.append(Said(item, candidate.system, text, last, text.strip().casefold()))
+        return found
+
+    @cached_property
+    def contexts(self) -> dict[int, str]:
+        """Each item's context without case, by the item's place in memory: ids may stand twice."""
+        return {id(item): _context(item) for item in self.items}
+
+    @cached_property
+    def whole(self) -> str:
+        """All texts in one, to ask once whether anybody uses a word."""
+        return "\n".join(said.folded for said in self.said)
+
+    def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[Said]:
+        """Texts in which the pattern is found; it can only be where one of the needles is."""
+        used = [needle for needle in needles if needle in self.whole]
+        if not used:
+            return []
+        return [s for s in self.said if any(needle in s.folded for needle in used) and pattern.search(s.folded)]
+
+    @cached_property
+    def by_system(self) -> dict[str, list[Said]]:
+        found: dict[str, list[Said]] = {}
+        for said in self.said:
+            found.setdefault(said.system, []).append(said)
+        return found
+
+    @cached_property
+    def by_item(self) -> dict[int, list[Said]]:
+        """The texts of each item, as `contexts`."""
+        found: dict[int, list[Said]] = defaultdict(list)
+        for said in self.said:
+            found[id(said.item)].append(said)
+        return found
+
+    def name(self, system: str) -> str:
+        return self.names.get(system, f"'{system}'")
+
+
+def lint(
+    rubric: Rubric,
+    items: Sequence[ItemDraft],
+    training: Sequence[ItemDraft],
+    plan: Sequence[PlanLine] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> list[LintFinding]:
+    """Everything found, the gravest first.
+
+    `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
+    an explicit plan; `names`: system → the name to be shown.
+    """
+    known = [*map(making.training_draft, rubric.training), *training]
+    material = Material(items, known, plan or (), names or {})
+    found = [finding for check in CHECKS for finding in check(material)]
+    return sorted(found, key=lambda one: (not one.blocking, SEVERITIES.index(one.severity), -len(one.items)))
+
+
+def lint_study(session: Session, study: Study) -> list[LintFinding]:
+    """The findings about a stored study; systems are named as its leads may see them."""
+    shown = results.system_names(session, study)
+    systems = session.scalars(select(System).where(System.study_id == study.id))
+    checks = [item for purpose in CHECK_PURPOSES for item in making.stored_items(session, study, purpose)]
+    return lint(
+        studies.design_of(session, study).rubric,
+        making.stored_items(session, study),
+        checks,
+        pairing.lines_of(session, study),
+        {system.name: shown[system.blind_code] for system in systems},
+    )
+
+
+def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
+    """At most five to be seen at once, with all that block; the rest to be unfolded."""
+    cut = max(MOST_OPEN, sum(finding.blocking for finding in findings))
+    shown = [finding for finding in findings[:cut] if finding.severity != "note"]
+    return shown, list(findings[len(shown) :])
+
+
+def _found(
+    severity: Severity, text: str, advice: str, items: Iterable[ItemDraft] = (), blocking: bool = False
+) -> LintFinding:
+    """A finding about some items, each once, in the order of the file."""
+    once = sorted({id(item): item for item in items}.values(), key=lambda item: item.row)
+    ids = tuple(item.external_id for item in once)
+    return LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+# Candidates that are not there, or stand twice
+
+
+def _missing(m: Material) -> Iterator[LintFinding]:
+    """Where all items share their systems, one without a system lacks a candidate; else fewer than others is a note."""
+    given = [frozenset(c.system for c in item.candidates if c.text is not None or c.turns) for item in m.items]
+    every, most = frozenset().union(*given), max(map(len, given), default=0)
+    lacking = [item for item, systems in zip(m.items, given, strict=True) if len(systems) < most or not systems]
+    if not lacking:
+        return
+    add = "Add the missing texts and upload the file again, or leave these items out."
+    if most == len(every):
+        yield _found(
+            "grave", f"{_counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
+        )
+        return
+    none = [item for item, systems in zip(m.items, given, strict=True) if not systems]
+    if none:
+        yield _found("grave", f"{_counted(len(none), 'item')} without any candidate.", add, none, True)
+    fewer = [item for item in lacking if item.candidates]
+    if fewer:
+        text = f"{_counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
+        yield _found("warning", text, "Compare systems only where they answered the same items.", fewer)
+
+
+def _empty(m: Material) -> Iterator[LintFinding]:
+    blank = [
+        item
+        for item in m.items
+        for candidate in item.candidates
+        if (candidate.text is not None and not candidate.text.strip())
+        or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
+    ]
+    if blank:
+        text = f"{_counted(len(blank), 'candidate')} without a text."
+        yield _found("grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True)
+
+
+def _identical(m: Material) -> Iterator[LintFinding]:
+    """Two systems with the same text for one item; for most items, one file was probably taken twice."""
+    pairs: dict[tuple[str, str], list[ItemDraft]] = defaultdict(list)
+    for said in m.by_item.values():
+        for one, other in combinations(said, 2):
+            if one.folded == other.folded:
+                pairs[one.system, other.system].append(one.item)
+    rest: list[ItemDraft] = []
+    for (one, other), items in pairs.items():
+        if len(items) >= FEW and len(items) >= SAME_FILE * len(m.items):
+            text = f"{m.name(one)} and {m.name(other)} have the same text in {len(items):,} of {len(m.items):,} items."
+            yield _found("grave", text, "Check whether one file was taken for two systems.", items)
+        else:
+            rest += items
+    if rest:
+        text = f"{_counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
+        yield _found(
+            "warning", text, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
+        )
+
+
+def _repeated(m: Material) -> Iterator[LintFinding]:
+    """One text that a system gives for many items."""
+    for system, said in m.by_system.items():
+        for text, number in Counter(one.folded for one in said).most_common(3):
+            if number >= max(3, 0.02 * len(said)):
+                items = [one.item for one in said if one.folded == text]
+                sentence = f"{m.name(system)} gives one and the same text for {number:,} items."
+                yield _found("warning", sentence, "Check whether something went wrong when the texts were made.", items)
+
+
+def _doubled(m: Material) -> Iterator[LintFinding]:
+    """Items that are the same, and items that share their context only."""
+    by_content: dict[object, list[ItemDraft]] = defaultdict(list)
+    by_context: dict[object, list[ItemDraft]] = defaultdict(list)
+    for item in m.items:
+        context = m.contexts[id(item)]
+        by_content[context, frozenset(said.folded for said in m.by_item[id(item)])].append(item)
+        if context:
+            by_context[context].append(item)
+    same = [item for items in by_content.values() if len(items) > 1 for item in items]
+    if same:
+        text = f"{_counted(len(same), 'item')} stand more than once, with the same context and the same candidates."
+        yield _found("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
+    known = {id(item) for item in same}
+    shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
+    if shared:
+        text = f"{_counted(len(shared), 'item')} share their context with another item."
+        yield _found("note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared)
+
+
+def _trained_on(m: Material) -> Iterator[LintFinding]:
+    """Main items that annotators also meet in training, with the reference beside them, or as a check."""
+    known = Material(m.training, (), ())
+    contexts = set(known.contexts.values()) - {""}
+    texts = {said.folded for said in known.said if len(said.folded) >= TELLING}
+    seen = [item for item in m.items if m.contexts[id(item)] in contexts]
+    seen += [said.item for said in m.said if said.folded in texts]
+    if seen:
+        text = f"{_counted(len({id(item) for item in seen}), 'item')} also stand among the training or check items."
+        yield _found("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
+
+
+def _context(item: ItemDraft) -> str:
+    turns = "\n".join(f"{turn.speaker}\t{turn.text.strip()}" for turn in item.context_turns)
+    return (turns or item.context_text or "").strip().casefold()
+
+
+# Texts that give themselves away, or were not cleaned
+
+
+def _own_names(m: Material) -> Iterator[LintFinding]:
+    """Texts in which the name of a system stands; a name that contexts use too is an ordinary word here."""
+    contexts = "\n".join(m.contexts.values())
+    for system in m.by_system:
+        spellings = _spellings(system)
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)") if spellings else None
+        ordinary = pattern and any(name in contexts for name in spellings) and pattern.search(contexts)
+        naming = m.having(spellings, pattern) if pattern and not ordinary else []
+        if naming:
+            text = f"The name of {m.name(system)} stands in {_texts(m, naming)}."
+            advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
+            is_word = system.strip().isalpha() and system.strip().casefold() not in _FAMILIES
+            yield _found("warning" if is_word else "grave", text, advice, _of(naming))
+
+
+def _spellings(system: str) -> list[str]:
+    """A system's name as a text may spell it, and the family it belongs to; words that anybody uses are left out."""
+    name = system.strip().casefold()
+    parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
+    whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
+    words = whole | (_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts})
+    return sorted(word for word in words if word not in _ANYBODYS and not re.fullmatch(r"[a-z]+_?(?:\d|[a-f])", word))
+
+
+def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
+    naming = m.having(_SELF_NEEDLES, _SELF)
+    if naming:
+        text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
+        advice = "Annotators will know what they read. Cut the sentence or leave these items out."
+        yield _found("grave", text, advice, _of(naming))
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One kind of mark-up: how it is found (one of the needles, then the pattern), and how grave it is."""
+
+    what: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    severity: Severity = "warning"
+
+
+LEFTOVERS = (
+    Leftover(
+        "signs of a prompt template, such as <|im_end|> or [/INST]",
+        ("<|", "inst]", "<<sys", "<s>", "</s>", "<pad>", "<unk>", "<eos>", "<bos>", "_of_turn>", "think>", "###"),
+        re.compile(
+            r"<\|[\w ]+\|>|\[/?inst\]|<</?sys>>|</?s>|<(?:pad|unk|eos|bos|start_of_turn|end_of_turn)>|</?think>"
+            r"|^#{3} ?(?:response|instruction|input|assistant|user)\b",
+            re.MULTILINE,
+        ),
+        "grave",
+    ),
+    Leftover(
+        "HTML, such as <br> or &amp;",
+        ("<", "&"),
+        re.compile(
+            r"</?(?:p|br|div|span|b|i|u|strong|em|ul|ol|li|a|h[1-6]|table|t[drh]|img|script|style|code|pre)\b[^<>]{0,200}>"
+            r"|&(?:amp|lt|gt|quot|nbsp|apos|#\d{1,6});"
+        ),
+    ),
+    Leftover(
+        "Markdown, such as **bold** or # headings",
+        ("**", "](http", "# "),
+        re.compile(r"\*\*[^*\n]{1,300}\*\*|\[[^\[\]\n]{1,200}\]\(http|^#{1,6} \S", re.MULTILINE),
+    ),
+    Leftover(
+        "the name of a speaker at the start of a line, such as User:",
+        ("user:", "human:", "assistant:", "ai:", "bot:", "system:", "response:"),
+        re.compile(r"^\W{0,4}(?:user|human|assistant|ai|bot|system|response):", re.MULTILINE),
+    ),
+)
+
+
+def _leftovers(m: Material) -> Iterator[LintFinding]:
+    for one in LEFTOVERS:
+        yield from _marked(m, one.what, m.having(one.needles, one.pattern), one.severity)
+    unclosed = [s for s in m.said if "```" in s.text and s.text.count("```") % 2]
+    yield from _marked(m, "a block of code (```) that is not closed", unclosed, "warning")
+
+
+def _marked(m: Material, what: str, marked: Sequence[Said], severity: Severity) -> Iterator[LintFinding]:
+    if marked:
+        text = f"{_texts(m, marked)} with {what}."
+        advice = "Texts appear as they stand, so annotators see these signs. Clean the file and upload it again."
+        yield _found(severity, text, advice, _of(marked))
+
+
+def _texts(m: Material, said: Sequence[Said]) -> str:
+    """How many texts, and whose: 3 texts of System 2; 5 texts (System 1: 3, System 2: 2)."""
+    whose = Counter(one.system for one in said).most_common(4)
+    number = _counted(len(said), "text")
+    if len(whose) == 1:
+        return f"{number} of {m.name(whose[0][0])}"
+    return f"{number} ({', '.join(f'{m.name(system)}: {n:,}' for system, n in whose)})"
+
+
+def _of(said: Iterable[Said]) -> Iterator[ItemDraft]:
+    return (one.item for one in said)
+
+
+# Texts that stop too early, or are of another length
+
+
+def _cut(m: Material) -> Iterator[LintFinding]:
+    """Texts of one system that stop in the middle, where its other texts and the other systems do not."""
+    opened = {system: [s for s in said if s.is_open] for system, said in m.by_system.items()}
+    share = {system: len(opened[system]) / len(said) for system, said in m.by_system.items()}
+    middle = [s for system, said in opened.items() if share[system] < 0.5 for s in said]
+    cut = _in_the_middle(m, middle)
+    if cut:
+        text = f"{_counted(len(cut), 'text')} end in the middle of a word or a sentence."
+        yield _found("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
+    for system, said in opened.items():
+        others = [share[other] for other in share if other != system]
+        limit = _maximum(said)
+        if limit:
+            text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
+            yield _found(
+                "warning", text, "They seem cut at a maximum length. Make them again with a higher one.", _of(said)
+            )
+        elif others and len(said) >= FEW and share[system] - float(np.median(others)) >= MORE_OFTEN_OPEN:
+            often = f"{share[system]:.0%} of the texts of {m.name(system)}"
+            text = f"{often} end without closing punctuation, far more than those of others."
+            yield _found("warning", text, "Check whether they were cut off at a maximum length.", _of(said))
+
+
+def _maximum(said: Sequence[Said]) -> str:
+    """The length at which a fifth of these texts stop, said in words; "" where there is none."""
+    characters, words = [len(one.text) for one in said], [len(one.text.split()) for one in said]
+    for unit, lengths, least in (("characters", characters, 100), ("words", words, 20)):
+        at_most = lengths.count(most := max(lengths, default=0))
+        if most >= least and at_most >= FEW and at_most >= AT_MAXIMUM * len(said):
+            return f"{most:,} {unit}"
+    return ""
+
+
+def _in_the_middle(m: Material, said: Sequence[Said]) -> list[ItemDraft]:
+    """Texts whose last word needs another, or is the beginning of words that the study uses and no word itself."""
+    tails = [(one, one.last.split()[-1].casefold()) for one in said]
+    found = [one.item for one, tail in tails if tail in _DANGLING or not tail[-1].isalnum()]
+    rare = [(one, tail) for one, tail in tails if tail.isalpha() and len(tail) >= 3 and tail not in _DANGLING]
+    if not rare:
+        return found
+    words = _vocabulary(m.said)
+    ordered = sorted(words)
+    for one, tail in rare:
+        place = bisect_left(ordered, tail)
+        longer = ordered[place : place + 20] if tail not in words else ()
+        if any(word.startswith(tail) and len(word) >= len(tail) + 3 for word in longer):
+            found.append(one.item)
+    return found
+
+
+def _vocabulary(said: Sequence[Said]) -> set[str]:
+    """Words of the texts without the last of each, as far as they are worth reading."""
+    words: set[str] = set()
+    read = 0
+    for one in said:
+        read += len(one.folded)
+        if read > VOCABULARY:
+            break
+        words.update(word.strip(".,;:!?\"'()") for word in one.folded.split()[:-1])
+    return words
+
+
+def _lengths(m: Material) -> Iterator[LintFinding]:
+    """A system that is typically far longer than the others on the same items, and single texts out of line."""
+    logs = {system: np.log([len(one.text) for one in said]) for system, said in m.by_system.items()}
+    for system, ratio in _ratios(m).items():
+        if ratio >= FAR_LONGER:
+            text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
+            yield LintFinding("warning", text, "Length sways ratings. Say in the paper how you deal with it.")
+    odd = []
+    for system, said in m.by_system.items():
+        if len(said) >= ENOUGH:
+            off = logs[system] - np.median(logs[system])
+            spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
+            odd += [said[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER * spread)]
+    if odd:
+        text = f"{_counted(len(odd), 'text')} far shorter or longer than usual for their system."
+        yield _found("note", text, "Look at them: something may be missing, or stand there twice.", odd)
+
+
+def _ratios(m: Material) -> dict[str, float]:
+    """System → how many times as long it typically is as the mean of the others, on the same items."""
+    compared: dict[str, list[float]] = defaultdict(list)
+    for said in m.by_item.values():
+        logs = [math.log(len(one.text)) for one in said]
+        if len(logs) > 1:
+            for one, own in zip(said, logs, strict=True):
+                compared[one.system].append(own - (sum(logs) - own) / (len(logs) - 1))
+    return {system: float(np.exp(np.median(logs))) for system, logs in compared.items() if len(logs) >= FEW}
+
+
+# The plan
+
+
+def _plan(m: Material) -> Iterator[LintFinding]:
+    """A plan whose annotators share no item cannot tell a severe annotator from a weak system."""
+    parts = pairing.connected(m.plan)
+    if len(parts) > 1:
+        groups = "; ".join(_some(part.annotators) for part in parts[:4])
+        text = f"The plan falls into {len(parts)} parts that share no item: {groups}."
+        advice = "Give at least one item of each part to an annotator of another part, so that ratings can be compared."
+        yield LintFinding("grave", text, advice, blocking=True)
+    planned = {line.item_id for line in m.plan}
+    left = [item for item in m.items if item.external_id not in planned] if planned else []
+    if left:
+        text = f"{_counted(len(left), 'item')} without an annotator in the plan."
+        yield _found("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
+
+
+Check = Callable[[Material], Iterator[LintFinding]]
+CHECKS: tuple[Check, ...] = (
+    _missing,
+    _empty,
+    _plan,
+    _trained_on,
+    _own_names,
+    _speaks_of_itself,
+    _doubled,
+    _identical,
+    _repeated,
+    _leftovers,
+    _cut,
+    _lengths,
+)

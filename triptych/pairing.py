@@ -1,0 +1,162 @@
+"""Who rates what together: the lines of a plan, what hangs together, a proposal, and the overlap subset.
+
+Rules: methods.md, section 5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil
+
+from sqlalchemy import select, update
+from sqlmodel import Session
+
+from triptych import studies
+from triptych.errors import Conflict
+from triptych.models import Item, Person, PlannedItem, Purpose, Study
+from triptych.study_settings import settings_of
+
+FIRST = -1
+CAP = 1.3
+
+
+@dataclass(frozen=True)
+class PlanLine:
+    """One annotator is to rate one item. `rank`: the place among hers, from 1; `row`: of the file, 0 for none."""
+
+    annotator: str
+    item_id: str
+    rank: int | None = None
+    row: int = 0
+
+
+@dataclass(frozen=True)
+class Component:
+    """Annotators and items that hang together: one can walk from any to any other over shared items."""
+
+    annotators: tuple[str, ...]
+    items: tuple[str, ...]
+
+
+# What hangs together, and a proposal
+
+
+class _Union:
+    """Which things hang together (union–find)."""
+
+    def __init__(self) -> None:
+        self.above: dict[object, object] = {}
+
+    def find(self, one: object) -> object:
+        self.above.setdefault(one, one)
+        while self.above[one] != one:
+            self.above[one] = one = self.above[self.above[one]]
+        return one
+
+    def join(self, one: object, other: object) -> None:
+        self.above[self.find(one)] = self.find(other)
+
+
+def connected(plan: Iterable[PlanLine]) -> list[Component]:
+    """The parts of a plan that share no item with each other, the largest first; one part: all can be compared."""
+    union = _Union()
+    lines = list(plan)
+    for line in lines:
+        union.join(("annotator", line.annotator), ("item", line.item_id))
+    found: dict[object, tuple[dict[str, None], dict[str, None]]] = {}
+    for line in lines:
+        annotators, items = found.setdefault(union.find(("item", line.item_id)), ({}, {}))
+        annotators[line.annotator] = None
+        items[line.item_id] = None
+    parts = [Component(tuple(sorted(annotators)), tuple(items)) for annotators, items in found.values()]
+    return sorted(parts, key=lambda part: (-len(part.items), part.annotators))
+
+
+def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | None, seed: str) -> list[PlanLine]:
+    """A balanced plan: loads and pairs of annotators as even as can be, everybody in the overlap, all connected.
+
+    `raters`: item → how many rate it; those that most rate come first in everybody's order. `cap`: the most items for
+    one annotator, None for 1.3 times the mean. Where there are too few places, items get fewer annotators.
+    """
+    drawn = random.Random(seed)  # noqa: S311 (an order, no secret)
+    people = sorted(annotators)
+    drawn.shuffle(people)
+    items = sorted(raters)
+    drawn.shuffle(items)
+    items.sort(key=lambda item: -raters[item])
+    total = sum(min(number, len(people)) for number in raters.values())
+    most = min(cap or total, ceil(CAP * total / len(people))) if people else 0
+    load: Counter[str] = Counter()
+    pairs: Counter[frozenset[str]] = Counter()
+    union = _Union()
+    lines = []
+    for item in items:
+        team: list[str] = []
+        for _ in range(min(raters[item], len(people))):
+            free = [one for one in people if one not in team and load[one] < most]
+            if not free:
+                break
+            chosen = min(free, key=lambda one: _cost(one, team, load, pairs, union))
+            team.append(chosen)
+            load[chosen] += 1
+            lines.append(PlanLine(chosen, item, load[chosen]))
+            union.join(chosen, team[0])
+        pairs.update(frozenset(pair) for pair in combinations(team, 2))
+    return sorted(lines, key=lambda line: (line.annotator, line.rank))
+
+
+def _cost(one: str, team: Sequence[str], load: Counter[str], pairs: Counter[frozenset[str]], union: _Union) -> tuple:
+    """Somebody who hangs together with nobody of the team yet; then the least busy; then the rarest company."""
+    together = [pairs[frozenset((one, other))] for other in team]
+    apart = bool(team) and union.find(one) != union.find(team[0])
+    return (not apart, load[one], sum(together), max(together, default=0))
+
+
+# Stored
+
+
+def lines_of(session: Session, study: Study) -> list[PlanLine]:
+    """The study's plan by annotator and rank; empty where items are given out automatically."""
+    wanted = (
+        select(Person.pseudonym, Item.external_id, PlannedItem.rank)
+        .join(Person, Person.id == PlannedItem.person_id)
+        .join(Item, Item.id == PlannedItem.item_id)
+        .where(PlannedItem.study_id == study.id)
+        .order_by(Person.pseudonym, PlannedItem.rank, PlannedItem.id)
+    )
+    return [PlanLine(*row) for row in session.execute(wanted)]
+
+
+# The subset that more annotators rate
+
+
+def apply_overlap(session: Session, study: Study) -> None:
+    """Gives a random subset of the main items the bigger number of annotators, and its place before the others.
+
+    The same study gives the same subset, however often this runs. Raises Conflict once the study was opened: raters
+    already given cannot be taken away.
+    """
+    study = studies.lock(session, study.id)
+    if study.opened_at is not None:
+        raise Conflict("The overlap subset is drawn before launch; it cannot change afterwards.")
+    overlap = settings_of(study).overlap
+    mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    session.execute(mine.values(raters=study.raters_per_item, priority=0))
+    live = select(Item.external_id).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    chosen = overlapping(study, list(session.scalars(live)))
+    raters = max(overlap.raters, study.raters_per_item)
+    for start in range(0, len(chosen), 500):
+        these = mine.where(Item.external_id.in_(chosen[start : start + 500]))
+        session.execute(these.values(raters=raters, priority=FIRST))
+    session.expire_all()
+
+
+def overlapping(study: Study, ids: Sequence[str]) -> list[str]:
+    """The items of the subset: drawn by the study's seed, whatever the order of the items."""
+    number = settings_of(study).overlap.items
+    return sorted(ids, key=lambda name: hashlib.blake2b(f"{study.seed}|overlap|{name}".encode()).digest())[:number]

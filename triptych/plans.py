@@ -1,0 +1,316 @@
+"""An explicit plan of who is to rate which item, instead of the automatic one: read, checked, proposed, stored.
+
+A plan is a table with the columns annotator (pseudonym or name), item_id and, if wanted, rank. As soon as a study has
+one, an annotator gets her own planned items in the order of their ranks and nothing else.
+What hangs together and how a plan is proposed stands in `pairing`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Select, delete, insert, select
+from sqlmodel import Session
+
+from triptych import events, freezing, making, studies
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.formats.layout import ANNOTATOR_NAMES, ID_NAMES, simple
+from triptych.formats.long_csv import restore_cell, write_csv
+from triptych.formats.model import Findings, Problem, Source
+from triptych.formats.ratings.sources import read_source
+from triptych.formats.tables import row_ranges
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Membership,
+    Person,
+    PlannedItem,
+    Purpose,
+    Role,
+    Study,
+    StudyState,
+)
+from triptych.pairing import PlanLine, connected, lines_of, overlapping, proposed
+from triptych.study_settings import settings_of
+
+HEADER = ("annotator", "item_id", "rank")
+EXAMPLE = ", ".join(HEADER)
+ENDINGS = ("csv", "tsv", "txt", "xlsx")
+NOBODY = "is nobody who takes part in this study; write a pseudonym, or the name of somebody who was invited"
+SEVERAL = "fits several people of this study; write the pseudonym"
+RANK_NAMES = ("rank", "order", "position")
+HELD = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Lines that were checked against a study: annotators are pseudonyms. Warnings do not keep it from being stored."""
+
+    lines: tuple[PlanLine, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.lines) and not any(problem.severity == "error" for problem in self.problems)
+
+
+# Reading and checking
+
+
+def read(session: Session, study: Study, data: bytes, filename: str) -> Plan:
+    """The plan in a CSV or Excel file, checked against the study's people and items.
+
+    Raises ImportRefused where the file cannot be read or has other columns.
+    """
+    findings = Findings()
+    source = read_source(data, filename, findings, ENDINGS, EXAMPLE)
+    annotator, item, rank = _columns(source)
+    lines = []
+    for record in source.records:
+        given = record.values.get(rank, "").strip() if rank else ""
+        number = _rank(given)
+        if given and number is None:
+            findings.error(f"is '{given}'; a rank is a whole number from 1 on.", record.row, rank)
+        who, what = (record.values.get(column, "").strip() for column in (annotator, item))
+        lines.append(PlanLine(who, what, number, record.row))
+    return _checked(session, study, lines, findings)
+
+
+def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> Plan:
+    """Lines typed or proposed, checked like those of a file."""
+    return _checked(session, study, lines, Findings())
+
+
+def _columns(source: Source) -> tuple[str, str, str | None]:
+    by_name = {simple(column): column for column in reversed(source.columns)}
+    found = [
+        next((by_name[n] for n in names if n in by_name), None) for names in (ANNOTATOR_NAMES, ID_NAMES, RANK_NAMES)
+    ]
+    if found[0] is None or found[1] is None:
+        raise ImportRefused(f"A plan needs the columns annotator and item_id, for example: {EXAMPLE}")
+    return found[0], found[1], found[2]
+
+
+def _rank(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 and int(text) > 0 else None
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What a plan is checked against: pseudonyms by what they may be called, and items with their numbers of raters."""
+
+    called: Mapping[str, list[str]]
+    raters: Mapping[str, int]
+    others: Mapping[str, str]
+    limit: int | None
+
+
+def _standing(session: Session, study: Study) -> _Standing:
+    called: dict[str, list[str]] = defaultdict(list)
+    for pseudonym, name in session.execute(_annotators(study)):
+        for word in dict.fromkeys([_folded(pseudonym), _folded(name or pseudonym)]):
+            called[word].append(pseudonym)
+    raters, others = {}, {}
+    rows = select(Item.external_id, Item.purpose, Item.retired, Item.raters).where(Item.study_id == study.id)
+    for external_id, purpose, retired, number in session.execute(rows.order_by(Item.id)):
+        if purpose == Purpose.main and not retired:
+            raters[external_id] = number
+        else:
+            others[external_id] = "is retired" if retired else f"is a {purpose.replace('_', ' ')} item"
+    overlap = settings_of(study).overlap
+    if study.state == StudyState.draft and overlap.items:
+        raters |= dict.fromkeys(overlapping(study, list(raters)), max(overlap.raters, study.raters_per_item))
+    return _Standing(called, raters, others, settings_of(study).items_per_annotator)
+
+
+def _annotators(study: Study) -> Select[tuple[str, str | None]]:
+    """Pseudonym and name of everybody who may still work in the study."""
+    return (
+        select(Person.pseudonym, Person.name)
+        .join(Membership, Membership.person_id == Person.id)
+        .where(
+            Membership.study_id == study.id,
+            Membership.role == Role.annotator,
+            Membership.withdrawn_at.is_(None),
+            Membership.excluded_at.is_(None),
+            Membership.turned_away_at.is_(None),
+        )
+        .order_by(Person.pseudonym)
+    )
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> Plan:
+    standing = _standing(session, study)
+    known = [resolved for line in lines if (resolved := _resolved(line, standing, findings)) is not None]
+    once: dict[tuple[str, str], PlanLine] = {}
+    for line in known:
+        first = once.setdefault((line.annotator, line.item_id), line)
+        if first is not line:
+            before = f"in row {first.row}" if first.row else "in the plan"
+            findings.error(f"'{line.annotator}' and item '{line.item_id}' stand {before} already.", line.row or None)
+    kept = list(once.values())
+    _check_raters(kept, standing, findings)
+    _check_whole(kept, standing, findings)
+    if not lines:
+        findings.error("The plan has no lines.")
+    return Plan(tuple(kept), findings.finish())
+
+
+def _resolved(line: PlanLine, standing: _Standing, findings: Findings) -> PlanLine | None:
+    """The line with the annotator's pseudonym; None after a problem was reported."""
+    people = standing.called.get(_folded(line.annotator), [])
+    item_id = line.item_id if line.item_id in standing.raters else restore_cell(line.item_id)
+    row = line.row or None
+    if len(people) != 1:
+        findings.error(f"'{line.annotator}' {SEVERAL if people else NOBODY}.", row, HEADER[0])
+    if item_id not in standing.raters:
+        wrong = standing.others.get(item_id, "is no item of this study")
+        findings.error(f"'{line.item_id}' {wrong}.", row, HEADER[1])
+    if len(people) != 1 or item_id not in standing.raters:
+        return None
+    return replace(line, annotator=people[0], item_id=item_id)
+
+
+def _check_raters(lines: Sequence[PlanLine], standing: _Standing, findings: Findings) -> None:
+    """No item may have more annotators than it has places; fewer is a warning."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for line in lines:
+        rows[line.item_id].append(line.row)
+    for item_id, where in rows.items():
+        if len(where) > standing.raters[item_id]:
+            rows_told = f" (rows {row_ranges(where)})" if all(where) else ""
+            findings.error(
+                f"item '{item_id}' has {len(where)} annotators{rows_told}, "
+                f"but only {standing.raters[item_id]} rate it. Take lines out, or raise the annotators per item.",
+                where[-1] or None,
+            )
+    fewer = sum(0 < len(rows.get(name, ())) < number for name, number in standing.raters.items())
+    if fewer:
+        findings.warning(f"{fewer:,} item(s) have fewer annotators than the study asks for.")
+
+
+def _check_whole(lines: Sequence[PlanLine], standing: _Standing, findings: Findings) -> None:
+    if not lines:
+        return
+    planned = {line.item_id for line in lines}
+    left = [name for name in standing.raters if name not in planned]
+    if left:
+        findings.warning(f"{len(left):,} item(s) have no annotator, so nobody will rate them: {_some(left)}.")
+    hers = Counter(line.annotator for line in lines)
+    idle = sorted({one for people in standing.called.values() for one in people} - set(hers))
+    if idle:
+        findings.warning(f"{len(idle)} annotator(s) have no line and will get no items: {_some(idle)}.")
+    if standing.limit:
+        over = sorted(name for name, number in hers.items() if number > standing.limit)
+        if over:
+            findings.warning(f"An annotator rates at most {standing.limit} items; more are planned for {_some(over)}.")
+    parts = connected(lines)
+    if len(parts) > 1:
+        groups = "; ".join(_some(part.annotators) for part in parts[:4])
+        findings.warning(f"The plan falls into {len(parts)} parts that share no item: {groups}.")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+
+
+# Stored
+
+
+def propose(session: Session, study: Study) -> list[PlanLine]:
+    """A balanced plan for the study's items and the annotators it has now. Raises NotAllowed if it lacks either."""
+    standing = _standing(session, study)
+    annotators = list(dict.fromkeys(pseudonym for pseudonym, _ in session.execute(_annotators(study))))
+    if not annotators or not standing.raters:
+        raise NotAllowed("A plan needs items and annotators: add the file and invite people first.")
+    return proposed(standing.raters, annotators, standing.limit, f"{study.seed}|plan")
+
+
+def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str, reason: str = "") -> None:
+    """Puts a plan in the place of the one there was; no lines: items are given out automatically again. For leads.
+
+    After launch it is an amendment. Raises ImportRefused with a line for each mistake, Conflict for a closed study,
+    NotAllowed for an amendment without a reason.
+    """
+    study = studies.lock(session, study.id)
+    if study.state == StudyState.closed:
+        raise Conflict("This study is closed. Open it again before changing who rates what.")
+    if study.state != StudyState.draft and not reason.strip():
+        raise NotAllowed(freezing.NO_REASON)
+    plan = check(session, study, lines) if lines else Plan((), ())
+    if lines and not plan.ok:
+        raise ImportRefused("\n".join(str(problem) for problem in plan.problems if problem.severity == "error"))
+    _refuse_crowded(session, study, plan.lines)
+    before = _told(lines_of(session, study))
+    session.execute(delete(PlannedItem).where(PlannedItem.study_id == study.id))
+    if plan.lines:
+        session.execute(insert(PlannedItem), _rows(session, study, plan.lines))
+    after = _told(lines_of(session, study))
+    if study.state == StudyState.draft:
+        events.record(session, study.id, "plan stored", actor, old=before, new=after)
+    else:
+        freezing.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
+
+
+def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -> None:
+    """Work that somebody holds already takes a place, whether it is planned or not."""
+    held = (
+        select(Item.external_id, Item.raters, Person.pseudonym)
+        .join(Assignment, Assignment.item_id == Item.id)
+        .join(Person, Person.id == Assignment.person_id)
+        .join(Membership, (Membership.person_id == Person.id) & (Membership.study_id == study.id))
+        .where(
+            Item.study_id == study.id,
+            Assignment.purpose == Purpose.main,
+            Assignment.state.in_(HELD),
+            Membership.role == Role.annotator,
+            Membership.excluded_at.is_(None),
+        )
+    )
+    teams: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        teams[line.item_id].add(line.annotator)
+    wrong = set()
+    for item_id, raters, pseudonym in session.execute(held):
+        if item_id in teams:
+            teams[item_id].add(pseudonym)
+            if len(teams[item_id]) > raters:
+                wrong.add(item_id)
+    if wrong:
+        raise ImportRefused(
+            f"{len(wrong)} item(s) were rated by others than the plan says, and have no place left for all who are "
+            f"planned: {_some(sorted(wrong))}. Plan those who rated them, or raise the annotators per item first."
+        )
+
+
+def _rows(session: Session, study: Study, lines: Sequence[PlanLine]) -> list[dict[str, int]]:
+    """Rows of the table; ranks are numbered anew for each annotator, lines without one after the others."""
+    known = select(Person.pseudonym, Person.id).join(Membership).where(Membership.study_id == study.id)
+    people = dict(map(tuple, session.execute(known)))
+    wanted = select(Item.external_id, Item.id).where(Item.study_id == study.id)
+    items = dict(map(tuple, session.execute(wanted)))
+    hers: Counter[str] = Counter()
+    rows = []
+    for line in sorted(lines, key=lambda line: (line.rank is None, line.rank or 0)):
+        hers[line.annotator] += 1
+        place = {"person_id": people[line.annotator], "item_id": items[line.item_id], "rank": hers[line.annotator]}
+        rows.append({"study_id": study.id, **place})
+    return rows
+
+
+def _told(lines: Sequence[PlanLine]) -> dict[str, object]:
+    """How many lines a plan has, and a hash that tells it from others."""
+    text = making.content_hash([[line.annotator, line.item_id, line.rank] for line in lines])
+    return {"lines": len(lines), "sha256": text if lines else ""}
+
+
+def as_csv(lines: Sequence[PlanLine]) -> str:
+    """A plan as a table that can be edited and uploaded again; people stand under their pseudonyms."""
+    return "".join(write_csv(((line.annotator, line.item_id, line.rank) for line in lines), HEADER))
