@@ -13,11 +13,10 @@ import streamlit as st
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from triptych import database, people, studies
+from triptych import database, people
 from triptych.errors import TriptychError
 from triptych.models import Person, Role
 from triptych.people import Who
-from triptych.study_settings import settings_of
 from triptych.web.session import COOKIE, web_engine, who_holds
 
 MESSAGES, ARRIVAL = "messages", "arrival"
@@ -89,12 +88,6 @@ def require(role: str) -> Who:
         say("This page is for leads. Your own pages are in the bar above.")
         st.stop()
     return who
-
-
-def completion_code(slug: str) -> str | None:
-    """The code that proves to a panel that this study is done; None if the study has none."""
-    with reading() as session:
-        return settings_of(studies.by_slug(session, slug)).codes.finished or None
 
 
 def remember(key: str, value: Any) -> None:

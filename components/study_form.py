@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from components import state
-from triptych.errors import ImportRefused, InvalidRubric
-from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, read_items
+from components.rubric_editor import checked_rubric, rubric_editor
+from triptych.errors import ImportRefused
+from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
 from triptych.models import Access, Round
 from triptych.rubric import Rubric, parse_rubric, shipped_rubrics
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
 
 OWN = "A file of my own"
+WAYS = ["One file", "One file per system"]
+MOST_SIDE_BY_SIDE = 3
 ACCESS = {
     Access.open: "Open: anybody with the address, under a name",
     Access.invited: "Invited: personal links only",
@@ -37,21 +42,25 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
-    if chosen != OWN:
-        return shipped[chosen]
+    text, name = (shipped[chosen][0], chosen) if chosen != OWN else _own_text()
+    if text is None:
+        return None
+    if st.toggle("Change its text here", key=f"edit-{name}"):
+        return rubric_editor(text, f"rubric_text-{name}")
+    return shipped[chosen] if chosen != OWN else checked_rubric(text, name)
+
+
+def _own_text() -> tuple[str | None, str]:
+    """The text and the name of an uploaded rubric."""
     upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
     if upload is None:
         st.caption("The shipped files in the folder rubrics/ are good examples; its README lists all that can be said.")
-        return None
+        return None, ""
     try:
-        text = upload.getvalue().decode("utf-8")
-        return text, parse_rubric(text, upload.name)
+        return upload.getvalue().decode("utf-8"), upload.name
     except UnicodeDecodeError:
         state.say(f"{upload.name} is not UTF-8 text.")
-    except InvalidRubric as refusal:
-        state.say("This rubric cannot be used yet:")
-        st.text(str(refusal))
-    return None
+        return None, ""
 
 
 @lru_cache(maxsize=64)
@@ -61,10 +70,15 @@ def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
     return text, parse_rubric(text, path.name)
 
 
-def choose_file(rubric: Rubric) -> ItemFile | None:
+def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     """The uploaded items, read as the lead says; None while there is no file, or it cannot be read at all."""
-    size = f"at most {MAX_UPLOAD // 2**20} MB"
-    upload = st.file_uploader(f"Items ({', '.join(READERS).upper()}; {size})", type=list(READERS), key="item_file")
+    several = (
+        st.segmented_control("Responses come in", WAYS, default=WAYS[0], required=True, key=f"{key}-way") != WAYS[0]
+    )
+    label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
+    if several:
+        return _joined(st.file_uploader(label, list(READERS), True, key=f"{key}-several"), rubric, key)
+    upload = st.file_uploader(label, list(READERS), key=key)
     if upload is None:
         state.forget("files_read")
         return None
@@ -82,6 +96,32 @@ def choose_file(rubric: Rubric) -> ItemFile | None:
         state.say(str(refusal))
         return None
     return file
+
+
+def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
+    """Files of one system each, joined on the item id; the lead names the systems."""
+    if not uploads:
+        st.caption("Every file holds the same item ids and the responses of one system. Contexts may stand in any.")
+        return None
+    columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
+    named = [
+        (
+            upload.name,
+            upload.getvalue(),
+            columns[place % len(columns)].text_input(
+                f"System of {state.plain(upload.name)}",
+                Path(upload.name).stem,
+                max_chars=200,
+                key=f"{key}-system-{place}",
+            ),
+        )
+        for place, upload in enumerate(uploads)
+    ]
+    try:
+        return join_files(named, ReadOptions(judge_conversation=rubric.judged == "conversation"))
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return None
 
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:

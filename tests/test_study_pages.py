@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
 from components import state
-from triptych import database, demo, people, studies
-from triptych.models import Candidate, Item, Role, Study, StudyState, System
+from triptych import database, demo, studies
+from triptych.models import Candidate, Item, Role, Study, System
 from triptych.rubric import shipped_rubrics
 from triptych.web.session import web_engine
 
@@ -90,12 +90,13 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lead, make_study):  # noqa:
         study, _, _ = make_study(session, title="Somebody else's")
 
     assert "Somebody else's" not in words(visit(lead, "studies.py"))
-    app = visit(lead, "study.py", study=study.slug)
-    assert "Somebody else's" not in words(app)
-    assert "Make a personal link" not in labels(app)
+    for page in ("study.py", "design.py", "preview.py"):
+        app = visit(lead, page, study=study.slug)
+        assert "Somebody else's" not in words(app)
+        assert len(app.error) + len(app.info) == 1
 
 
-@pytest.mark.parametrize("page", ["studies.py", "study.py", "new_study.py"])
+@pytest.mark.parametrize("page", ["studies.py", "study.py", "new_study.py", "design.py", "preview.py"])
 def test_an_annotator_reaches_none_of_these_pages(monkeypatch, make_study, page):
     with database.writing(web_engine()) as session:
         _, _, annotators = make_study(session)
@@ -131,17 +132,6 @@ def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, mine):  # noqa:
         assert not app.error
 
 
-def test_the_page_shows_people_by_pseudonym_and_the_questions_of_the_round(visit, mine):  # noqa: F811
-    study, lead, annotators = mine()
-
-    said = words(visit(lead, "study.py", study=study.slug))
-
-    assert all(who.pseudonym in said for who in annotators)
-    assert not any(who.name in said.replace(who.pseudonym, "") for who in annotators)
-    assert "0 of 6" in said
-    assert "Reject  (asks for a reason)" in said
-
-
 def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, mine):  # noqa: F811
     study, lead, _ = mine()
     assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
@@ -151,34 +141,19 @@ def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, m
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
 
 
-def invite(app: AppTest, name: str) -> str:
-    app.text_input[0].set_value(name)
-    button(app, "Make a personal link").click().run()
-    return app.code[-1].value
-
-
-def test_an_invited_person_comes_in_by_the_link_that_is_shown(visit, mine):  # noqa: F811
-    study, lead, _ = mine(access="invited")
+def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, mine):  # noqa: F811
+    study, lead, _ = mine()
     app = visit(lead, "study.py", study=study.slug)
-    assert not app.code
+    assert "Delete the draft" not in labels(app)
+    app.selectbox(key=f"copy-as-{study.slug}").set_value("pilot").run()
+    button(app, "Make the draft").click().run()
 
-    first, second = invite(app, SECRET_TEXT), invite(app, SECRET_TEXT)
-
-    assert "evil" not in rendered_markdown(app)
-    with database.writing(web_engine()) as session:
-        assert people.accept_invitation(session, second.partition("?join=")[2]).name == SECRET_TEXT
-        with pytest.raises(people.NotAllowed):
-            people.accept_invitation(session, first.partition("?join=")[2])
-
-
-def test_an_unusable_name_is_refused_in_words_and_shows_no_link(visit, mine):  # noqa: F811
-    study, lead, _ = mine(access="invited")
-    app = visit(lead, "study.py", study=study.slug)
-    app.text_input[0].set_value("   ")
-    button(app, "Make a personal link").click().run()
-
-    assert len(app.error) == 1
-    assert not app.code
+    made = stored()[1]
+    assert (made.series, made.round, made.state, made.item_count) == (study.series, "pilot", "draft", 0)
+    assert app.selectbox(key=f"study-{made.slug}").value == made.slug
+    button(app, "Delete the draft").click().run()
+    assert [one.slug for one in stored()] == [study.slug]
+    assert [found.value for found in app.success] == [state.plain("The draft is deleted.")]
 
 
 # A new study
@@ -225,7 +200,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
     assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
     assert [found.value for found in app.title] == ["Study"]
-    assert "Open" in labels(app)
+    assert "Launch …" in labels(app)
 
 
 def test_every_error_is_named_with_its_row_and_nothing_can_be_created(with_rubric):
@@ -301,15 +276,23 @@ def test_a_workbook_with_several_sheets_offers_them(with_rubric):
     assert not app.exception
 
 
-def test_a_draft_is_opened_by_its_lead_and_then_offered(visit, lead):  # noqa: F811
-    with database.writing(web_engine()) as session:
-        plan = studies.Plan(title="Draft")
-        items = demo.read_items((demo.DEMO / "rrgen.jsonl").read_bytes(), "rrgen.jsonl").items
-        yaml = shipped_rubrics()["rrgen"].read_text()
-        study = studies.create_study(session, plan, yaml, items, lead.pseudonym, lead.person_id)
-    app = visit(lead, "study.py", study=study.slug)
-    button(app, "Open").click().run()
+def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_page(with_rubric):
+    app = with_rubric()
+    app.toggle(key="edit-own.yaml").set_value(True).run()
+    field = app.text_area(key="rubric_text-own.yaml")
+    field.set_value(SMALL_RUBRIC.replace("level: x", "").replace("title: Fluency", "titel: Fluency")).run()
+    assert "there is no such key here" in words(app)
+    app.text_area(key="rubric_text-own.yaml").set_value(SMALL_RUBRIC.replace("Fluency", "Flow")).run()
 
-    assert stored()[0].state == StudyState.open
+    app.segmented_control(key="item_file-way").set_value("One file per system").run()
+    one, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
+    app.file_uploader(key="item_file-several").set_value([("a.csv", one, "text/csv"), ("b.csv", other, "text/csv")])
+    app.run()
+    app.text_input(key="item_file-system-1").set_value("beta").run()
+    app.text_input(key="title").set_value("Joined")
+    button(app, "Create the study").click().run()
+
     with database.reading(web_engine()) as session:
-        assert [found.slug for found in studies.open_to_all(session)] == [study.slug]
+        assert sorted(session.scalars(select(System.name))) == ["a", "beta"]
+        study = session.scalars(select(Study)).one()
+        assert studies.design_of(session, study).rubric.criterion("fluency").title == "Flow"

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import random
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, func, insert, or_, select
+from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
-from triptych import clock, events
+from triptych import checks, clock, events, making
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
-from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
+from triptych.formats.model import ItemDraft, ItemFile
 from triptych.models import (
     Access,
     Assignment,
     AssignmentState,
-    Candidate,
     Criterion,
     Item,
     Kind,
@@ -30,22 +25,18 @@ from triptych.models import (
     Option,
     Person,
     Purpose,
-    Reference,
     Role,
     Round,
     RubricText,
     Study,
     StudyState,
-    System,
-    Turn,
 )
 from triptych.people import Who
-from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.rubric import Rubric, parse_rubric
 from triptych.study_settings import Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
-TRAINING_SYSTEM = "worked example"
 _BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # prepared once: it runs for every annotation
 ALLOWED_NEXT = {
     StudyState.draft: {StudyState.open},
@@ -70,22 +61,6 @@ class Plan:
     seed: str | None = None
 
 
-def store_rubric(session: Session, yaml_text: str) -> RubricText:
-    """The row of this very text; a text seen before keeps its row. Raises InvalidRubric."""
-    rubric, sha256 = parse_rubric(yaml_text), text_hash(yaml_text)
-    found = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
-    if found is None:
-        found = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
-        session.add(found)
-        session.flush()
-    return found
-
-
-@lru_cache(maxsize=64)
-def _parsed(sha256: str, yaml_text: str) -> Rubric:
-    return parse_rubric(yaml_text)
-
-
 @dataclass(frozen=True)
 class CriterionRow:
     """A criterion's id, and option key → id."""
@@ -96,7 +71,7 @@ class CriterionRow:
 
 @dataclass(frozen=True)
 class Design:
-    """What never changes once a study is made: its rubric, and the rows its ratings point at."""
+    """What never changes once a study is launched: its rubric, and the rows its ratings point at."""
 
     rubric: Rubric
     criteria: dict[str, CriterionRow]
@@ -106,18 +81,29 @@ _designs: dict[tuple[int, str, str], Design] = {}
 
 
 def design_of(session: Session, study: Study) -> Design:
-    """The study's design, kept per process; seed and time tell studies of different databases apart."""
-    name = (study.id, study.seed, study.created_at.isoformat())
+    """The study's design, kept per process from its launch on; seed and time tell studies of other databases apart."""
+    if study.opened_at is None:
+        return _read_design(session, study)
+    name = (study.id, study.seed, study.opened_at.isoformat())
     if name not in _designs:
-        text = session.get_one(RubricText, study.rubric_id)
-        options = select(Criterion, Option).outerjoin(Option).where(Criterion.study_id == study.id)
-        rows: dict[str, CriterionRow] = {}
-        for criterion, option in session.execute(options):
-            row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
-            if option is not None:
-                row.options[option.key] = option.id
-        _designs[name] = Design(_parsed(text.sha256, text.yaml), rows)
+        _designs[name] = _read_design(session, study)
     return _designs[name]
+
+
+def _read_design(session: Session, study: Study) -> Design:
+    text = session.get_one(RubricText, study.rubric_id)
+    options = select(Criterion, Option).outerjoin(Option).where(Criterion.study_id == study.id)
+    rows: dict[str, CriterionRow] = {}
+    for criterion, option in session.execute(options):
+        row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
+        if option is not None:
+            row.options[option.key] = option.id
+    return Design(making.parsed(text.sha256, text.yaml), rows)
+
+
+def rubric_text(session: Session, study: Study) -> str:
+    """The rubric's YAML as it was loaded."""
+    return session.get_one(RubricText, study.rubric_id).yaml
 
 
 def lock(session: Session, study_id: int) -> Study:
@@ -129,9 +115,9 @@ def create_study(
     session: Session, plan: Plan, rubric_yaml: str, items: Sequence[ItemDraft], actor: str, lead_id: int | None = None
 ) -> Study:
     """Makes a draft study with all its items, or raises and makes nothing."""
-    text = store_rubric(session, rubric_yaml)
-    rubric = _parsed(text.sha256, text.yaml)
-    slug = _free_slug(session, plan.title)
+    text = making.store_rubric(session, rubric_yaml)
+    rubric = making.parsed(text.sha256, text.yaml)
+    slug = free_slug(session, plan.title)
     study = Study(
         slug=slug,
         series=plan.series or slug,
@@ -151,165 +137,28 @@ def create_study(
     session.flush()
     if lead_id is not None:
         session.add(Membership(study_id=study.id, person_id=lead_id, role=Role.lead, joined_at=clock.now()))
-    criteria = _write_criteria(session, study, rubric)
-    _write_items(session, study, items)
-    _write_training(session, study, rubric, criteria)
+    criteria = making.write_criteria(session, study, rubric)
+    making.write_items(session, study, items)
+    making.write_training(session, study, rubric, criteria)
     session.flush()
     events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
     return study
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    """What has no column of its own; a panel's study gets the code that proves to the panel that it was finished."""
-    code = secrets.token_hex(4).upper() if plan.access == Access.panel else ""
-    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=Codes(finished=code)))
+    """What has no column of its own; a panel's study gets its codes at once."""
+    codes = Codes().filled() if plan.access == Access.panel else Codes()
+    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes))
 
 
-def _free_slug(session: Session, title: str) -> str:
+def free_slug(session: Session, title: str) -> str:
+    """An address made of the title that no study and no series has."""
     base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "study"
-    taken = set(session.scalars(select(Study.slug).where(Study.slug.startswith(base, autoescape=True))))
+    named = select(Study.slug, Study.series).where(
+        or_(Study.slug.startswith(base, autoescape=True), Study.series.startswith(base, autoescape=True))
+    )
+    taken = {name for row in session.execute(named) for name in row}
     return next(slug for n in range(1, len(taken) + 2) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
-
-
-def _write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, int]:
-    """Rows of the criteria asked in this round, with their options; returns key → id."""
-    ids = {}
-    for position, criterion in enumerate(rubric.asked(study.round)):
-        scale = criterion.scale
-        low, high, step = _range(scale)
-        row = Criterion(
-            study_id=study.id,
-            position=position,
-            key=criterion.key,
-            title=criterion.title,
-            kind=scale.kind,
-            level=scale.level,
-            about=criterion.about,
-            low=low,
-            high=high,
-            step=step,
-        )
-        session.add(row)
-        session.flush()
-        ids[criterion.key] = row.id
-        if isinstance(scale, Choice):
-            options = enumerate(scale.options)
-            session.add_all(
-                Option(criterion_id=row.id, position=n, key=o.key, title=o.title, missing=o.missing) for n, o in options
-            )
-    return ids
-
-
-def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
-    if isinstance(scale, Likert):
-        return scale.values[0], scale.values[-1], None
-    if isinstance(scale, Number):
-        return scale.low, scale.high, scale.step
-    return None, None, None
-
-
-def _write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> list[int]:
-    """Bulk rows for items, turns, systems and candidates; returns the items' ids in order."""
-    if not items:
-        return []
-    systems = _write_systems(session, study, (c.system for item in items for c in item.candidates))
-    ranks = random.Random(f"{study.seed}|{purpose}").sample(range(len(items)), len(items))  # noqa: S311 (an order, no secret)
-    rows = [_item_row(study, item, rank, purpose) for item, rank in zip(items, ranks, strict=True)]
-    ids = list(session.scalars(insert(Item).returning(Item.id, sort_by_parameter_order=True), rows))
-    turns = [
-        {"item_id": item_id, "position": n, "speaker": turn.speaker, "text": turn.text}
-        for item_id, item in zip(ids, items, strict=True)
-        for n, turn in enumerate(item.context_turns)
-    ]
-    if turns:
-        session.execute(insert(Turn), turns)
-    session.execute(
-        insert(Candidate),
-        [_candidate_row(i, systems, c) for i, item in zip(ids, items, strict=True) for c in item.candidates],
-    )
-    return ids
-
-
-def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
-    """Rows of systems not there yet, numbered in a random order; returns name → id."""
-    known = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
-    fresh = sorted(set(names) - set(known))
-    codes = list(range(len(known) + 1, len(known) + len(fresh) + 1))
-    random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
-    for name, code in zip(fresh, codes, strict=True):
-        system = System(study_id=study.id, name=name, blind_code=code)
-        session.add(system)
-        session.flush()
-        known[name] = system.id
-    return known
-
-
-def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, Any]:
-    content = [item.context_text, item.context_turns, item.extra_texts, [(c.text, c.turns) for c in item.candidates]]
-    return {
-        "study_id": study.id,
-        "external_id": item.external_id,
-        "purpose": purpose,
-        "context": item.context_text or "",
-        "meta": dict(item.meta),
-        "extra_texts": dict(item.extra_texts),
-        "sha256": content_hash(content),
-        "raters": study.raters_per_item,
-        "taken": 0,
-        "priority": 0,
-        "rank": rank,
-        "retired": False,
-    }
-
-
-def _candidate_row(item_id: int, systems: dict[str, int], candidate: CandidateDraft) -> dict[str, Any]:
-    turns = [[turn.speaker, turn.text] for turn in candidate.turns] if candidate.turns else None
-    return {
-        "item_id": item_id,
-        "system_id": systems[candidate.system],
-        "text": candidate.text,
-        "turns": turns,
-        "sha256": content_hash([candidate.text, turns]),
-    }
-
-
-def content_hash(content: Any) -> str:
-    """SHA-256 of texts as imported, to compare with what was shown."""
-    text = json.dumps(content, ensure_ascii=False, default=lambda turn: [turn.speaker, turn.text])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _write_training(session: Session, study: Study, rubric: Rubric, criteria: dict[str, int]) -> None:
-    ids = _write_items(session, study, [_training_draft(item) for item in rubric.training], Purpose.training)
-    for item_id, item in zip(ids, rubric.training, strict=True):
-        for reference in item.references:
-            if reference.criterion in criteria:
-                session.add(
-                    Reference(
-                        item_id=item_id,
-                        position=None if reference.slot is None else "ABCDEF".index(reference.slot),
-                        criterion_id=criteria[reference.criterion],
-                        accepted=str(reference.value),
-                        close=reference.close,
-                        reason=reference.reason,
-                    )
-                )
-
-
-def _training_draft(item: TrainingItem) -> ItemDraft:
-    turns = () if isinstance(item.context, str) else item.context
-    return ItemDraft(
-        external_id=f"training:{item.key}",
-        context_text=item.context if isinstance(item.context, str) else None,
-        context_turns=tuple(turns),
-        candidates=tuple(
-            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, tuple(c.turns) or None)
-            for n, c in enumerate(item.candidates, 1)
-        ),
-        meta=dict(item.meta),
-        extra_texts={},
-        row=0,
-    )
 
 
 def set_state(session: Session, study: Study, state: StudyState, actor: str) -> None:
@@ -317,21 +166,14 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     study = lock(session, study.id)
     if state not in ALLOWED_NEXT[StudyState(study.state)]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
-    old, study.state = study.state, state
+    old, study.state, now = study.state, state, {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
-        study.design_hash = _design_hash(session, study)
+        study.design_hash = making.design_hash(session, study)
+        now["design_hash"] = study.design_hash
     session.flush()
-    events.record(session, study.id, f"study {state}", actor, old={"state": old}, new={"state": state})
-
-
-def _design_hash(session: Session, study: Study) -> str:
-    """Hash of rubric, items and settings as they stand when the study opens."""
-    rubric = session.get_one(RubricText, study.rubric_id)
-    items = select(Item.external_id, Item.sha256).where(Item.study_id == study.id).order_by(Item.external_id)
-    design = [rubric.sha256, study.presentation, study.raters_per_item, study.round, study.settings, study.seed]
-    return content_hash([*design, [list(row) for row in session.execute(items)]])
+    events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
 
 
 def unblind(session: Session, study: Study, actor: str) -> None:
@@ -395,6 +237,16 @@ def refuse_unless_writable(study: Study) -> None:
             raise StudyNotOpen("This study is closed. What you wrote is kept; ask the lead if it should still count.")
 
 
+def delete_draft(session: Session, study: Study) -> None:
+    """Removes a draft with its items and invitations. Raises Conflict for a study that was ever open."""
+    study = lock(session, study.id)
+    if study.state != StudyState.draft:
+        raise Conflict("Only a draft can be deleted: what was launched stays, with all that was rated in it.")
+    events.write_pending(session)  # they go with it; at the commit there would be nothing to write them to
+    session.execute(delete(Study).where(Study.id == study.id))
+    session.expunge(study)
+
+
 def delete_demo(session: Session) -> int:
     """Removes every demo study with all that belongs to it; returns how many."""
     ids = list(session.scalars(select(Study.id).where(Study.demo)))
@@ -405,27 +257,50 @@ def delete_demo(session: Session) -> int:
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
-    Raises NotAllowed for anybody but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an
-    error or fits the rubric nowhere.
+    Items with a field `purpose` become attention or gold items (`checks.sorted_out`). Raises NotAllowed for anybody
+    but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
     """
+    refuse_others(who)
+    _refuse_unusable(plan)
+    refuse_silent(parse_rubric(rubric_yaml), plan.round)
+    refuse_faulty(file)
+    items, check_items = checks.sorted_out(file.items)
+    study = create_study(session, plan, rubric_yaml, items, who.pseudonym, who.person_id)
+    if check_items:
+        checks.add_check_items(session, study, check_items, who.pseudonym)
+    return study
+
+
+def refuse_others(who: Who) -> None:
+    """Raises NotAllowed for anybody but a lead."""
     if who.role != Role.lead:
         raise NotAllowed("Only a lead can make a study.")
-    _refuse_unusable(plan)
-    rubric = parse_rubric(rubric_yaml)
-    if not rubric.asked(plan.round):
-        raise InvalidRubric(f"This rubric asks nothing in a {plan.round} round. Choose another round.")
-    if not file.ok:
-        raise ImportRefused("The file still has errors, so nothing was imported. Correct them and upload it again.")
-    return create_study(session, plan, rubric_yaml, file.items, who.pseudonym, who.person_id)
+
+
+def refuse_unusable(title: str, raters_per_item: int) -> None:
+    """Raises NotAllowed for a title or a number of annotators per item that no study can have."""
+    if not title.strip() or len(title) > LONGEST_TITLE or not title.isprintable():
+        raise NotAllowed(f"A study needs a title of 1 to {LONGEST_TITLE} characters on one line.")
+    if not 1 <= raters_per_item <= MOST_RATERS:
+        raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
 def _refuse_unusable(plan: Plan) -> None:
-    if not plan.title.strip() or len(plan.title) > LONGEST_TITLE or not plan.title.isprintable():
-        raise NotAllowed(f"A study needs a title of 1 to {LONGEST_TITLE} characters on one line.")
-    if not 1 <= plan.raters_per_item <= MOST_RATERS:
-        raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
+    refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
         raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")
+
+
+def refuse_silent(rubric: Rubric, study_round: str) -> None:
+    """Raises InvalidRubric if the rubric asks nothing in this round."""
+    if not rubric.asked(study_round):
+        raise InvalidRubric(f"This rubric asks nothing in a {study_round} round. Choose another round.")
+
+
+def refuse_faulty(file: ItemFile) -> None:
+    """Raises ImportRefused for a file with an error left."""
+    if not file.ok:
+        raise ImportRefused("The file still has errors, so nothing was imported. Correct them and upload it again.")
 
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from triptych.errors import NotAllowed
 from triptych.models import Study
 
 Percent = int
+LONGEST_TEXT = 20_000
+LongText = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Line = Annotated[str, Field(max_length=500)]
+Code = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="letters, digits, _ and -")]
 
 
 class Part(BaseModel):
@@ -21,15 +26,26 @@ class Part(BaseModel):
 class Codes(Part):
     """Completion codes that an annotator takes back to the panel; empty: none is shown."""
 
-    finished: str = ""
-    failed_test: str = ""
-    screened_out: str = ""
+    finished: Code = ""
+    failed_test: Code = ""
+    screened_out: Code = ""
+
+    @model_validator(mode="after")
+    def codes_differ(self) -> Codes:
+        given = [code for code in (self.finished, self.failed_test, self.screened_out) if code]
+        if len(set(given)) < len(given):
+            raise ValueError("each ending needs a code of its own, so that the panel can tell them apart")
+        return self
+
+    def filled(self) -> Codes:
+        """The same codes, with new ones where there were none."""
+        return Codes(**{name: code or secrets.token_hex(4).upper() for name, code in self})
 
 
 class Consent(Part):
     """What annotators agree to before anything else; no text: nothing is asked."""
 
-    text: str = ""
+    text: LongText = ""
     after_withdrawal: Literal["keep", "delete"] = Field(
         default="keep", description="what happens to the ratings of somebody who withdraws; the text says so"
     )
@@ -40,28 +56,47 @@ class Consent(Part):
         return hashlib.sha256(f"{self.after_withdrawal}\n{self.text}".encode()).hexdigest()[:12]
 
 
+# what the app's own addresses carry
+TAKEN = ("study", "join", "setup")
+Parameter = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,40}$",
+        description="the name of a parameter: letters, digits, _, . and -, starting with a letter",
+    ),
+]
+
+
 class PanelAddress(Part):
     """How a panel names its people in the address, and where they go back to; `{code}` stands for the code."""
 
-    name: str = "prolific"
-    id_param: str = Field(default="PROLIFIC_PID", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,40}$")
-    session_param: str = Field(default="SESSION_ID", pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,40}$")
-    return_url: str = Field(default="", pattern=r"^(https://.+)?$")
+    name: str = Field(default="prolific", min_length=1, max_length=40)
+    id_param: Parameter = "PROLIFIC_PID"
+    session_param: Parameter = "SESSION_ID"
+    return_url: str = Field(
+        default="", max_length=500, pattern=r"^(https://\S+)?$", description="an address that starts with https://"
+    )
+
+    @model_validator(mode="after")
+    def parameters_differ(self) -> PanelAddress:
+        if len({self.id_param, self.session_param, *TAKEN}) < 2 + len(TAKEN):
+            raise ValueError(f"the two parameters must differ, and not be called {', '.join(TAKEN)}")
+        return self
 
 
 class Pay(Part):
     """Pay for one item, and the least per hour that the lead finds fair."""
 
     per_item: Decimal | None = Field(default=None, ge=0)
-    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="three capital letters, such as USD")
     floor_per_hour: Decimal | None = Field(default=None, ge=0)
 
 
 class Recruitment(Part):
     """How people were found, and the rules that the panel enforces; printed in the methods text."""
 
-    how: str = ""
-    eligibility: tuple[str, ...] = ()
+    how: LongText = ""
+    eligibility: tuple[Line, ...] = ()
 
 
 class Checks(Part):
@@ -95,10 +130,10 @@ class Preregistration(Part):
 
     criteria: tuple[str, ...] = ()
     primary_criterion: str = ""
-    primary_contrast: str = ""
-    sample: str = ""
-    stop_rule: str = ""
-    exclusions: str = ""
+    primary_contrast: Line = ""
+    sample: LongText = ""
+    stop_rule: LongText = ""
+    exclusions: LongText = ""
 
     @property
     def declared(self) -> bool:
@@ -112,9 +147,9 @@ class StudySettings(BaseModel):
 
     items_per_annotator: int | None = Field(default=None, ge=1)
     reservation_minutes: int = Field(default=30, ge=5, le=60 * 24 * 14)
-    instructions: str = ""
-    contact: str = ""
-    content_note: str = ""
+    instructions: LongText = ""
+    contact: Line = ""
+    content_note: LongText = ""
     codes: Codes = Codes()
     consent: Consent = Consent()
     panel: PanelAddress = PanelAddress()
@@ -142,8 +177,23 @@ def changed(study: Study, **parts: Any) -> StudySettings:
     try:
         return StudySettings.model_validate({**_as_now(study.settings), **parts})
     except ValidationError as error:
-        lines = [f"{' → '.join(str(part) for part in one['loc'])}: {one['msg']}." for one in error.errors()]
-        raise NotAllowed("\n".join(lines)) from error
+        raise NotAllowed("\n".join(_wording(mistake) for mistake in error.errors())) from error
+
+
+def _wording(mistake: Any) -> str:
+    """Where the mistake stands and what would be right."""
+    place = " → ".join(str(part).replace("_", " ") for part in mistake["loc"])
+    if mistake["type"] == "string_pattern_mismatch":
+        return f"{place}: {mistake['input']!r} does not fit; write {_described(mistake['loc'])}."
+    return f"{place}: {mistake['msg'].removeprefix('Value error, ').rstrip('.')}."
+
+
+def _described(place: tuple[Any, ...]) -> str:
+    """What the field at this place says of itself."""
+    model: Any = StudySettings
+    for name in place[:-1]:
+        model = model.model_fields[name].annotation
+    return model.model_fields[place[-1]].description or "something else"
 
 
 def _as_now(settings: dict[str, Any]) -> dict[str, Any]:

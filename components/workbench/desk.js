@@ -1,5 +1,7 @@
 // What happens to an action of the workbench: the server answers with the next view, or the annotator leaves. No DOM.
 
+import { PREVIEW } from "./network.js";
+
 const UNREACHED = "The server did not answer. Nothing is lost; please try again.";
 
 export class Desk {
@@ -20,7 +22,7 @@ export class Desk {
   }
 
   async act(action) {
-    if (action.kind === "stop") return this.leave("stop");
+    if (action.kind === "stop") return this.view.routes?.act === "" ? this.#tell(PREVIEW) : this.leave("stop");
     this.last = action; // a submission is repeated as the same object
     const result = await this.#ask(action);
     if (this.last !== action) return undefined;

@@ -4,11 +4,13 @@ import { button, h, write } from "./dom.js";
 
 const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
 
+const NAMES = { training: "Training item", entry_test: "Test item" };
+
 /** Which item this is, in words. */
 export function itemName({ work, progress }) {
   if (work.state === "submitted") return "An item you submitted";
   const number = Math.min(progress.done + 1, progress.total || progress.done + 1);
-  return `${work.purpose === "training" ? "Training item" : "Item"} ${number} of ${progress.total}`;
+  return `${NAMES[work.purpose] ?? "Item"} ${number} of ${progress.total}`;
 }
 
 export function buildHead(view) {

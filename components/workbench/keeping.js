@@ -21,6 +21,7 @@ export class Keeping {
    */
   constructor(view, { pen, seconds, on }) {
     const { work, routes } = view;
+    this.stored = routes.draft !== ""; // a preview keeps nothing
     this.local = localDrafts();
     this.local.sweep();
     this.key = LocalDrafts.key(work.store_key, pen);
@@ -55,6 +56,7 @@ export class Keeping {
   }
 
   #keep(entry) {
+    if (!this.stored) return;
     if (entry) this.local.write(this.key, entry);
     else this.local.remove(this.key);
   }

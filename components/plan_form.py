@@ -1,0 +1,73 @@
+"""Who shall rate which item: an explicit plan, edited, uploaded or proposed, instead of giving out by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from components import state
+from components.settings_form import is_draft, reason_for
+from triptych import plans
+from triptych.models import Study
+from triptych.pairing import PlanLine
+from triptych.rubric import text_hash
+
+AUTOMATIC = (
+    "Without a plan every annotator gets the item that needs one most. With a plan she gets her own planned items and "
+    "nothing else, so invite everybody first."
+)
+COLUMNS = ["annotator", "item_id", "rank"]
+
+
+@dataclass(frozen=True)
+class PlanWanted:
+    """Lines for a study's plan, none for giving out by itself, and why."""
+
+    lines: tuple[PlanLine, ...]
+    reason: str
+
+
+def plan_form(
+    study: Study,
+    stored: Sequence[PlanLine],
+    propose: Callable[[], Sequence[PlanLine] | None],
+    read: Callable[[bytes, str], plans.Plan | None],
+) -> PlanWanted | None:
+    """The plan as a table to edit, or what was proposed or uploaded in its place; what shall be stored."""
+    st.text(AUTOMATIC)
+    offered = f"plan-offered-{study.slug}"
+    if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
+        state.remember(offered, propose() or ())
+        st.rerun()
+    upload = st.file_uploader(f"A plan of your own ({', '.join(COLUMNS)})", list(plans.ENDINGS), key="plan_file")
+    found = None if upload is None else read(upload.getvalue(), upload.name)
+    if found is not None and found.problems:
+        state.say("The plan has problems:", "warning" if found.ok else "error")
+        st.text("\n".join(map(str, found.problems)))
+    lines = (found and found.lines) or state.recall(offered) or stored
+    edited = _table(lines, study) if lines else ()
+    reason = reason_for(study, f"plan-{study.slug}") if lines else ""
+    with st.container(horizontal=True):
+        keep = bool(lines) and st.button("Keep this plan" if is_draft(study) else "Amend the plan", type="primary")
+        drop = bool(stored) and st.button("Drop the plan")
+    if keep or drop:
+        state.forget(offered)
+        return PlanWanted(() if drop else edited, reason)
+    return None
+
+
+def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
+    """The lines as the lead left them; the table's own menu saves them as CSV."""
+    st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
+    table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
+    key = f"plan-{study.slug}-{text_hash(plans.as_csv(lines))[:8]}"
+    edited = st.data_editor(table, num_rows="dynamic", hide_index=True, height=320, key=key)
+    rows = edited.astype(object).where(edited.notna(), None).itertuples(index=False)
+    return tuple(
+        PlanLine(str(annotator or "").strip(), str(item or "").strip(), None if rank is None else int(rank), place)
+        for place, (annotator, item, rank) in enumerate(rows, 1)
+        if annotator or item
+    )

@@ -1,0 +1,115 @@
+"""The design of one study: everything a lead decides, launch, and amendments after it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import design_items, preregistering, settings_form, state
+from components.launch_form import frozen, launch_form
+from components.plan_form import plan_form
+from components.rubric_editor import rubric_editor
+from components.rubric_preview import rubric_preview
+from components.settings_form import Wanted, is_draft
+from components.study_choice import choose_study
+from triptych import freezing, launching, linter, pairing, plans, studies
+from triptych.freezing import Parts
+from triptych.models import Study
+from triptych.rubric import Rubric
+
+KEPT = "Kept."
+
+
+def keep(study: Study, wanted: Wanted | None) -> None:
+    """Stores what a form asked for, or says why not."""
+    if wanted is not None:
+        state.run_command(freezing.amend, study, wanted.parts, wanted.reason, who.pseudonym, done=KEPT)
+        st.rerun()
+
+
+def what_is_asked(study: Study, rubric: Rubric) -> None:
+    address = {"study": study.slug}
+    st.page_link(
+        "lead/preview.py", label="See it as annotators will", icon=":material/visibility:", query_params=address
+    )
+    if not is_draft(study):
+        st.caption("The rubric is fixed since launch: ratings point at its criteria.")
+        rubric_preview(rubric, rubric.asked(study.round))
+        return
+    with state.reading() as session:
+        text = studies.rubric_text(session, study)
+    changed = rubric_editor(text, f"rubric_text-{study.slug}")
+    if changed is None:
+        return
+    if st.button("Use this rubric", type="primary", disabled=changed[0] == text):
+        keep(study, Wanted(Parts(rubric_yaml=changed[0]), ""))
+    with st.expander(f"{len(changed[1].asked(study.round))} questions in the {study.round} round"):
+        rubric_preview(changed[1], changed[1].asked(study.round))
+
+
+def items(study: Study, rubric: Rubric) -> None:
+    with state.reading() as session:
+        lines = freezing.item_lines(session, study)
+    design_items.item_table(lines, study.item_count)
+    st.subheader("More items", anchor=False)
+    keep(study, design_items.more_items(study, rubric))
+    if lines:
+        with st.expander("Retire items" if not is_draft(study) else "Remove items"):
+            keep(study, design_items.retired_items(study))
+
+
+def plan(study: Study, rubric: Rubric) -> None:
+    with state.reading() as session:
+        stored = pairing.lines_of(session, study)
+    run = state.run_command
+    wanted = plan_form(
+        study, stored, lambda: run(plans.propose, study), lambda data, name: run(plans.read, study, data, name)
+    )
+    if wanted is not None:
+        run(plans.store, study, wanted.lines, who.pseudonym, wanted.reason, done=KEPT)
+        st.rerun()
+
+
+def checks(study: Study, rubric: Rubric) -> None:
+    with state.reading() as session:
+        counts = freezing.check_items(session, study)
+    keep(study, settings_form.check_rules(study, **counts))
+
+
+def launch(study: Study, rubric: Rubric) -> None:
+    with state.reading() as session:
+        findings = linter.lint_study(session, study) if is_draft(study) else []
+        amendments = freezing.amendments(session, study)
+    if not is_draft(study):
+        frozen(study, amendments)
+    elif launch_form(study, findings):
+        state.run_command(launching.launch, study, who.pseudonym, done="The study is open.")
+        st.rerun()
+
+
+SECTIONS = {
+    "Basics": lambda study, _: keep(study, settings_form.basics(study)),
+    "Rubric": what_is_asked,
+    "Items": items,
+    "Plan": plan,
+    "Annotators' path": lambda study, rubric: keep(study, settings_form.path(study, rubric)),
+    "Panel and pay": lambda study, _: keep(study, settings_form.panel(study)),
+    "Checks": checks,
+    "Preregistration": lambda study, rubric: keep(study, preregistering.preregistered(study, rubric)),
+    "Launch": launch,
+}
+who = state.require("lead")
+st.title("Design", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    rubric = studies.design_of(session, study).rubric
+state.show_messages()
+st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
+asked = st.query_params.get("section")
+tabs = st.tabs(list(SECTIONS), default=asked if asked in SECTIONS else None, key=f"design-{slug}", on_change="rerun")
+for tab, draw in zip(tabs, SECTIONS.values(), strict=True):
+    if tab.open:
+        with tab:
+            draw(study, rubric)

@@ -1,0 +1,27 @@
+"""A study as its annotators will see it: the workbench itself, which here sends and keeps nothing."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.study_choice import choose_study
+from components.workbench import workbench
+from triptych import making, preview, studies
+
+who = state.require("lead")
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    rubric = studies.design_of(session, study).rubric
+    items = preview.samples(rubric, making.stored_items(session, study, limit=preview.MOST))
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    ids = [item.external_id for item in items]
+    chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")
+    address = {"study": slug, "section": "Rubric"}
+    st.page_link("lead/design.py", label="Design", icon=":material/tune:", query_params=address)
+st.caption("Try everything: nothing is sent or kept. Annotators see the responses in a balanced order, not the file's.")
+shown = preview.view_of(study, rubric, items, chosen)
+workbench(shown, key=f"preview-{slug}-{preview.name_of(shown)}")

@@ -1,0 +1,82 @@
+"""A study made from another one: a copy of its own, or the next round of the same series. Ratings never come along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import events, making, studies
+from triptych.errors import Conflict
+from triptych.formats.model import ItemDraft
+from triptych.models import Criterion, Item, Purpose, Round, RubricText, Study
+from triptych.people import Who
+from triptych.studies import Plan
+from triptych.study_settings import Codes, Preregistration, changed, settings_of, stored
+
+CHECK_ITEMS = (Purpose.gold, Purpose.attention)
+
+
+def duplicate(
+    session: Session, study: Study, title: str, who: Who, *, next_round: Round | None = None, with_items: bool = True
+) -> Study:
+    """A draft of this lead with the same rubric, settings and, if wanted, items.
+
+    With `next_round` it belongs to the same series, without it to one of its own. Completion codes are made anew, so
+    that a panel can tell the rounds apart; what was preregistered is not taken along, for it was said of other data.
+    Raises NotAllowed for anybody but a lead or an unusable title, and Conflict if the series has such a round.
+    """
+    studies.refuse_others(who)
+    studies.refuse_unusable(title, study.raters_per_item)
+    if next_round is not None:
+        _refuse_taken(session, study, next_round)
+        studies.refuse_silent(studies.design_of(session, study).rubric, next_round)
+    plan = Plan(
+        title=title.strip(),
+        raters_per_item=study.raters_per_item,
+        access=study.access,
+        round=next_round or study.round,
+        presentation=study.presentation,
+        series=study.series if next_round is not None else None,
+    )
+    yaml = session.get_one(RubricText, study.rubric_id).yaml
+    items: list[ItemDraft] = making.stored_items(session, study) if with_items else []
+    copy = studies.create_study(session, plan, yaml, items, who.pseudonym, who.person_id)
+    copy.settings = _settings(study)
+    if with_items:
+        _copy_checks(session, study, copy)
+    session.flush()
+    events.record(session, copy.id, "study copied", who.pseudonym, new={"from": study.slug, "items": len(items)})
+    return copy
+
+
+def free_rounds(session: Session, study: Study) -> list[Round]:
+    """The rounds that the study's series does not have yet."""
+    return [each for each in Round if each not in {one.round for one in rounds_of(session, study)}]
+
+
+def rounds_of(session: Session, study: Study) -> list[Study]:
+    """All studies of the series, this one among them, oldest first."""
+    return list(session.scalars(select(Study).where(Study.series == study.series).order_by(Study.id)))
+
+
+def _refuse_taken(session: Session, study: Study, next_round: Round) -> None:
+    if next_round not in free_rounds(session, study):
+        raise Conflict(f"This series has a {next_round} round already. Choose another round.")
+
+
+def _settings(study: Study) -> dict[str, Any]:
+    codes = Codes().filled() if settings_of(study).codes != Codes() else Codes()
+    return stored(changed(study, codes=codes, preregistration=Preregistration()))
+
+
+def _copy_checks(session: Session, study: Study, copy: Study) -> None:
+    """Gold and attention items with what they are held against."""
+    for purpose in CHECK_ITEMS:
+        making.write_items(session, copy, making.stored_items(session, study, purpose), purpose)
+    making.number_systems(session, copy)
+    items = select(Item.external_id, Item.id).where(Item.study_id == copy.id)
+    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == copy.id)
+    ids = [dict(map(tuple, session.execute(wanted))) for wanted in (items, criteria)]
+    making.write_references(session, making.references_of(session, study, *CHECK_ITEMS), *ids)

@@ -1,0 +1,306 @@
+"""The design of a study: edited freely while it is a draft, frozen at launch, amended with a reason afterwards.
+
+An amendment may change only what leaves every rating given so far true: never the rubric, the way responses appear,
+or a text that somebody may have read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import case, func, select, update
+from sqlmodel import Session
+
+from triptych import checks, events, making, studies
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.formats.model import ItemFile
+from triptych.models import Access, Assignment, Candidate, Event, EventDetail, Item, Purpose, RubricText, Study, Turn
+from triptych.models import StudyState as State
+from triptych.rubric import parse_rubric
+from triptych.study_settings import changed, settings_of, stored
+
+AMENDED = "design amended"
+LONGEST_REASON = 500
+NO_REASON = "A change after launch needs a reason: it stands in the reports."
+FIXED = {
+    "round": "The round cannot change after launch. Duplicate the study as its next round instead.",
+    "presentation": "How responses appear cannot change after launch: ratings given before would not compare.",
+    "overlap": "The overlap subset cannot change after launch: its items are already being rated.",
+    "preregistration": "A preregistration says what was decided before launch, so it cannot change afterwards.",
+}
+RUBRIC_FIXED = "The rubric cannot change after launch: ratings point at its criteria. Duplicate the study instead."
+ITEMS_FIXED = "Items cannot be replaced after launch. Add new ones, or retire some with a reason."
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What shall be different in a design; None and empty leave it as it is.
+
+    settings     parts of StudySettings by name, each whole
+    new_codes    make completion codes where there are none
+    items        a file of items to add, or to put in the place of all
+    retire       ids of items that nobody gets any more; a draft drops them
+    """
+
+    title: str | None = None
+    raters_per_item: int | None = None
+    access: str | None = None
+    round: str | None = None
+    presentation: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    new_codes: bool = False
+    rubric_yaml: str | None = None
+    items: ItemFile | None = None
+    replace_items: bool = False
+    retire: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        names = ("title", "raters_per_item", "access", "round", "presentation")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> bool:
+    """Changes a draft, or amends a launched study; returns whether anything is different now.
+
+    Raises Conflict for what may not change any more, NotAllowed for values that fit nowhere and for an amendment
+    without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
+    """
+    study = studies.lock(session, study.id)
+    wanted = _settings(study, parts)
+    _refuse(session, study, parts, wanted)
+    before = _standing(session, study)
+    if study.state != State.draft and (_differs(study, parts, wanted) or parts.items or parts.retire):
+        _refuse_reason(reason)
+    _write(session, study, parts, wanted, reason, actor)
+    session.flush()
+    after = _standing(session, study)
+    different = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    different |= {"items"} if parts.items else set()
+    if not different:
+        return False
+    old, new = ({name: side.get(name) for name in sorted(different)} for side in (before, after))
+    if study.state == State.draft:
+        events.record(session, study.id, "design changed", actor, old=old, new=new)
+    else:
+        seal(session, study, reason, actor, old, new)
+    return True
+
+
+def _settings(study: Study, parts: Parts) -> dict[str, Any]:
+    """The settings as they shall be; a study for a panel is never without the code that proves it was finished."""
+    found = changed(study, **parts.settings)
+    of_panel = (parts.access or study.access) == Access.panel
+    if parts.new_codes or (of_panel and not found.codes.finished):
+        found = found.model_copy(update={"codes": found.codes.filled()})
+    return stored(found)
+
+
+def seal(
+    session: Session, study: Study, reason: str, actor: str, old: dict[str, Any] | None = None, new: Any = None
+) -> None:
+    """Hashes the design of a launched study anew and logs the amendment, for a command that has changed a part of it.
+
+    Raises NotAllowed without a reason.
+    """
+    _refuse_reason(reason)
+    session.flush()
+    before, study.design_hash = study.design_hash, making.design_hash(session, study)
+    session.flush()
+    old = {"design_hash": before, **(old or {})}
+    new = {"design_hash": study.design_hash, "reason": reason.strip(), **(new or {})}
+    events.record(session, study.id, AMENDED, actor, old=old, new=new)
+
+
+def _refuse_reason(reason: str) -> None:
+    if not reason.strip():
+        raise NotAllowed(NO_REASON)
+    if len(reason) > LONGEST_REASON:
+        raise NotAllowed(f"The reason has {len(reason)} characters; at most {LONGEST_REASON} are kept.")
+
+
+def _differs(study: Study, parts: Parts, wanted: dict[str, Any]) -> bool:
+    return wanted != stored(settings_of(study)) or any(
+        value != getattr(study, name) for name, value in parts.columns.items()
+    )
+
+
+def _refuse(session: Session, study: Study, parts: Parts, wanted: dict[str, Any]) -> None:
+    """Checks everything before anything is changed."""
+    columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
+    studies.refuse_unusable(columns["title"], columns["raters_per_item"])
+    if study.state != State.draft:
+        _refuse_after_launch(study, parts, wanted)
+    if parts.rubric_yaml is not None or parts.round is not None:
+        _refuse_rubric(session, study, parts)
+    if parts.items is not None:
+        studies.refuse_faulty(parts.items)
+        _refuse_doubles(session, study, parts)
+    if parts.retire:
+        _refuse_unknown(session, study, parts.retire)
+
+
+def _refuse_after_launch(study: Study, parts: Parts, wanted: dict[str, Any]) -> None:
+    now = stored(settings_of(study))
+    for name, sentence in FIXED.items():
+        column = parts.columns.get(name)
+        if (column is not None and column != getattr(study, name)) or wanted.get(name) != now.get(name):
+            raise Conflict(sentence)
+    if parts.rubric_yaml is not None:
+        raise Conflict(RUBRIC_FIXED)
+    if parts.replace_items:
+        raise Conflict(ITEMS_FIXED)
+    if (parts.raters_per_item or study.raters_per_item) < study.raters_per_item:
+        raise Conflict(
+            f"An item has {study.raters_per_item} annotators since launch; the number can only grow, because some "
+            "items may have that many already."
+        )
+
+
+def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
+    asked = studies.design_of(session, study).rubric
+    rubric = asked if parts.rubric_yaml is None else parse_rubric(parts.rubric_yaml)
+    study_round = parts.round or study.round
+    studies.refuse_silent(rubric, study_round)
+    scales = {criterion.key: criterion.scale for criterion in rubric.asked(study_round)}
+    held = {row.key for row in making.references_of(session, study, Purpose.gold, Purpose.attention)}
+    lost = sorted(key for key in held if scales.get(key) != asked.criterion(key).scale)
+    if lost:
+        raise Conflict(
+            f"Check items are held against {', '.join(lost)}, which this rubric lacks or asks on another scale. "
+            "Remove these check items first."
+        )
+    if session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).limit(1)).first():
+        raise Conflict("Somebody has been given an item of this draft already. Take back the workbooks first.")
+
+
+def _refuse_doubles(session: Session, study: Study, parts: Parts) -> None:
+    there = select(Item.external_id).where(Item.study_id == study.id)
+    if parts.replace_items:
+        there = there.where(Item.purpose == Purpose.training)
+    twice = sorted(set(session.scalars(there)) & {item.external_id for item in parts.items.items})
+    if twice:
+        more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
+        raise ImportRefused(f"The study has items of these ids already: {', '.join(twice[:5])}{more}.")
+
+
+def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
+    live = select(Item.external_id).where(Item.study_id == study.id, ~Item.retired, Item.purpose != Purpose.training)
+    unknown = sorted(set(ids) - set(session.scalars(live)))
+    if unknown:
+        raise NotAllowed(f"The study has no items of these ids, or they are retired already: {', '.join(unknown[:5])}.")
+
+
+def _standing(session: Session, study: Study) -> dict[str, Any]:
+    """What a change is told by: columns, settings, and what tells rubric and items apart."""
+    columns = {name: getattr(study, name) for name in ("title", "raters_per_item", "access", "round", "presentation")}
+    settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
+    counts = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose != Purpose.training)
+    retired = select(Item.external_id).where(Item.study_id == study.id, Item.retired).order_by(Item.external_id)
+    return {
+        **settings,
+        **columns,
+        "rubric": session.get_one(RubricText, study.rubric_id).sha256,
+        "items": session.execute(counts).scalar_one(),
+        "retired": list(session.scalars(retired)),
+    }
+
+
+def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any], reason: str, actor: str) -> None:
+    another = parts.round is not None and parts.round != study.round
+    for name, value in parts.columns.items():
+        setattr(study, name, value.strip() if name == "title" else value)
+    study.settings = wanted
+    if parts.rubric_yaml is not None or another:
+        text = session.get_one(RubricText, study.rubric_id)
+        text = making.store_rubric(session, parts.rubric_yaml) if parts.rubric_yaml is not None else text
+        making.rewrite_rubric(session, study, text)
+    if parts.retire:
+        _retire(session, study, parts.retire, reason)
+    if parts.items is not None:
+        if parts.replace_items:
+            making.remove_items(session, study, Item.purpose != Purpose.training)
+        items, check_items = checks.sorted_out(parts.items.items)
+        making.write_items(session, study, items)
+        if check_items:
+            checks.add_check_items(session, study, check_items, actor)
+        if study.state == State.draft:
+            making.number_systems(session, study)
+    if parts.raters_per_item is not None:
+        _spread_raters(session, study)
+    main = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    study.item_count = session.execute(main).scalar_one()
+
+
+def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> None:
+    these = Item.external_id.in_(ids), Item.purpose != Purpose.training
+    if study.state == State.draft:
+        making.remove_items(session, study, *these)
+    else:
+        why = {"retired": True, "retired_reason": reason.strip()}
+        session.execute(update(Item).where(Item.study_id == study.id, *these).values(**why))
+
+
+def _spread_raters(session: Session, study: Study) -> None:
+    """The study's number for every main item; a launched study's items keep a bigger one of their own."""
+    mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    if study.state != State.draft:
+        mine = mine.where(Item.raters < study.raters_per_item)
+    session.execute(mine.values(raters=study.raters_per_item))
+
+
+@dataclass(frozen=True)
+class ItemLine:
+    """One item in a list; `begins`: the first words of its context."""
+
+    external_id: str
+    purpose: str
+    begins: str
+    candidates: int
+    raters: int
+    retired: str | None
+
+
+def item_lines(session: Session, study: Study, limit: int = 500) -> list[ItemLine]:
+    """The first items of the study in the order in which they came, training apart."""
+    size = select(func.count()).where(Candidate.item_id == Item.id).scalar_subquery()
+    first = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
+    begins = func.substr(func.coalesce(first, Item.context), 1, 120)
+    retired = case((Item.retired, func.coalesce(Item.retired_reason, "")), else_=None)
+    wanted = select(Item.external_id, Item.purpose, begins, size, Item.raters, retired)
+    wanted = wanted.where(Item.study_id == study.id, Item.purpose != Purpose.training).order_by(Item.id).limit(limit)
+    return [ItemLine(*row) for row in session.execute(wanted)]
+
+
+def check_items(session: Session, study: Study) -> dict[str, int]:
+    """How many gold and attention items the study has."""
+    wanted = select(Item.purpose, func.count()).where(Item.study_id == study.id, ~Item.retired).group_by(Item.purpose)
+    counts = dict(map(tuple, session.execute(wanted)))
+    return {name: counts.get(name, 0) for name in ("gold", "attention")}
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """One change after launch: when, by whom (pseudonym), why, which parts, and the hash of the design from then on."""
+
+    at: datetime
+    who: str
+    reason: str
+    parts: tuple[str, ...]
+    design_hash: str
+
+
+def amendments(session: Session, study: Study) -> list[Amendment]:
+    """The study's amendments, oldest first."""
+    events.write_pending(session)
+    wanted = select(Event.at, Event.actor, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
+    rows = session.execute(wanted.where(Event.study_id == study.id, Event.kind == AMENDED).order_by(Event.number))
+    return [_amendment(at, who, new or {}) for at, who, new in rows]
+
+
+def _amendment(at: datetime, who: str, new: dict[str, Any]) -> Amendment:
+    parts = tuple(name.replace("_", " ") for name in new if name not in ("design_hash", "reason"))
+    return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""))

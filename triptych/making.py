@@ -1,0 +1,324 @@
+"""The rows of a study's rubric and items: written when it is made, rewritten while it is a draft, hashed at launch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.formats.model import Turn as TurnDraft
+from triptych.models import (
+    Candidate,
+    Criterion,
+    Item,
+    Option,
+    Person,
+    PlannedItem,
+    Purpose,
+    Reference,
+    RubricText,
+    Study,
+    System,
+    Turn,
+)
+from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+
+TRAINING_SYSTEM = "worked example"
+
+
+def store_rubric(session: Session, yaml_text: str) -> RubricText:
+    """The row of this very text; a text seen before keeps its row. Raises InvalidRubric."""
+    rubric, sha256 = parse_rubric(yaml_text), text_hash(yaml_text)
+    found = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
+    if found is None:
+        found = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
+        session.add(found)
+        session.flush()
+    return found
+
+
+@lru_cache(maxsize=64)
+def parsed(sha256: str, yaml_text: str) -> Rubric:
+    return parse_rubric(yaml_text)
+
+
+def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, int]:
+    """Rows of the criteria asked in this round, with their options; returns key → id."""
+    ids = {}
+    for position, criterion in enumerate(rubric.asked(study.round)):
+        scale = criterion.scale
+        low, high, step = _range(scale)
+        row = Criterion(
+            study_id=study.id,
+            position=position,
+            key=criterion.key,
+            title=criterion.title,
+            kind=scale.kind,
+            level=scale.level,
+            about=criterion.about,
+            low=low,
+            high=high,
+            step=step,
+        )
+        session.add(row)
+        session.flush()
+        ids[criterion.key] = row.id
+        if isinstance(scale, Choice):
+            options = enumerate(scale.options)
+            session.add_all(
+                Option(criterion_id=row.id, position=n, key=o.key, title=o.title, missing=o.missing) for n, o in options
+            )
+    return ids
+
+
+def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
+    if isinstance(scale, Likert):
+        return scale.values[0], scale.values[-1], None
+    if isinstance(scale, Number):
+        return scale.low, scale.high, scale.step
+    return None, None, None
+
+
+def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> list[int]:
+    """Bulk rows for items, turns, systems and candidates; returns the items' ids in order."""
+    if not items:
+        return []
+    systems = _write_systems(session, study, (c.system for item in items for c in item.candidates))
+    same = select(func.max(Item.rank)).where(Item.study_id == study.id, Item.purpose == purpose)
+    last = session.execute(same).scalar()
+    begin = 0 if last is None else last + 1  # what is added later comes after what was there
+    ranks = random.Random(f"{study.seed}|{purpose}").sample(range(begin, begin + len(items)), len(items))  # noqa: S311 (an order, no secret)
+    rows = [_item_row(study, item, rank, purpose) for item, rank in zip(items, ranks, strict=True)]
+    ids = list(session.scalars(insert(Item).returning(Item.id, sort_by_parameter_order=True), rows))
+    turns = [
+        {"item_id": item_id, "position": n, "speaker": turn.speaker, "text": turn.text}
+        for item_id, item in zip(ids, items, strict=True)
+        for n, turn in enumerate(item.context_turns)
+    ]
+    if turns:
+        session.execute(insert(Turn), turns)
+    session.execute(
+        insert(Candidate),
+        [_candidate_row(i, systems, c) for i, item in zip(ids, items, strict=True) for c in item.candidates],
+    )
+    return ids
+
+
+def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
+    """Rows of systems not there yet, numbered in a random order; returns name → id."""
+    known = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
+    fresh = sorted(set(names) - set(known))
+    top = session.execute(select(func.max(System.blind_code)).where(System.study_id == study.id)).scalar() or 0
+    codes = list(range(top + 1, top + len(fresh) + 1))
+    random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
+    for name, code in zip(fresh, codes, strict=True):
+        system = System(study_id=study.id, name=name, blind_code=code)
+        session.add(system)
+        session.flush()
+        known[name] = system.id
+    return known
+
+
+def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, Any]:
+    content = [item.context_text, item.context_turns, item.extra_texts, [(c.text, c.turns) for c in item.candidates]]
+    return {
+        "study_id": study.id,
+        "external_id": item.external_id,
+        "purpose": purpose,
+        "context": item.context_text or "",
+        "meta": dict(item.meta),
+        "extra_texts": dict(item.extra_texts),
+        "sha256": content_hash(content),
+        "raters": study.raters_per_item,
+        "taken": 0,
+        "priority": 0,
+        "rank": rank,
+        "retired": False,
+    }
+
+
+def _candidate_row(item_id: int, systems: dict[str, int], candidate: CandidateDraft) -> dict[str, Any]:
+    turns = [[turn.speaker, turn.text] for turn in candidate.turns] if candidate.turns else None
+    return {
+        "item_id": item_id,
+        "system_id": systems[candidate.system],
+        "text": candidate.text,
+        "turns": turns,
+        "sha256": content_hash([candidate.text, turns]),
+    }
+
+
+def content_hash(content: Any) -> str:
+    """SHA-256 of texts as imported, to compare with what was shown."""
+    text = json.dumps(content, ensure_ascii=False, default=lambda turn: [turn.speaker, turn.text])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def write_training(session: Session, study: Study, rubric: Rubric, criteria: dict[str, int]) -> None:
+    ids = write_items(session, study, [training_draft(item) for item in rubric.training], Purpose.training)
+    for item_id, item in zip(ids, rubric.training, strict=True):
+        for reference in item.references:
+            if reference.criterion in criteria:
+                session.add(
+                    Reference(
+                        item_id=item_id,
+                        position=None if reference.slot is None else "ABCDEF".index(reference.slot),
+                        criterion_id=criteria[reference.criterion],
+                        accepted=str(reference.value),
+                        close=reference.close,
+                        reason=reference.reason,
+                    )
+                )
+
+
+def training_draft(item: TrainingItem) -> ItemDraft:
+    turns = () if isinstance(item.context, str) else item.context
+    return ItemDraft(
+        external_id=f"training:{item.key}",
+        context_text=item.context if isinstance(item.context, str) else None,
+        context_turns=tuple(turns),
+        candidates=tuple(
+            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, tuple(c.turns) or None)
+            for n, c in enumerate(item.candidates, 1)
+        ),
+        meta=dict(item.meta),
+        extra_texts={},
+        row=0,
+    )
+
+
+def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
+    """Another rubric, or another round, for a draft: criteria and training items are written anew.
+
+    What other items are held against stays, by the keys of its criteria.
+    """
+    rubric = parsed(text.sha256, text.yaml)
+    kept = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
+    session.execute(delete(Criterion).where(Criterion.study_id == study.id))
+    session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
+    study.rubric_id = text.id
+    session.flush()
+    criteria = write_criteria(session, study, rubric)
+    items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
+    write_references(session, kept, items, criteria)
+    write_training(session, study, rubric, criteria)
+    number_systems(session, study)
+
+
+def write_references(session: Session, rows: Iterable[Any], items: dict[str, int], criteria: dict[str, int]) -> None:
+    """References as `references_of` gives them, for items and criteria with these ids; others are passed over."""
+    session.add_all(
+        Reference(
+            item_id=items[row.external_id],
+            position=row.position,
+            criterion_id=criteria[row.key],
+            accepted=row.accepted,
+            close=row.close,
+            reason=row.reason,
+        )
+        for row in rows
+        if row.external_id in items and row.key in criteria
+    )
+    session.flush()
+
+
+def _references(study: Study) -> Select[Any]:
+    """item, criterion, position, accepted, close, reason: what items are held against, in a fixed order."""
+    wanted = select(
+        Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
+    )
+    wanted = wanted.join(Item, Item.id == Reference.item_id).join(Criterion, Criterion.id == Reference.criterion_id)
+    return wanted.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
+
+
+def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
+    """What the items of these purposes are held against."""
+    return list(session.execute(_references(study).where(Item.purpose.in_(purposes))))
+
+
+def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) -> None:
+    """These items of a draft go, with systems that no other item has; what is left is numbered anew."""
+    session.execute(delete(Item).where(Item.study_id == study.id, *which))
+    used = select(Candidate.system_id).join(Item).where(Item.study_id == study.id)
+    session.execute(delete(System).where(System.study_id == study.id, System.id.not_in(used)))
+    number_systems(session, study)
+
+
+def number_systems(session: Session, study: Study) -> None:
+    """Numbers as if all systems of a draft had come at once: those of the items first, in a random order."""
+    of_items = select(Candidate.system_id).join(Item)
+    of_items = set(session.scalars(of_items.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
+    systems = list(session.scalars(select(System).where(System.study_id == study.id).order_by(System.name)))
+    judged = [system for system in systems if system.id in of_items]
+    codes = list(range(1, len(judged) + 1))
+    random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
+    others = [system for system in systems if system.id not in of_items]
+    numbered = [*zip(judged, codes, strict=True), *zip(others, range(len(judged) + 1, len(systems) + 1), strict=True)]
+    # past every number that is taken first: no two systems may have one at any moment
+    for system, code in numbered:
+        system.blind_code = code + 2 * len(systems) + max((one.blind_code for one in systems), default=0)
+    session.flush()
+    for system, code in numbered:
+        system.blind_code = code
+    session.flush()
+
+
+def stored_items(
+    session: Session, study: Study, purpose: Purpose = Purpose.main, limit: int | None = None
+) -> list[ItemDraft]:
+    """The items in the order in which they came, as a file would give them; retired ones are left out.
+
+    `limit`: only so many. `row` is the place among them, from 1.
+    """
+    wanted = select(Item).where(Item.study_id == study.id, Item.purpose == purpose, ~Item.retired).order_by(Item.id)
+    items = list(session.scalars(wanted.limit(limit)))
+    last = items[-1].id if items else 0
+    among = select(Item.id).where(Item.study_id == study.id, Item.purpose == purpose, Item.id <= last)
+    turns, candidates = defaultdict(list), defaultdict(list)
+    for turn in session.scalars(select(Turn).where(Turn.item_id.in_(among)).order_by(Turn.item_id, Turn.position)):
+        turns[turn.item_id].append(TurnDraft(turn.speaker, turn.text))
+    named = select(Candidate, System.name).join(System).where(Candidate.item_id.in_(among)).order_by(Candidate.id)
+    for candidate, system in session.execute(named):
+        spoken = tuple(TurnDraft(*turn) for turn in candidate.turns) if candidate.turns else None
+        candidates[candidate.item_id].append(CandidateDraft(system, candidate.text, spoken))
+    return [
+        ItemDraft(
+            external_id=item.external_id,
+            context_text=None if turns[item.id] else item.context,
+            context_turns=tuple(turns[item.id]),
+            candidates=tuple(candidates[item.id]),
+            meta=dict(item.meta),
+            extra_texts=dict(item.extra_texts),
+            row=row,
+        )
+        for row, item in enumerate(items, 1)
+    ]
+
+
+def design_hash(session: Session, study: Study) -> str:
+    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan, as they stand.
+
+    The answers of the datasheet describe the study and take no part.
+    """
+    rubric = session.get_one(RubricText, study.rubric_id)
+    settings = {name: value for name, value in sorted(study.settings.items()) if name != "heds"}
+    columns = (study.title, study.access, study.presentation, study.raters_per_item, study.round, study.seed)
+    items = select(Item.external_id, Item.sha256, Item.purpose, Item.raters, Item.priority, Item.retired)
+    plan = select(Person.pseudonym, Item.external_id, PlannedItem.rank)
+    plan = plan.join(Person, Person.id == PlannedItem.person_id).join(Item, Item.id == PlannedItem.item_id)
+    parts = (
+        items.where(Item.study_id == study.id).order_by(Item.external_id),
+        _references(study),
+        plan.where(PlannedItem.study_id == study.id).order_by(Person.pseudonym, Item.external_id),
+    )
+    rows = [[list(row) for row in session.execute(part)] for part in parts]
+    return content_hash([rubric.sha256, columns, settings, rows])

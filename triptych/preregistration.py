@@ -1,0 +1,37 @@
+"""What was declared before the first annotation, as a text to file with a registry and as sentences for a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from triptych.models import Study
+from triptych.rubric import Rubric
+from triptych.study_settings import Preregistration
+
+PARTS = {
+    "criteria": "Criteria that will be reported",
+    "primary_criterion": "Primary criterion",
+    "primary_contrast": "Primary contrast",
+    "sample": "Items and annotators",
+    "stop_rule": "When collection stops",
+    "exclusions": "Who and what will be left out",
+}
+
+
+def declared(rubric: Rubric, said: Preregistration) -> Iterator[tuple[str, str]]:
+    """(heading, words) of every part that says something, criteria by their titles."""
+    titles = {criterion.key: criterion.title for criterion in rubric.criteria}
+    for name, heading in PARTS.items():
+        value = getattr(said, name)
+        words = [titles.get(one, one) for one in (value if isinstance(value, tuple) else [value]) if one]
+        if words:
+            yield heading, "; ".join(words)
+
+
+def as_text(study: Study, rubric: Rubric, said: Preregistration) -> str:
+    """The whole declaration, with the hash of the design once there is one."""
+    lines = [f"Preregistration: {study.title}", f"Rubric: {rubric.title}; {study.round} round", ""]
+    lines += [f"{heading}: {words}" for heading, words in declared(rubric, said)]
+    if study.opened_at is not None:
+        lines += ["", f"Frozen at launch on {study.opened_at:%Y-%m-%d %H:%M} UTC. Design {study.design_hash}"]
+    return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""An item as annotators will see it before there is any assignment: the workbench's own view with nothing behind it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+from triptych.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
+from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.making import training_draft
+from triptych.models import Study
+from triptych.rubric import Rubric
+
+NOWHERE = Routes(draft="", renew="", act="")
+SAMPLE = ("This is a sample response.", "This is another one, a little longer.", "And this is a third.")
+
+
+MOST = 200
+
+
+def name_of(view: View) -> str:
+    """Another name for another view, so that the workbench begins anew where anything differs."""
+    return hashlib.sha256(view.model_dump_json().encode()).hexdigest()[:12]
+
+
+def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
+    """Items to look at: the study's own, else the rubric's training items, else an invented one."""
+    if items:
+        return list(items)
+    if rubric.training:
+        return [training_draft(item) for item in rubric.training]
+    candidates = tuple(CandidateDraft(f"sample {number}", text) for number, text in enumerate(SAMPLE, 1))
+    return [ItemDraft("sample", "Here stands what the responses answer to.", (), candidates, {}, {}, 1)]
+
+
+def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int) -> View:
+    """The blinded view of the item at this place (from 0), candidates in the order of its file.
+
+    Without routes the workbench sends and keeps nothing.
+    """
+    item = items[place]
+    turns = [(turn.speaker, turn.text) for turn in item.context_turns]
+    shown = SimpleNamespace(context=item.context_text or "", meta=item.meta, extra_texts=item.extra_texts)
+    slots = (
+        (position, candidate.text, [(turn.speaker, turn.text) for turn in candidate.turns or ()])
+        for position, candidate in enumerate(item.candidates)
+    )
+    return View(
+        study=SeenStudy(title=study.title),
+        work=Work(
+            token=f"preview-{place}",
+            version=1,
+            draft_seq=0,
+            store_key="preview.preview",
+            state="reserved",
+            purpose="main",
+            active_seconds=0,
+            can_go_back=False,
+            receipt=None,
+        ),
+        progress=SeenProgress(done=place, total=len(items), minutes_left=None),
+        rubric=rubric_in(rubric, study),
+        item=as_seen(rubric, study.round, shown, turns, slots),
+        draft=None,
+        routes=NOWHERE,
+    )
