@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from components.live import follow
 from triptych import clock
 from triptych.assignments import Nothing
+from triptych.entry import Ending
 
 SAYS = {
     Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),
@@ -18,6 +17,16 @@ SAYS = {
         "Finished for you",
         "You have no further items in this study. Ask the lead if you have questions.",
     ),
+    Nothing.withdrawn: ("You have withdrawn", "You take part in this study no longer. Thank you for your time."),
+    Nothing.screened_out: (
+        "You do not take part",
+        "You did not agree to take part, so nothing more is asked of you. Thank you for your time.",
+    ),
+    Nothing.failed_test: (
+        "Thank you for taking the test",
+        "The pass mark was not reached this time, so there are no items for you in this study. We value your time.",
+    ),
+    Nothing.entry: ("One more step", "Something is left to read or to answer first. Reload this page to go on."),
     Nothing.finished: ("All done", "You have annotated every item there is for you. Thank you!"),
     Nothing.nothing_free: (
         "Nothing free at the moment",
@@ -27,14 +36,16 @@ SAYS = {
 LOOK_AGAIN = 15
 
 
-def draw(reason: Nothing, completion_code: Callable[[], str | None]) -> None:
-    """Heading and sentence for the reason; the completion code when a panel's annotator has finished."""
+def draw(reason: Nothing, ending: Ending) -> None:
+    """Heading and sentence for the reason; code and way back for somebody who came from a panel."""
     heading, sentence = SAYS[reason]
     st.title(heading, anchor=False)
     st.write(sentence)
-    if reason is Nothing.finished and (code := completion_code()):
+    if ending.code:
         st.write("Give this completion code to the panel you came from:")
-        st.code(code, language=None)
+        st.code(ending.code, language=None)
+    if ending.address:
+        st.link_button("Back to the panel", ending.address, type="primary", icon=":material/open_in_new:")
     if reason is Nothing.nothing_free:
         follow(_quarter_minute, _quarter_minute())
     if st.button("My work", icon=":material/arrow_back:"):

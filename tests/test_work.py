@@ -24,7 +24,7 @@ def at_work(monkeypatch):
         monkeypatch.setattr(work.people, "who_is", lambda session, secret: who)
 
         def act(action, showing=None):
-            answer = work._run("a login", work._act, work._laid_anew, {"action": action, "showing": showing})
+            answer = work._run(work._act, work._laid_anew, "a login", {"action": action, "showing": showing})
             return answer.status_code, json.loads(answer.body)
 
         return act

@@ -6,16 +6,16 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import Boolean, Float, Row, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exists, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, database, events, studies
+from triptych import assignments, clock, database, events, passcodes, people, studies
 from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
-from triptych.assignments import TTL, Assigned, Nothing
+from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.models import (
     Assignment,
@@ -33,8 +33,10 @@ from triptych.models import (
     Submission,
 )
 from triptych.people import Who
+from triptych.rubric import Rubric
 from triptych.studies import Design
 
+MOST_REMEMBERED = 10_000
 MOST = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further
 _rating, _explanation, _highlight = Rating.__table__, Explanation.__table__, Highlight.__table__
 _assignment, _slot, _submission = Assignment.__table__, Slot.__table__, Submission.__table__
@@ -55,8 +57,14 @@ _SPANS = (
     .where(Highlight.assignment_id == _this_assignment)
     .order_by(Highlight.id)
 )
+_ADJUDICATED = (
+    select(Assignment.id)
+    .where(Assignment.item_id == bindparam("item"), Assignment.purpose == Purpose.adjudication)
+    .where(Assignment.state == AssignmentState.submitted)
+)
 OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
 GIVEN = "This item was submitted before."
+DECIDED = "The lead has recorded final values for this item, so it cannot be changed any more."
 NO_MORE = "You have no further items in this study, so this one could not be stored. Ask the lead about it."
 PLAIN = r"^[\x20-\x7e]+$"
 
@@ -110,6 +118,12 @@ M = TypeVar("M", bound=Message)
 
 # prepared once: these run for every draft or annotation
 _at = _slot.c.assignment_id == _this_assignment
+_FACTS = select(_assignment.c.note, _assignment.c.active_seconds, _assignment.c.submitted_at).where(
+    _assignment.c.id == _this_assignment
+)
+_ASIDE = (
+    select(_slot.c.position, _slot.c.set_aside).where(_at, _slot.c.set_aside.is_not(None)).order_by(_slot.c.position)
+)
 _TEXTS = (
     select(_slot.c.position, Candidate.text, Candidate.turns)
     .join(Candidate, Candidate.id == _slot.c.candidate_id)
@@ -155,8 +169,9 @@ _DRAFTED = (
         Study.state,
         Study.round,
         Study.seed,
-        Study.created_at,
+        Study.opened_at,
         Study.rubric_id,
+        Study.settings,
         select(func.count()).where(Slot.assignment_id == Assignment.id).scalar_subquery().label("candidates"),
     )
     .join(Study, Study.id == Assignment.study_id)
@@ -191,6 +206,11 @@ _STORE_DRAFT = (
         ),
         expires_at=bindparam("until"),
     )
+)
+_STORE_NEXT_DRAFT = _STORE_DRAFT.where(
+    Assignment.reserved_at == bindparam("given_out"),
+    Assignment.person_id == people.PERSON_OF_LOGIN,
+    exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed),
 )
 
 
@@ -229,16 +249,12 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
         return Refusal("submitted", GIVEN, receipt=run(_LAST_RECEIPT, {"assignment": found.assignment_id}).scalar())
     if found.state == StudyState.closed:
         return Refusal("closed", "This study is closed; nothing more can be stored.")
-    check_draft(studies.design_of(session, found).rubric, found.round, found.candidates, message.draft)
-    change = {
-        "new_draft": message.draft,
-        "seq": message.seq,
-        "new_pen": message.pen,
-        "seconds": _capped(found.reserved_at, message.active_seconds),
-        "until": clock.now() + TTL,
-    }
-    race = {"assignment": found.assignment_id, "base": message.base, "take": message.take, "of": message.version}
-    if run(_STORE_DRAFT, {**change, **race}).rowcount == 1:
+    rubric = studies.design_of(session, found).rubric
+    drafted = _Drafted(
+        found.assignment_id, rubric, found.round, found.candidates, found.reserved_at, reservation_life(found)
+    )
+    if run(_STORE_DRAFT, _draft_row(drafted, message)).rowcount == 1:
+        _remember(message.assignment, drafted)
         return message.seq
     # somebody else may have written since it was read
     stored = assignments.by_token(session, who, message.assignment)
@@ -247,6 +263,57 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
     if stored.pen == message.pen:
         return stored.draft_seq
     return Refusal("open_elsewhere", OPEN_ELSEWHERE, stored.draft, stored.draft_seq)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafted:
+    """What a draft is checked against; an assignment that is given out anew has another time."""
+
+    assignment: int
+    rubric: Rubric
+    round: str
+    candidates: int
+    reserved_at: datetime
+    life: timedelta
+
+
+_drafted: dict[str, _Drafted] = {}  # by token
+
+
+def _remember(token: str, drafted: _Drafted) -> None:
+    if len(_drafted) >= MOST_REMEMBERED:
+        _drafted.clear()
+    _drafted[token] = drafted
+
+
+def save_next_draft(engine: Engine, login_secret: str, message: DraftMessage) -> bool:
+    """Stores one more draft of an assignment that this process knows, in one statement and a transaction of its own.
+
+    False if it is not known here, or anything stands against it: then `save_draft` finds out what. An annotator at
+    work saves a draft a second, so this is most of what she costs the server. Raises InvalidAnnotation, DatabaseAway.
+    """
+    drafted = _drafted.get(message.assignment)
+    if drafted is None:
+        return False
+    who = {"secret": passcodes.secret_hash(login_secret), "now": clock.now(), "given_out": drafted.reserved_at}
+    with database.one_statement(engine) as connection:
+        return connection.execute(_STORE_NEXT_DRAFT, {**_draft_row(drafted, message), **who}).rowcount == 1
+
+
+def _draft_row(drafted: _Drafted, message: DraftMessage) -> dict[str, Any]:
+    """The values of a draft that fits the rubric. Raises InvalidAnnotation."""
+    check_draft(drafted.rubric, drafted.round, drafted.candidates, message.draft)
+    return {
+        "assignment": drafted.assignment,
+        "of": message.version,
+        "base": message.base,
+        "take": message.take,
+        "new_draft": message.draft,
+        "seq": message.seq,
+        "new_pen": message.pen,
+        "seconds": _capped(drafted.reserved_at, message.active_seconds),
+        "until": clock.now() + drafted.life,
+    }
 
 
 def _capped(reserved_at: datetime, seconds: float) -> float:
@@ -261,11 +328,32 @@ def submit(session: Session, who: Who, message: SubmitMessage) -> Receipt:
     OpenElsewhere, StudyNotOpen; then nothing has changed.
     """
     study, membership, assignment = _locked(session, who, message.assignment)
-    if not _is_repeat(session, assignment, message.submission):
-        _refuse_unless_current(study, membership, assignment, message)
-        _refuse_other_pen(assignment, message)
-        assignment = _store(session, study, assignment, who, message)
+    assignment = _taken_in(session, study, membership, assignment, who, message)
     return Receipt(message.submission, assignment, assignments.current_of(session, study, who, membership))
+
+
+def hand_in(session: Session, who: Who, message: SubmitMessage | SetAsideMessage) -> Assigned:
+    """As `submit` and `set_aside_item`, for work that was not done on the workbench: no next item is reserved."""
+    study, membership, assignment = _locked(session, who, message.assignment)
+    return _taken_in(session, study, membership, assignment, who, message)
+
+
+def _taken_in(
+    session: Session,
+    study: Study,
+    membership: Row[Any],
+    assignment: Assigned,
+    who: Who,
+    message: SubmitMessage | SetAsideMessage,
+) -> Assigned:
+    """The assignment with what the message ends it with; as it is, if this very submission was stored before."""
+    if _is_repeat(session, assignment, message.submission):
+        return assignment
+    _refuse_unless_current(study, membership, assignment, message)
+    _refuse_adjudicated(session, assignment)
+    _refuse_other_pen(assignment, message)
+    store = _store if isinstance(message, SubmitMessage) else _leave_out
+    return store(session, study, assignment, who, message)
 
 
 def _store(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
@@ -292,29 +380,24 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen.
     """
     study, membership, assignment = _locked(session, who, message.assignment)
-    if not _is_repeat(session, assignment, message.submission):
-        _refuse_unless_current(study, membership, assignment, message)
-        _refuse_other_pen(assignment, message)
-        rubric = studies.design_of(session, study).rubric
-        offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
-        if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
-            raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
-        old = stored_answers(session, assignment) if assignment.submitted_at else None
-        _clear(session, assignment)
-        note = message.text.strip() or None
-        state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
-        assignment = _finish(session, assignment, message, state, note=note, reason=message.reason)
-        events.record(
-            session,
-            study.id,
-            state,
-            who.pseudonym,
-            assignment_id=assignment.id,
-            subject=message.reason,
-            old=old,
-            new={"reason": message.reason, "note": note},
-        )
+    assignment = _taken_in(session, study, membership, assignment, who, message)
     return Receipt(message.submission, assignment, assignments.current_of(session, study, who, membership))
+
+
+def _leave_out(session: Session, study: Study, assignment: Assigned, who: Who, message: SetAsideMessage) -> Assigned:
+    rubric = studies.design_of(session, study).rubric
+    offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
+    if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
+        raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
+    old = stored_answers(session, assignment) if assignment.submitted_at else None
+    _clear(session, assignment)
+    note = message.text.strip() or None
+    state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
+    done = _finish(session, assignment, message, state, note=note, reason=message.reason)
+    new = {"reason": message.reason, "note": note}
+    told = {"subject": message.reason, "old": old, "new": new}
+    events.record(session, study.id, state, who.pseudonym, assignment_id=done.id, **told)
+    return done
 
 
 def _locked(session: Session, who: Who, token: str) -> tuple[Study, Row[Any], Assigned]:
@@ -335,11 +418,21 @@ def _is_repeat(session: Session, assignment: Assigned, submission: str) -> bool:
 
 
 def _refuse_unless_current(study: Study, membership: Row[Any], assignment: Assigned, message: Message) -> None:
-    if membership.excluded_at is not None:
+    if membership.excluded_at is not None or membership.withdrawn_at is not None:
         raise StudyNotOpen(NO_MORE)
     if message.version != assignment.version or assignment.state == AssignmentState.withdrawn:
         raise AlreadySubmitted(GIVEN)
+    if assignment.submitted_at is not None and assignment.purpose != Purpose.main:
+        raise AlreadySubmitted(GIVEN)  # training, tests and checks are answered once
     studies.refuse_unless_writable(study)
+
+
+def _refuse_adjudicated(session: Session, assignment: Assigned) -> None:
+    """What was submitted stays as it is once somebody has decided about it; only an edit asks."""
+    if assignment.submitted_at is None or assignment.purpose != Purpose.main:
+        return
+    if session.connection().execute(_ADJUDICATED, {"item": assignment.item_id}).first() is not None:
+        raise StudyNotOpen(DECIDED)
 
 
 def _refuse_other_pen(assignment: Assigned, message: FinalMessage) -> None:
@@ -403,12 +496,13 @@ def _write_ratings(session: Session, design: Design, assignment: Assigned, check
     run = session.connection().execute
     rows = [_rating_row(design, assignment, rating) for rating in checked.ratings]
     if rows:
-        run(_ADD_RATINGS, rows)
+        database.add_rows(session, _ADD_RATINGS, rows)
     explained = [rating for rating in checked.ratings if rating.reasons or rating.text]
     if explained:
         by_place = {(place, criterion): made for place, criterion, made in run(_WRITTEN, {"assignment": assignment.id})}
         places = [by_place[rating.position, design.criteria[rating.criterion].id] for rating in explained]
-        run(_ADD_EXPLANATIONS, [_explained(place, rating) for place, rating in zip(places, explained, strict=True)])
+        rows = [_explained(place, rating) for place, rating in zip(places, explained, strict=True)]
+        database.add_rows(session, _ADD_EXPLANATIONS, rows)
     for position, reason in checked.set_aside.items():
         run(_SET_ASIDE, {"assignment": assignment.id, "place": position, "why": reason})
 
@@ -452,7 +546,7 @@ def _write_highlights(session: Session, assignment: Assigned, checked: Checked) 
                 "comment": span.comment.strip(),
             }
         )
-    run(_ADD_HIGHLIGHTS, rows)
+    database.add_rows(session, _ADD_HIGHLIGHTS, rows)
 
 
 def _text_of(candidate: Any, turn: int | None) -> str:
@@ -464,7 +558,7 @@ def _text_of(candidate: Any, turn: int | None) -> str:
 
 
 def _logged(assignment: Assigned, checked: Checked) -> dict[str, Any]:
-    """The same as `stored_answers`, of what has just been written."""
+    """The same as `stored_answers`, of what has just been written: `verifying` compares the two."""
     return {
         "state": assignment.state,
         "version": assignment.version - 1,
@@ -475,17 +569,26 @@ def _logged(assignment: Assigned, checked: Checked) -> dict[str, Any]:
             [place, span.turn, span.start, span.end, span.label, span.comment.strip()]
             for place, span in checked.highlights
         ],
+        "set_aside": [list(pair) for pair in sorted(checked.set_aside.items())],
+        "note": checked.note or None,
+        "seconds": assignment.active_seconds,
+        "at": assignment.submitted_at.isoformat(),
     }
 
 
 def stored_answers(session: Session, assignment: Assigned) -> dict[str, Any]:
-    """Ratings, explanations and highlights as they stand in the tables, for the event log."""
+    """An annotation as it stands in the tables, for the event log."""
     here = {"assignment": assignment.id}
     connection = session.connection()
     ratings = connection.execute(_RATINGS, here).all()
+    note, seconds, at = connection.execute(_FACTS, here).one()
     return {
         "state": assignment.state,
         "version": assignment.version - 1,
         "ratings": [[*rating[:5], *([[], ""] if rating.reasons is None else rating[5:])] for rating in ratings],
         "highlights": [list(span) for span in connection.execute(_SPANS, here)],
+        "set_aside": [list(pair) for pair in connection.execute(_ASIDE, here)],
+        "note": note,
+        "seconds": seconds,
+        "at": at.isoformat() if at else None,
     }

@@ -171,7 +171,7 @@ def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str,
     value = criterion.scale.check(answers.ratings[place][criterion.key])
     ask = criterion.scale.ask_for(value)
     given = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), GivenExplanation())
-    reasons, text = ([], "") if ask is None else _explanation(rubric, criterion, place, ask, given)
+    reasons, text = ([], "") if ask is None else check_explanation(rubric, criterion, place, ask, given)
     is_option = isinstance(criterion.scale, Choice)
     missing = is_option and next(o.missing for o in criterion.scale.options if o.key == value)
     return CheckedRating(
@@ -191,9 +191,10 @@ def option_name(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _explanation(
+def check_explanation(
     rubric: Rubric, criterion: Criterion, place: str, ask: Ask, given: GivenExplanation
 ) -> tuple[list[str], str]:
+    """Reasons, in the order offered, and text as they are stored. Raises InvalidAnnotation."""
     where = f"{criterion.title}, {_named(place)}"
     offered = [reason.key for reason in ask.reasons]
     unknown = [reason for reason in given.reasons if reason not in offered]

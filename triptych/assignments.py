@@ -16,32 +16,48 @@ from enum import StrEnum
 from itertools import permutations
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, literal, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import clock, database, events, studies
+from triptych import admission, checks, clock, database, entry, events
+from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
+from triptych.members import locked_membership, membership_of
 from triptych.models import (
     Assignment,
     AssignmentState,
     Candidate,
     Item,
-    Membership,
     Origin,
+    PlannedItem,
     Purpose,
-    Role,
     Slot,
     Study,
     StudyState,
 )
 from triptych.people import Who
+from triptych.study_settings import settings_of
 
-TTL = timedelta(minutes=30)
+WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled
 ITEM_WEIGHT = 4
 NOT_YOURS = "This item is not yours, or no longer there."
 FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 SEEN = (*FINISHED, AssignmentState.skipped)
+RATED = (AssignmentState.submitted, AssignmentState.surplus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +89,6 @@ _ASSIGNED = select(
     *(_assignment.c[field.name] for field in fields(Assigned) if field.name != "candidates"), _candidates_of
 )
 _OWN = _ASSIGNED.where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
-_MEMBERSHIP = select(Membership.excluded_at).where(
-    Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
-)
-_LOCKED_MEMBERSHIP = _MEMBERSHIP.with_for_update(key_share=True)
 _mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
 _STUDY_OF = (
     select(Study)
@@ -84,7 +96,9 @@ _STUDY_OF = (
     .where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
 )
 _UNFINISHED = _ASSIGNED.where(
-    _mine_here, Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired])
+    _mine_here,
+    Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
+    Assignment.origin != Origin.workbook,
 ).order_by(Assignment.id.desc())
 _due = select(_assignment.c.id).where(
     _assignment.c.study_id == _study,
@@ -121,38 +135,64 @@ _FREE = update(_item_row).where(_item_row.c.id == _item).values(taken=_item_row.
 _RESERVE, _PLACE = insert(_assignment), insert(Slot.__table__)
 # a list made once: asked per item, SQLite walks all her work for each item that she has seen
 _SEEN_ITEMS = select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)
-_NEXT_TRAINING = (
+_free = (
+    Item.study_id == _study,
+    Item.purpose == Purpose.main,
+    ~Item.retired,
+    Item.taken < Item.raters,
+    Item.id.not_in(_SEEN_ITEMS),
+)
+_NEXT_ITEM = select(Item.id).where(*_free).order_by(Item.priority, Item.taken, Item.rank).limit(1)
+_my_plan = (PlannedItem.study_id == _study) & (PlannedItem.person_id == _person)
+_NEXT_PLANNED = (
     select(Item.id)
-    .where(
-        Item.study_id == _study,
-        Item.purpose == Purpose.training,
-        Item.id.not_in(_SEEN_ITEMS),
-    )
-    .order_by(Item.id)
+    .join(PlannedItem, PlannedItem.item_id == Item.id)
+    .where(_my_plan, *_free)
+    .order_by(PlannedItem.rank, PlannedItem.id)
     .limit(1)
 )
-_NEXT_ITEM = (
-    select(Item.id)
-    .where(
-        Item.study_id == _study,
-        Item.purpose == Purpose.main,
-        ~Item.retired,
-        Item.taken < Item.raters,
-        Item.id.not_in(_SEEN_ITEMS),
+
+
+def _taking(wanted: Select[tuple[int]]) -> Any:
+    """Takes a place of the item found; on PostgreSQL it passes over what somebody is taking at this very moment."""
+    found = wanted.with_for_update(skip_locked=True, key_share=True, of=Item).scalar_subquery()
+    return (
+        update(_item_row).where(_item_row.c.id == found).values(taken=_item_row.c.taken + 1).returning(_item_row.c.id)
     )
-    .order_by(Item.priority, Item.taken, Item.rank)
-    .limit(1)
+
+
+_TAKE_NEXT, _TAKE_PLANNED = _taking(_NEXT_ITEM), _taking(_NEXT_PLANNED)
+
+
+def _number_of(purpose: Purpose) -> Any:
+    wanted = select(func.count()).where(Item.study_id == _study, Item.purpose == purpose, ~Item.retired)
+    return wanted.scalar_subquery().label(purpose.value)
+
+
+# spelled out: a list would be written into the statement anew each time
+_counted = or_(*(Assignment.purpose == purpose for purpose in (Purpose.main, *HIDDEN)))
+_seen = or_(*(Assignment.state == state for state in SEEN))
+_DONE = select(
+    func.count().label("done"),
+    func.avg(Assignment.active_seconds).label("mean_seconds"),
+    exists().where(PlannedItem.study_id == _study).label("planned"),
+    select(func.count()).where(_my_plan).scalar_subquery().label("own"),
+    _number_of(Purpose.attention),
+    _number_of(Purpose.gold),
+).where(_mine_here, _counted, _seen)
+_HISTORY = (
+    select(Assignment.id, Assignment.item_id, Assignment.purpose, Assignment.state, Item.retired)
+    .join(Item, Item.id == Assignment.item_id)
+    .where(_mine_here, _counted, _seen)
+    .order_by(Assignment.id)
 )
-# on PostgreSQL it passes over what somebody is taking at this very moment
-_TAKE_NEXT = (
-    update(_item_row)
-    .where(_item_row.c.id == _NEXT_ITEM.with_for_update(skip_locked=True, key_share=True).scalar_subquery())
-    .values(taken=_item_row.c.taken + 1)
-    .returning(_item_row.c.id)
+_UNSEEN_CHECKS = (
+    select(Item.purpose, Item.id)
+    .where(Item.study_id == _study, Item.purpose.in_([Purpose.attention, Purpose.gold]), ~Item.retired)
+    .where(Item.id.not_in(_SEEN_ITEMS))
 )
-_DONE = select(func.count(), func.avg(Assignment.active_seconds)).where(
-    _mine_here, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN)
-)
+_OWN_PLANNED = select(func.count()).where(_my_plan)
+_FIRST_ORDER = select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
 _CANDIDATES = select(Candidate.id, Candidate.system_id).where(Candidate.item_id == _item).order_by(Candidate.system_id)
 _shown = (
     select(Candidate.system_id, Slot.position, func.count())
@@ -173,8 +213,19 @@ class Nothing(StrEnum):
     paused = "paused"
     closed = "closed"
     excluded = "excluded"
+    withdrawn = "withdrawn"
+    screened_out = entry.SCREENED_OUT
+    failed_test = admission.FAILED
+    entry = "entry"  # a step of the way in comes first: see triptych.entry
     finished = "finished"
     nothing_free = "nothing free"
+
+
+NOT_OPEN = {
+    StudyState.draft: Nothing.not_open,
+    StudyState.paused: Nothing.paused,
+    StudyState.closed: Nothing.closed,
+}
 
 
 @dataclass(frozen=True)
@@ -191,18 +242,6 @@ def current(session: Session, study: Study, who: Who) -> Assigned | Nothing:
     return current_of(session, study, who, locked_membership(session, study.id, who))
 
 
-def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
-    """Her membership, locked: what one person does in a study happens in turn, and nobody else waits for it.
-
-    Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
-    """
-    wanted = _MEMBERSHIP if database.is_sqlite(session) else _LOCKED_MEMBERSHIP
-    found = session.connection().execute(wanted, {"study": study_id, "person": who.person_id}).first()
-    if found is None:
-        raise NotFound("You are not an annotator of this study.")
-    return found
-
-
 def current_of(session: Session, study: Study, who: Who, membership: Row[Any]) -> Assigned | Nothing:
     """As `current`, for a membership that this transaction has locked already."""
     barred = _barred(study, membership)
@@ -210,46 +249,111 @@ def current_of(session: Session, study: Study, who: Who, membership: Row[Any]) -
     unfinished = [Assigned(*row) for row in mine]
     held = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
     if held is not None and (barred is None or barred == Nothing.paused):
-        return _taken_up(session, held)
+        return _taken_up(session, study, held)
     if barred is not None:
         return barred
-    return _reserve_next(session, study, who, unfinished)
+    return _reserve_next(session, study, who, membership, unfinished)
 
 
 def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
     """Why this person may get no new item now."""
     if membership.excluded_at is not None:
         return Nothing.excluded
-    return {
-        StudyState.draft: Nothing.not_open,
-        StudyState.paused: Nothing.paused,
-        StudyState.closed: Nothing.closed,
-    }.get(StudyState(study.state))
+    if membership.withdrawn_at is not None:
+        return Nothing.withdrawn
+    if membership.turned_away_as:
+        return Nothing(membership.turned_away_as)
+    if study.state != StudyState.open:
+        return NOT_OPEN[StudyState(study.state)]
+    return Nothing.entry if entry.unread(study, membership) else None
 
 
-def _reserve_next(session: Session, study: Study, who: Who, expired: Sequence[Assigned]) -> Assigned | Nothing:
+def _reserve_next(
+    session: Session, study: Study, who: Who, membership: Row[Any], expired: Sequence[Assigned]
+) -> Assigned | Nothing:
     """Gives back what ran out, then takes the next item for this person, or says why there is none.
 
     `expired`: her own reservations that ran out before; one with work in it comes first, so nothing she wrote is lost.
     """
     give_back_expired(session, study)
-    training = _next_training(session, study, who)
-    if training is not None:
-        return _reserve(session, study, who, training, Purpose.training, expired)
+    first = _before_work(session, study, who, membership, expired)
+    if first is not None:
+        return first
+    asked = next((own for own in expired if own.purpose == Purpose.adjudication), None)
+    if asked is not None:
+        return _taken_up(session, study, asked)
     begun = next((own for own in expired if own.purpose == Purpose.main and own.draft_seq > 0), None)
     if begun is not None and take_place(session, begun.item_id):
-        return _taken_up(session, begun)
+        return _taken_up(session, study, begun)
+    check = _next_check(session, study, who, membership)
+    if check is not None:
+        kept = {"repeat_of": check.repeat_of} if check.repeat_of else {}
+        return _reserve(session, study, who, check.item, check.purpose, expired, **kept)
     if _has_reached_limit(session, study, who):
         return Nothing.finished
-    item_id = _take_next(session, study, who)
+    item_id = _take_next(session, study, who, planned=membership.planned)
     if item_id is not None:
         return _reserve(session, study, who, item_id, Purpose.main, expired)
-    return _why_nothing(session, study, who)
+    return _why_nothing(session, study, who, planned=membership.planned)
 
 
-def _taken_up(session: Session, own: Assigned) -> Assigned:
+def _before_work(
+    session: Session, study: Study, who: Who, membership: Row[Any], expired: Sequence[Assigned]
+) -> Assigned | Nothing | None:
+    """Training and entry test; None once they are behind her."""
+    training = entry.next_training(session, study, who)
+    if training is not None:
+        return _reserve(session, study, who, training, Purpose.training, expired)
+    test = admission.outstanding(session, study, membership, who)
+    if test is None:
+        return None
+    gold = admission.next_gold(session, study, who, membership, test)
+    return Nothing.entry if gold is None else _reserve(session, study, who, gold, Purpose.entry_test, expired)
+
+
+def _next_check(session: Session, study: Study, who: Who, membership: Row[Any]) -> checks.Check | None:
+    """The check that is due, where the study has any."""
+    rules = settings_of(study).checks
+    if not membership.checked and not rules.repeat_percent:
+        return None
+    mine = {"study": study.id, "person": who.person_id}
+    run = session.connection().execute
+    history = [
+        Shown(own, item, purpose, purpose == Purpose.main and state in RATED and not retired)
+        for own, item, purpose, state, retired in run(_HISTORY, mine)
+    ]
+    unseen = run(_UNSEEN_CHECKS, mine).all()
+    total = _main_items(study, run(_OWN_PLANNED, mine).scalar() if membership.planned else None)
+    return checks.due(
+        rules,
+        _seed(study, who),
+        history,
+        total,
+        [item for purpose, item in unseen if purpose == Purpose.attention],
+        [item for purpose, item in unseen if purpose == Purpose.gold],
+    )
+
+
+def _seed(study: Study, who: Who) -> str:
+    return f"{study.seed}|{who.pseudonym}"
+
+
+def _main_items(study: Study, own_planned: int | None) -> int:
+    """How many main items she gets at most; `own_planned`: of an explicit plan, None without one."""
+    there = study.item_count if own_planned is None else own_planned
+    limit = settings_of(study).items_per_annotator
+    return there if limit is None else min(limit, there)
+
+
+def reservation_life(study: Any) -> timedelta:
+    """How long an item is kept for somebody who does nothing; `study`: whatever has the study's settings."""
+    return timedelta(minutes=settings_of(study).reservation_minutes)
+
+
+def _taken_up(session: Session, study: Study, own: Assigned) -> Assigned:
     """A reservation is extended; one that ran out is hers again, with the order she saw and her draft."""
-    session.connection().execute(_EXTEND, {"assignment": own.id, "until": clock.now() + TTL})
+    until = clock.now() + reservation_life(study)
+    session.connection().execute(_EXTEND, {"assignment": own.id, "until": until})
     return replace(own, state=AssignmentState.reserved)
 
 
@@ -275,14 +379,8 @@ def _mine(study: Study, who: Who, *states: AssignmentState) -> Select[tuple[int]
     return wanted.where(Assignment.state.in_(states)) if states else wanted
 
 
-def _next_training(session: Session, study: Study, who: Who) -> int | None:
-    if not studies.design_of(session, study).rubric.training:
-        return None
-    return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
-
-
 def _has_reached_limit(session: Session, study: Study, who: Who) -> bool:
-    limit = study.settings.get("items_per_annotator")
+    limit = settings_of(study).items_per_annotator
     if limit is None:
         return False
     done = select(func.count()).select_from(_mine(study, who, *FINISHED).where(_is_main()).subquery())
@@ -293,41 +391,57 @@ def _is_main() -> ColumnElement[bool]:
     return Assignment.purpose == Purpose.main
 
 
-def _take_next(session: Session, study: Study, who: Who) -> int | None:
-    """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen."""
-    return session.connection().execute(_TAKE_NEXT, {"study": study.id, "person": who.person_id}).scalar()
+def _take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int | None:
+    """By priority (0 first), then fewest taken, then the study's random rank; never one she has seen.
+
+    `planned`: the study has an explicit plan, and she gets the items of her own part of it, in its order.
+    """
+    mine = {"study": study.id, "person": who.person_id}
+    return session.connection().execute(_TAKE_PLANNED if planned else _TAKE_NEXT, mine).scalar()
 
 
-def _why_nothing(session: Session, study: Study, who: Who) -> Nothing:
+def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> Nothing:
     """Items that others hold right now may come free again; otherwise she is through."""
     held = select(Assignment.item_id).where(
         Assignment.study_id == study.id,
         Assignment.state == AssignmentState.reserved,
+        Assignment.origin != Origin.workbook,  # nobody waits weeks for a workbook
         _is_main(),
         Assignment.person_id != who.person_id,
         Assignment.item_id.not_in(_mine(study, who)),
     )
     mine = {"study": study.id, "person": who.person_id}
+    if planned:
+        held = held.where(Assignment.item_id.in_(select(PlannedItem.item_id).where(_my_plan)))
     # on PostgreSQL the search passed over what somebody is reserving at this very moment
-    passed_over = session.connection().execute(_NEXT_ITEM, mine).first() is not None
-    waiting = passed_over or session.scalars(held.limit(1)).first() is not None
+    passed_over = session.connection().execute(_NEXT_PLANNED if planned else _NEXT_ITEM, mine).first() is not None
+    waiting = passed_over or session.scalars(held.limit(1), mine).first() is not None
     return Nothing.nothing_free if waiting else Nothing.finished
 
 
 def _reserve(
-    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, expired: Sequence[Assigned]
+    session: Session,
+    study: Study,
+    who: Who,
+    item_id: int,
+    purpose: Purpose,
+    expired: Sequence[Assigned],
+    **kept: Any,
 ) -> Assigned:
-    """A new assignment with its slots; one of hers that ran out on this item is taken up again as it was."""
-    before = next((own for own in expired if own.item_id == item_id), None)
+    """A new assignment with its slots; one of hers that ran out on this item is taken up again as it was.
+
+    `kept`: columns of the new row that differ from those of a reservation on the web.
+    """
+    before = next((own for own in expired if (own.item_id, own.purpose) == (item_id, purpose)), None)
     if before is not None:
-        return _taken_up(session, before)
-    order = _order(session, study, who, item_id, _candidates(session, item_id))
-    assigned = _inserted(session, study, who, item_id, purpose, len(order))
+        return _taken_up(session, study, before)
+    order = _order(session, study, who, item_id, kept.get("repeat_of"))
+    assigned = _inserted(session, study, who, item_id, purpose, len(order), **kept)
     slots = [
         {"assignment_id": assigned.id, "position": n, "candidate_id": c, "order_known": True}
         for n, c in enumerate(order)
     ]
-    session.connection().execute(_PLACE, slots)
+    database.add_rows(session, _PLACE, slots)
     events.record(
         session,
         study.id,
@@ -339,7 +453,9 @@ def _reserve(
     return assigned
 
 
-def _inserted(session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, candidates: int) -> Assigned:
+def _inserted(
+    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, candidates: int, **kept: Any
+) -> Assigned:
     now = clock.now()
     known = {
         "token": secrets.token_urlsafe(12),
@@ -353,9 +469,47 @@ def _inserted(session: Session, study: Study, who: Who, item_id: int, purpose: P
         "active_seconds": 0.0,
         "reserved_at": now,
     }
-    row = {**known, "origin": Origin.web, "expires_at": now + TTL, "design_hash": study.design_hash}
+    kept = {"design_hash": study.design_hash, **kept}
+    row = {**known, "origin": Origin.web, "expires_at": now + reservation_life(study), **kept}
     made = session.connection().execute(_RESERVE, row).inserted_primary_key[0]
     return Assigned(id=made, draft=None, pen=None, submitted_at=None, candidates=candidates, **known)
+
+
+def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
+    """The next items, at most `count`, as the web would give them out, kept until the workbook is cancelled.
+
+    Her membership must be locked. A reservation of hers that ran out on the web comes into the workbook as it was.
+    """
+    give_back_expired(session, study)
+    until, planned = clock.now() + WORKBOOK_LIFE, membership_of(session, study, who).planned
+    mine = session.connection().execute(_UNFINISHED, {"study": study.id, "person": who.person_id})
+    ran_out = {
+        row.item_id: Assigned(*row)
+        for row in mine
+        if (row.state, row.purpose) == (AssignmentState.expired, Purpose.main)
+    }
+    kept = {"origin": Origin.workbook, "workbook_id": workbook_id, "expires_at": until}
+    taken: list[Assigned] = []
+    while len(taken) < count and (item_id := _take_next(session, study, who, planned=planned)) is not None:
+        before = ran_out.get(item_id)
+        if before is None:
+            taken.append(_reserve(session, study, who, item_id, Purpose.main, (), **kept))
+            continue
+        again = update(_assignment).where(_assignment.c.id == before.id)
+        session.connection().execute(again.values(state=AssignmentState.reserved, **kept))
+        taken.append(before)
+    return taken
+
+
+def free_workbook(session: Session, workbook_id: int) -> int:
+    """Frees the places that a workbook still holds; returns how many. On the web its items are as if never taken."""
+    held = (_assignment.c.workbook_id == workbook_id) & (_assignment.c.state == AssignmentState.reserved)
+    freed = update(_assignment).where(held).returning(_assignment.c.item_id)
+    gone = freed.values(state=AssignmentState.expired, origin=Origin.web, workbook_id=None)
+    items = sorted(session.connection().execute(gone).scalars())
+    for item_id in items:
+        free_place(session, item_id)
+    return len(items)
 
 
 def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
@@ -363,31 +517,40 @@ def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
     return [(row.id, row.system_id) for row in session.connection().execute(_CANDIDATES, {"item": item_id})]
 
 
-def _order(
-    session: Session, study: Study, who: Who, item_id: int, candidates: Sequence[tuple[int, int]]
-) -> tuple[int, ...]:
-    """Candidate ids in the order of their slots."""
+def _order(session: Session, study: Study, who: Who, item_id: int, repeat_of: int | None) -> tuple[int, ...]:
+    """Candidate ids in the order of their slots; a repeat comes in another order than the first time."""
+    run = session.connection().execute
+    candidates = _candidates(session, item_id)
     here = {"study": study.id, "person": who.person_id, "item": item_id}
-    shown = session.connection().execute(_SHOWN, here).all()
+    shown = run(_SHOWN, here).all()
+    places = {candidate: place for place, (candidate, _) in enumerate(candidates)}
+    first = run(_FIRST_ORDER, {"assignment": repeat_of}).scalars() if repeat_of else ()
     order = balanced_order(
         [system for _, system in candidates],
         Counter({(system, place): n for system, place, n, to_her in shown if to_her}),
         Counter({(system, place): n for system, place, n, to_her in shown if not to_her}),
         f"{study.seed}|{who.pseudonym}|{item_id}",
+        other_than=tuple(places[candidate] for candidate in first),
     )
     return tuple(candidates[place][0] for place in order)
 
 
 def balanced_order(
-    systems: Sequence[int], person_counts: Counter[tuple[int, int]], item_counts: Counter[tuple[int, int]], seed: str
+    systems: Sequence[int],
+    person_counts: Counter[tuple[int, int]],
+    item_counts: Counter[tuple[int, int]],
+    seed: str,
+    other_than: tuple[int, ...] = (),
 ) -> tuple[int, ...]:
     """The order that keeps system × position counts most even, for the annotator and (weight 4) for the item.
 
-    `systems`: one per candidate; the counts: (system, position) → times shown there. Returns, per position, the
-    place of the candidate in `systems`. Minimisation after Pocock & Simon (1975); ties by blake2b of the seed.
+    `systems`: one per candidate; the counts: (system, position) → times shown there; `other_than`: the order that it
+    is not to be where there is a choice. Returns, per position, the place of the candidate in `systems`. Minimisation
+    after Pocock & Simon (1975); ties by blake2b of the seed.
     """
+    orders = [order for order in _orders(len(systems), seed) if order != other_than]
     return min(
-        _orders(len(systems), seed),
+        orders or [other_than],
         key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)),
     )
 
@@ -417,8 +580,12 @@ def tie(seed: str, order: Sequence[int]) -> bytes:
 
 def renew(session: Session, who: Who, token: str) -> bool:
     """Extends a live reservation of this person; False if it ran out."""
-    mine = {"own_token": token, "person": who.person_id, "until": clock.now() + TTL}
-    return session.connection().execute(_RENEW, mine).rowcount == 1
+    mine = {"token": token, "person": who.person_id}
+    study = session.scalars(_STUDY_OF, mine).first()
+    if study is None:
+        return False
+    renewed = {"own_token": token, "person": who.person_id, "until": clock.now() + reservation_life(study)}
+    return session.connection().execute(_RENEW, renewed).rowcount == 1
 
 
 def by_token(session: Session, who: Who, token: str) -> Assigned:
@@ -462,9 +629,21 @@ def _is_editable(work: Assignment) -> bool:
 
 
 def progress(session: Session, study: Study, who: Who) -> Progress:
-    """Counted over the main items; time from the mean of her own active seconds, from three items on."""
-    done, mean_seconds = session.connection().execute(_DONE, {"study": study.id, "person": who.person_id}).one()
-    limit = study.settings.get("items_per_annotator")
-    total = max(min(study.item_count, limit or study.item_count), done)
-    known = done >= 3 and mean_seconds
-    return Progress(done, total, round((total - done) * mean_seconds / 60) if known else None)
+    """Counted over the items of the work, hidden checks like any other; nobody sees from it which is which.
+
+    Time from the mean of her own active seconds, from three items on.
+    """
+    found = session.connection().execute(_DONE, {"study": study.id, "person": who.person_id}).one()
+    total = _main_items(study, found.own if found.planned else None)
+    rules = settings_of(study).checks
+    if found.attention or found.gold or rules.repeat_percent:
+        total += checks.expected(rules, _seed(study, who), total, found.attention, found.gold)
+    total = max(total, found.done)
+    known = found.done >= 3 and found.mean_seconds
+    return Progress(found.done, total, round((total - found.done) * found.mean_seconds / 60) if known else None)
+
+
+def progress_in_test(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the gold items of her entry test."""
+    done, asked = admission.gold_progress(session, study, who)
+    return Progress(done, max(asked, done), None)

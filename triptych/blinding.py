@@ -7,6 +7,7 @@ no reference score has a field here, and unknown fields are refused, so nothing 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -14,10 +15,12 @@ from sqlalchemy import bindparam
 from sqlmodel import Session, col, select
 
 from triptych import assignments
+from triptych.admission import BEFORE_WORK
 from triptych.assignments import Assigned
 from triptych.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.people import Who
 from triptych.rubric import Choice, Criterion, Likert, Rubric
+from triptych.study_settings import settings_of
 
 LETTERS = "ABCDEF"
 # prepared once: they run for every item shown
@@ -145,7 +148,8 @@ def view(
     notice: Notice | None = None,
 ) -> View:
     """The blinded view of this person's assignment."""
-    done = assignments.progress(session, study, who)
+    testing = assignment.purpose == Purpose.entry_test
+    done = assignments.progress_in_test(session, study, who) if testing else assignments.progress(session, study, who)
     return View(
         study=SeenStudy(title=study.title),
         work=Work(
@@ -154,14 +158,15 @@ def view(
             draft_seq=assignment.draft_seq,
             store_key=store_key(assignment, who),
             state="reserved" if assignment.submitted_at is None else "submitted",
-            purpose="training" if assignment.purpose == Purpose.training else "main",
+            # checks pass for items like any other
+            purpose=assignment.purpose if assignment.purpose in BEFORE_WORK else Purpose.main,
             active_seconds=assignment.active_seconds,
-            can_go_back=done.done > 0,
+            can_go_back=done.done > 0 and not testing,
             receipt=receipt,
         ),
         progress=SeenProgress(done=done.done, total=done.total, minutes_left=done.minutes_left),
         rubric=_kept_rubric(rubric, study),
-        item=_item(session, rubric, assignment),
+        item=seen_item(session, rubric, study.round, assignment),
         draft=assignment.draft,
         notice=notice,
         feedback=feedback,
@@ -174,15 +179,28 @@ def store_key(assignment: Assigned, who: Who) -> str:
     return f"{person}.{hashlib.blake2b(f'{who.pseudonym}|{assignment.token}'.encode(), digest_size=12).hexdigest()}"
 
 
-_rubrics: dict[tuple[str, str, str], dict[str, Any]] = {}
+_rubrics: dict[tuple[str, str, str, str], dict[str, Any]] = {}
 
 
 def _kept_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
     """The rubric as seen, kept per process: it is the same for every item of a study."""
-    name = (study.created_at.isoformat(), study.seed, study.presentation)
+    name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "")
     if name not in _rubrics:
-        _rubrics[name] = seen_rubric(rubric, study.round, study.presentation)
+        _rubrics[name] = rubric_in(rubric, study)
     return _rubrics[name]
+
+
+def rubric_in(rubric: Rubric, study: Study) -> dict[str, Any]:
+    """The rubric as seen in this study, its own words among the guidelines."""
+    seen = seen_rubric(rubric, study.round, study.presentation)
+    return {**seen, "guidelines": [*seen["guidelines"], *_own_words(study)]}
+
+
+def _own_words(study: Study) -> list[dict[str, str]]:
+    """What the study itself told before the first item, to be read again at every item."""
+    wanted = settings_of(study)
+    parts = {"This study": wanted.instructions, "Please note": wanted.content_note, "Questions?": wanted.contact}
+    return [{"title": title, "text": text} for title, text in parts.items() if text]
 
 
 def seen_rubric(rubric: Rubric, study_round: str, presentation: str) -> dict[str, Any]:
@@ -226,15 +244,23 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
 
 
-def _item(session: Session, rubric: Rubric, assignment: Assigned) -> SeenItem:
+def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned) -> SeenItem:
+    """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
     item = run(_ITEM, {"item": assignment.item_id}).one()
     context_turns = [(speaker, text) for speaker, text in run(_TURNS, {"item": assignment.item_id})]
-    slots = run(_SLOTS, {"assignment": assignment.id})
+    slots = ((position, text, spoken or []) for position, text, spoken in run(_SLOTS, {"assignment": assignment.id}))
+    return as_seen(rubric, study_round, item, context_turns, slots)
+
+
+def as_seen(
+    rubric: Rubric, study_round: str, item: Any, context_turns: list[tuple[str, str]], slots: Iterable[Any]
+) -> SeenItem:
+    """An item as annotators see it; `item` has context, meta and extra_texts, a slot position, text and turns."""
     return SeenItem(
-        context=_context(rubric, item, context_turns),
+        context=_context(rubric, study_round, item, context_turns),
         candidates=tuple(
-            SeenCandidate(letter=LETTERS[position], text=text, turns=_turns(rubric, spoken or []))
+            SeenCandidate(letter=LETTERS[position], text=text, turns=_turns(rubric, spoken))
             for position, text, spoken in slots
         ),
     )
@@ -253,9 +279,10 @@ def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
     )
 
 
-def _context(rubric: Rubric, item: Any, turns: list[tuple[str, str]]) -> SeenContext | None:
+def _context(rubric: Rubric, study_round: str, item: Any, turns: list[tuple[str, str]]) -> SeenContext | None:
     shown = rubric.context
-    if not item.context and not turns and not item.extra_texts:
+    extras = [title for title in shown.extras(study_round) if item.extra_texts.get(title)]
+    if not item.context and not turns and not extras:
         return None
     return SeenContext(
         title=shown.title,
@@ -267,11 +294,7 @@ def _context(rubric: Rubric, item: Any, turns: list[tuple[str, str]]) -> SeenCon
             for name in shown.show
             if item.meta.get(name)
         ),
-        extra_texts=tuple(
-            Titled(title=title, text=str(item.extra_texts[title]))
-            for title in shown.extra_texts
-            if item.extra_texts.get(title)
-        ),
+        extra_texts=tuple(Titled(title=title, text=str(item.extra_texts[title])) for title in extras),
     )
 
 

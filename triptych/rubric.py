@@ -113,12 +113,16 @@ class Likert(Part):
 
 
 class Option(Part):
-    """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise."""
+    """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise.
+
+    `apart: true` keeps it in them, and shows agreement without it beside them.
+    """
 
     key: Key
     title: Words
     definition: str = ""
     missing: bool = False
+    apart: bool = False
     positive: bool = False
     ask: Ask | None = None
 
@@ -288,6 +292,13 @@ class Context(Part):
     show: tuple[str, ...] = ()
     stars: str | None = Field(default=None, description="name of the meta field that holds a rating in stars")
     extra_texts: tuple[str, ...] = ()
+    extra_rounds: tuple[Round, ...] = Field(
+        default=(), description="rounds in which the extra texts are shown; all if left out"
+    )
+
+    def extras(self, study_round: str) -> tuple[str, ...]:
+        """The extra texts shown in a round."""
+        return self.extra_texts if not self.extra_rounds or study_round in self.extra_rounds else ()
 
 
 class Section(Part):
@@ -362,12 +373,16 @@ class EntryTest(Part):
     study_page: tuple[Section, ...] = ()
     pass_percent: int = Field(default=80, ge=1, le=100)
     attempts: int = Field(default=1, ge=1, le=10)
+    rounds: tuple[Round, ...] = Field(default=(), description="rounds in which the test is asked; all if left out")
     questions: tuple[TestQuestion, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def questions_differ(self) -> EntryTest:
         unique([question.key for question in self.questions], "question key")
         return self
+
+    def asked_in(self, study_round: str) -> bool:
+        return not self.rounds or study_round in self.rounds
 
 
 class ExplanationRule(Part):

@@ -1,13 +1,18 @@
-"""The annotator's one screen: the current item on the workbench, or why there is none."""
+"""The annotator's one screen: a step of the way in, the current item on the workbench, or why there is none."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
-from components import endings, state
+from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
-from triptych import desk, studies
+from triptych import admission, desk, entry, people, studies
+from triptych.assignments import Nothing
 from triptych.database import DatabaseAway
+from triptych.entry import Stage, Step
 from triptych.errors import TriptychError
 
 MY_WORK = "annotator/my_work.py"
@@ -17,16 +22,59 @@ slug = st.query_params.get("study") or state.recall("study")
 if not slug:
     st.switch_page(MY_WORK)
 state.remember("study", slug)
+TOLD = f"told-{slug}"
+
+
+def run(command: Any, *args: Any) -> None:
+    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    if state.current_person() == who:
+        state.run_command(lambda session: command(session, studies.by_slug(session, slug), who, *args))
+
+
+def answer(sheet: admission.Sheet, question: str) -> None:
+    run(admission.answer, question, state.recall(entry_test.field(sheet, question)))
+
+
+def draw(step: Step) -> None:
+    match step.stage:
+        case Stage.consent:
+            agree = (people.consent, step.consent.version)
+            consent.ask(step.consent, lambda: run(*agree), lambda: run(entry.refuse))
+        case Stage.instructions:
+            consent.instruct(step.welcome, lambda: run(entry.read_instructions))
+        case Stage.test if not step.sheet.begun:
+            entry_test.prepare(step.sheet, lambda: run(admission.start))
+        case Stage.test:
+            entry_test.ask(step.sheet, partial(answer, step.sheet), lambda: run(admission.hand_in))
+        case Stage.passed:
+            entry_test.passed(step.outcome, lambda: state.remember(TOLD, True))
+        case _:
+            endings.draw(Nothing(step.stage), step.ending)
+            if step.outcome:
+                entry_test.explained(step.outcome)
+
+
 try:
     with state.writing() as session:
-        laid = desk.lay(session, studies.by_slug(session, slug), who)
+        study = studies.by_slug(session, slug)
+        step = entry.step(session, study, who)
+        if step and step.stage == Stage.passed and state.recall(TOLD):
+            step = None
+        laid = None if step else desk.lay(session, study, who)
+        ending = entry.ending(study, laid.nothing) if laid and laid.nothing else None
 except DatabaseAway:
     raise  # the router says so, and looks again by itself
 except TriptychError as refusal:
     state.say(str(refusal))
     st.stop()
+state.show_messages()
+if step:
+    draw(step)
+    begun = step.sheet and (step.sheet.number, step.sheet.begun)
+    entrance.begin_at_top(f"{slug} {step.stage} {begun}")
+    st.stop()
 if laid.view is None:
-    endings.draw(laid.nothing, lambda: state.completion_code(slug))
+    endings.draw(laid.nothing, ending)
     st.stop()
 # from here on the workbench asks for the next items itself; it leaves when there is none, or to stop for today
 left = workbench(laid.view, key=f"workbench-{slug}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from components import state
-from triptych import assignments, people, studies
+from triptych import assignments, members, people, studies
 from triptych.models import Study, StudyState
 
-ANNOTATE = "annotator/annotate.py"
+ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
 STATES = {
     StudyState.open: "open",
     StudyState.paused: "paused by the lead",
@@ -29,9 +31,13 @@ def join(study: Study) -> None:
         go(study)
 
 
-def draw(study: Study, done: assignments.Progress, work: list) -> None:
+def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> None:
     with st.container(border=True):
         st.text(study.title)
+        if member.turned_away_as or member.withdrawn_at:
+            st.caption("There are no items for you in this study.")
+            st.button("Show why", key=f"go-{study.slug}", on_click=go, args=(study,))
+            return
         left = f" · about {done.minutes_left} min left" if done.minutes_left else ""
         st.progress(done.done / max(done.total, 1), f"{done.done} of at most {done.total} items{left}")
         if study.state == StudyState.open:
@@ -65,10 +71,18 @@ st.title("My work", anchor=False)
 state.show_messages()
 with state.reading() as session:
     mine = studies.for_annotator(session, who.person_id)
-    drawn = [(s, assignments.progress(session, s, who), assignments.own_work(session, s, who)) for s in mine]
+    drawn = [
+        (
+            s,
+            members.membership_of(session, s, who),
+            assignments.progress(session, s, who),
+            assignments.own_work(session, s, who),
+        )
+        for s in mine
+    ]
     others = [s for s in studies.open_to_all(session) if s.slug not in {m.slug for m in mine}]
-for study, done, work in drawn:
-    draw(study, done, work)
+for study, member, done, work in drawn:
+    draw(study, member, done, work)
 if not drawn:
     st.write("You take part in no study yet.")
 if others:
@@ -77,3 +91,5 @@ for study in others:
     with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.text(study.title)
         st.button("Join", key=f"join-{study.slug}", on_click=join, args=(study,))
+if drawn:
+    st.page_link(MY_DATA, label="What is stored about me, and how to withdraw", icon=":material/lock:")

@@ -1,0 +1,400 @@
+"""Checks among the items: attention, gold and repeated ones, and what an answer is held against.
+
+When a check is due is a pure function of what an annotator has done: the same study, person and history give the same
+check. Checks look like any other item to her. The rates are those of methods.md, section 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice, takewhile
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import ColumnElement, select
+from sqlmodel import Session
+
+from triptych import events, making
+from triptych.answers import LETTERS
+from triptych.errors import Conflict, ImportRefused, InvalidAnnotation
+from triptych.formats.model import ItemDraft
+from triptych.models import (
+    Assignment,
+    Criterion,
+    Item,
+    Option,
+    Purpose,
+    Rating,
+    Reference,
+    RubricText,
+    Slot,
+    Study,
+    StudyState,
+)
+from triptych.rubric import Choice, Likert, Rubric
+from triptych.study_settings import Checks
+
+HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)
+# the first attention check comes after so many main items, so that it is the fifth to tenth item shown
+FIRST_ATTENTION = (4, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item that the annotator has had, as far as the checks need it."""
+
+    assignment: int
+    item: int
+    purpose: str
+    repeatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is due: an item, and for a repeat the assignment that it repeats."""
+
+    purpose: Purpose
+    item: int
+    repeat_of: int | None = None
+
+
+def due(
+    rules: Checks, seed: str, history: Sequence[Shown], total: int, attention: Iterable[int], gold: Iterable[int]
+) -> Check | None:
+    """The check that comes next, or None for a main item.
+
+    `seed`: of study and person. `history`: her main items and checks in the order in which she had them. `total`: how
+    many main items she may get. `attention`, `gold`: the check items that she has not had in any part of the study.
+    """
+    if not history or history[-1].purpose in HIDDEN:
+        return None
+    waiting = {
+        Purpose.attention: [Check(Purpose.attention, item) for item in attention],
+        Purpose.gold: [Check(Purpose.gold, item) for item in gold],
+        Purpose.repeat: _repeatable(rules, history),
+    }
+    for purpose, offered in waiting.items():
+        if offered and _is_due(rules, seed, history, total, purpose):
+            return min(offered, key=lambda check: (_draw(seed, check.purpose, check.item), check.item))
+    return None
+
+
+def _repeatable(rules: Checks, history: Sequence[Shown]) -> list[Check]:
+    """Her main annotations that lie far enough back and were not repeated yet."""
+    far_enough = history[: max(len(history) - rules.repeat_distance + 1, 0)]
+    repeated = {shown.item for shown in history if shown.purpose == Purpose.repeat}
+    return [
+        Check(Purpose.repeat, shown.item, shown.assignment)
+        for shown in far_enough
+        if shown.repeatable and shown.item not in repeated
+    ]
+
+
+def _is_due(rules: Checks, seed: str, history: Sequence[Shown], total: int, purpose: Purpose) -> bool:
+    """One more of this kind is due, and the last one, which may have come late, is not a moment ago."""
+    start, every = _blocks(rules, total, purpose)
+    if not every:
+        return False
+    done = given = last = 0
+    for shown in history:
+        if shown.purpose == Purpose.main:
+            done += 1
+        elif shown.purpose == purpose:
+            given, last = given + 1, done
+    reached = sum(1 for _ in takewhile(lambda place: place <= done, _places(rules, seed, total, purpose)))
+    return reached > given and (given == 0 or done - last >= every / 4)
+
+
+def _blocks(rules: Checks, total: int, purpose: Purpose) -> tuple[float, float]:
+    """Main items before the first block, and in each block; every block holds one check. (0, 0): there is none."""
+    match purpose:
+        case Purpose.attention:
+            return 0, rules.attention_every
+        case Purpose.gold:
+            return 0, rules.gold_every
+        case _:
+            repeats = _repeats(rules, total)
+            return (rules.repeat_distance, (total - rules.repeat_distance) / repeats) if repeats else (0, 0)
+
+
+def _repeats(rules: Checks, total: int) -> int:
+    if not rules.repeat_percent:
+        return 0
+    wanted = max(rules.repeats_at_least, round(total * rules.repeat_percent / 100))
+    return max(min(wanted, total - rules.repeat_distance), 0)
+
+
+def _places(rules: Checks, seed: str, total: int, purpose: Purpose) -> Iterator[int]:
+    """After how many main items each check is due: somewhere in the middle half of its block."""
+    start, every = _blocks(rules, total, purpose)
+    numbers = range(_repeats(rules, total)) if purpose == Purpose.repeat else count()
+    for number in numbers:
+        drawn = _draw(seed, purpose, f"place {number}")
+        if number == 0 and purpose == Purpose.attention:
+            low, high = (min(end, rules.attention_every) for end in FIRST_ATTENTION)
+            yield low + int(drawn * (high - low + 1))
+        else:
+            yield max(int(start + every * (number + 0.25 + drawn / 2)), 1)
+
+
+def _draw(seed: str, purpose: str, what: object) -> float:
+    """A number from 0 to 1 that looks random and is always the same."""
+    digest = hashlib.blake2b(f"{seed}|{purpose}|{what}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
+
+
+def expected(rules: Checks, seed: str, total: int, attention: int, gold: int) -> int:
+    """How many checks come among `total` main items, with so many attention and gold items at hand."""
+    at_hand = {Purpose.attention: attention, Purpose.gold: gold}
+    found = _repeats(rules, total)
+    for purpose, number in at_hand.items():
+        if _blocks(rules, total, purpose)[1]:
+            first = islice(_places(rules, seed, total, purpose), number)
+            found += sum(1 for _ in takewhile(lambda place: place <= total, first))
+    return found
+
+
+# What an answer is held against
+
+
+def verdict(given: float | str | None, accepted: str, close: float) -> str:
+    """`same`, `close` (within the reference's own margin) or `different`.
+
+    `accepted`: a number, or keys of options parted by `|`.
+    """
+    try:
+        distance = abs(float(given) - float(accepted))
+    except (TypeError, ValueError):
+        return "same" if given is not None and given in accepted.split("|") else "different"
+    if distance == 0:
+        return "same"
+    return "close" if distance <= close else "different"
+
+
+def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:
+    """A value, or the accepted ones, as the screen names them."""
+    if value is None:
+        return "–"
+    scale = rubric.criterion(criterion).scale
+    if isinstance(scale, Choice):
+        titles = {option.key: option.title for option in scale.options}
+        return " or ".join(titles.get(key, key) for key in str(value).split("|"))
+    title = ""
+    if isinstance(scale, Likert):
+        title = next((point.title for point in scale.points if point.value == float(value)), "")
+    return f"{float(value):g}" + (f" – {title}" if title else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One reference beside what was given; `position` is the slot that the annotator saw, None about the item."""
+
+    assignment_id: int
+    criterion: str
+    position: int | None
+    given: float | str | None
+    accepted: str
+    reason: str
+    verdict: str
+
+
+def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
+    """Every reference of the items of these assignments beside the answer, in the order of criteria and references.
+
+    `which`: a condition on Assignment. A reference counts the candidates as the item's file had them, whatever order
+    the annotator saw.
+    """
+    slots: dict[int, list[int]] = defaultdict(list)
+    placed = select(Slot.assignment_id, Slot.position).join(Assignment, Assignment.id == Slot.assignment_id)
+    for assignment_id, position in session.execute(placed.where(which).order_by(Slot.candidate_id)):
+        slots[assignment_id].append(position)
+    given = _given(session, which)
+    wanted = (
+        select(Assignment.id, Criterion.key, Reference)
+        .join(Reference, Reference.item_id == Assignment.item_id)
+        .join(Criterion, Criterion.id == Reference.criterion_id)
+        .where(which)
+        .order_by(Assignment.id, Criterion.position, Reference.position)
+    )
+    found = []
+    for assignment_id, key, reference in session.execute(wanted):
+        position = None if reference.position is None else slots[assignment_id][reference.position]
+        answer = given.get((assignment_id, position, reference.criterion_id))
+        told = verdict(answer, reference.accepted, reference.close)
+        found.append(Compared(assignment_id, key, position, answer, reference.accepted, reference.reason, told))
+    return found
+
+
+def _given(session: Session, which: ColumnElement[bool]) -> dict[tuple[int, int | None, int], float | str]:
+    """(assignment, slot, criterion) → the number or the option's key."""
+    ratings = (
+        select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key)
+        .join(Assignment, Assignment.id == Rating.assignment_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .where(which)
+    )
+    return {tuple(place): option if number is None else number for *place, number, option in session.execute(ratings)}
+
+
+# Check items from a file
+
+
+class Expected(BaseModel):
+    """What a check item should get; no slot where a criterion is about candidates: the same for all of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
+
+    criterion: str
+    slot: str | None = Field(default=None, pattern=r"^[A-F]$")
+    accepted: str = Field(min_length=1)
+    close: float = Field(default=0, ge=0, allow_inf_nan=False)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CheckDraft:
+    """An attention or gold item as a file gives it."""
+
+    item: ItemDraft
+    purpose: Purpose
+    references: tuple[Expected, ...]
+
+
+SPOKEN = re.compile(
+    r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
+    r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
+)
+CHECK_FIELDS = ("purpose", "reference")
+HOW = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
+
+
+def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckDraft]]:
+    """Main items, and the items whose fields `purpose` and `reference` make them attention or gold items.
+
+    A reference is `criterion slot = accepted ± close (reason)`, several parted by `;` or on lines of their own, or a
+    JSON list of objects with these names. Raises ImportRefused with a line for each item that does not fit.
+    """
+    main, checks, wrong = [], [], []
+    for item in items:
+        purpose, reference = item.meta.get("purpose", "").strip(), item.meta.get("reference")
+        bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_FIELDS})
+        if purpose in (Purpose.gold, Purpose.attention):
+            try:
+                checks.append(CheckDraft(bare, Purpose(purpose), _read_references(reference or "")))
+            except ValueError as error:
+                wrong.append(f"Item {item.external_id}: {error}")
+        elif purpose == Purpose.main:
+            main.append(bare)
+        elif purpose and reference:
+            wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is none of main, gold, attention.")
+        else:
+            main.append(item)  # fields of these names that mean something else
+    if wrong:
+        raise ImportRefused("\n".join(wrong))
+    return main, checks
+
+
+def _read_references(text: str) -> tuple[Expected, ...]:
+    """Raises ValueError for what is no reference."""
+    if text.lstrip().startswith("["):
+        try:
+            return tuple(Expected.model_validate(one) for one in json.loads(text))
+        except (ValidationError, RecursionError, ValueError) as error:
+            raise ValueError(f"the reference is no list of criterion, slot, accepted, close, reason. {HOW}") from error
+    parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
+    spoken = [SPOKEN.fullmatch(part) for part in parts]
+    if not spoken or None in spoken:
+        raise ValueError(f"the reference cannot be read. {HOW}")
+    try:
+        return tuple(Expected(**{k: v for k, v in one.groupdict().items() if v is not None}) for one in spoken)
+    except ValidationError as error:
+        raise ValueError(f"the reference cannot be read. {HOW}") from error
+
+
+def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
+    """Adds attention and gold items to a draft study, all or none. For leads.
+
+    Raises Conflict once the study was opened, ImportRefused with a line for each reference that does not fit.
+    """
+    study = events.locked_study(session, study.id)
+    if study.state != StudyState.draft:
+        raise Conflict("Attention and gold items belong to the design. They are added before the study is opened.")
+    text = session.get_one(RubricText, study.rubric_id)
+    rubric = making.parsed(text.sha256, text.yaml)
+    known = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
+    rows, wrong = [], []
+    for draft in drafts:
+        if draft.item.external_id in known:
+            wrong.append(f"Item {draft.item.external_id}: the study has an item with this id already.")
+        known.add(draft.item.external_id)
+        try:
+            rows += _reference_rows(rubric, study.round, draft)
+        except InvalidAnnotation as error:
+            wrong.append(f"Item {draft.item.external_id}: {error}")
+    if wrong:
+        raise ImportRefused("\n".join(wrong))
+    ids: dict[str, int] = {}
+    for purpose in (Purpose.attention, Purpose.gold):
+        items = [draft.item for draft in drafts if draft.purpose == purpose]
+        made = making.write_items(session, study, items, purpose)
+        ids |= dict(zip((item.external_id for item in items), made, strict=True))
+    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
+    making.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
+    events.record(session, study.id, "check items added", actor, new={"items": sorted(ids)})
+
+
+@dataclass(frozen=True)
+class _ReferenceRow:
+    external_id: str
+    key: str
+    position: int | None
+    accepted: str
+    close: float
+    reason: str
+
+
+def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[_ReferenceRow]:
+    """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
+    if not draft.references:
+        raise InvalidAnnotation(f"It has no reference. {HOW}")
+    rows = []
+    for one in draft.references:
+        criterion = rubric.criterion(one.criterion)
+        if not criterion.asked_in(study_round):
+            raise InvalidAnnotation(f"{one.criterion!r} is not asked in a {study_round} round.")
+        accepted = _on_scale(criterion.scale, one)
+        places: Sequence[int | None] = (
+            range(len(draft.item.candidates)) if one.slot is None else [LETTERS.index(one.slot)]
+        )
+        if criterion.about == "item" and criterion.scale.kind != "best":
+            places = [None]
+        if any(place is not None and place >= len(draft.item.candidates) for place in places):
+            raise InvalidAnnotation(f"There is no candidate {one.slot}; it has {len(draft.item.candidates)}.")
+        rows += [
+            _ReferenceRow(draft.item.external_id, one.criterion, place, accepted, one.close, one.reason)
+            for place in places
+        ]
+    if len({(row.key, row.position) for row in rows}) < len(rows):
+        raise InvalidAnnotation("One criterion has two references for the same candidate.")
+    return rows
+
+
+def _on_scale(scale: Any, reference: Expected) -> str:
+    """The accepted values as they are stored. Raises InvalidAnnotation for a value off the scale."""
+    parts = [part.strip() for part in reference.accepted.split("|")]
+    if isinstance(scale, Choice):
+        return "|".join(scale.check(part) for part in parts)
+    try:
+        number = float(reference.accepted.replace(",", "."))
+    except ValueError as error:
+        raise InvalidAnnotation(f"{reference.accepted!r} is not a number.") from error
+    if scale.kind == "best":
+        if number not in (0, 1):
+            raise InvalidAnnotation("For the best response the reference is 1 (chosen) or 0 (not chosen).")
+        return f"{number:g}"
+    return f"{scale.check(number):g}"

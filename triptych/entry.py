@@ -1,0 +1,183 @@
+"""The way in: consent, instructions, training, entry test, work. Each step is stored, none is passed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Row, bindparam, select, update
+from sqlmodel import Session
+
+from triptych import admission, clock, events, studies
+from triptych.errors import Conflict
+from triptych.members import locked_membership, membership_of
+from triptych.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
+from triptych.people import Who
+from triptych.rubric import Section
+from triptych.study_settings import Consent, settings_of
+
+SCREENED_OUT = "screened_out"
+MOVED_ON = "This step was done already, perhaps in another tab. Reload the page."
+
+_mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
+# prepared once: it runs for every annotation of a study with training
+_NEXT_TRAINING = (
+    select(Item.id)
+    .where(
+        Item.study_id == bindparam("study"),
+        Item.purpose == Purpose.training,
+        Item.id.not_in(select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)),
+    )
+    .order_by(Item.id)
+    .limit(1)
+)
+
+
+class Stage(StrEnum):
+    """The step an annotator is at; the first two are ends."""
+
+    screened_out = SCREENED_OUT
+    failed_test = admission.FAILED
+    consent = "consent"
+    instructions = "instructions"
+    training = "training"
+    test = "test"
+    passed = "passed"
+    work = "work"
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What is read before the first item: the rubric's words, then the study's own."""
+
+    title: str
+    instructions: tuple[str, ...]
+    content_notes: tuple[str, ...]
+    guidelines: tuple[Section, ...]
+    contact: str
+
+
+def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Stage:
+    """The step she is at. Where the study is not open or she has left it, the desk says so: that is `work`."""
+    if membership.turned_away_as:
+        return Stage(membership.turned_away_as)
+    if study.state != StudyState.open or membership.excluded_at or membership.withdrawn_at:
+        return Stage.work
+    to_read = unread(study, membership)
+    if to_read is not None:
+        return to_read
+    if next_training(session, study, who) is not None:
+        return Stage.training
+    if admission.outstanding(session, study, membership, who) is not None:
+        return Stage.test
+    return Stage.passed if admission.has_just_passed(session, study, membership, who) else Stage.work
+
+
+def unread(study: Study, membership: Row[Any]) -> Stage | None:
+    """The consent text or the instructions, if they are still to be read; a changed consent text is asked again."""
+    wanted = settings_of(study)
+    if wanted.consent.text and membership.consent_version != wanted.consent.version:
+        return Stage.consent
+    # a page of their own only where the study says something itself: the workbench has the rubric's instructions
+    has_page = bool(wanted.instructions or wanted.content_note or wanted.consent.text)
+    return Stage.instructions if has_page and membership.instructions_read_at is None else None
+
+
+def next_training(session: Session, study: Study, who: Who) -> int | None:
+    """The training item that she rates next."""
+    if not studies.design_of(session, study).rubric.training:
+        return None
+    return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
+
+
+def welcome(session: Session, study: Study) -> Welcome:
+    """The instructions page."""
+    rubric, wanted = studies.design_of(session, study).rubric, settings_of(study)
+    return Welcome(
+        title=rubric.title,
+        instructions=tuple(text for text in (rubric.instructions, wanted.instructions) if text),
+        content_notes=tuple(text for text in (rubric.content_note, wanted.content_note) if text),
+        guidelines=rubric.guidelines,
+        contact=wanted.contact,
+    )
+
+
+def read_instructions(session: Session, study: Study, who: Who) -> None:
+    """Notes that she has read them. Raises Conflict if the consent comes first, StudyNotOpen."""
+    membership = locked_membership(session, study.id, who)
+    studies.refuse_unless_writable(study)
+    if unread(study, membership) != Stage.instructions:
+        raise Conflict(MOVED_ON)
+    _note(session, membership, instructions_read_at=clock.now())
+    events.record(session, study.id, "instructions read", who.pseudonym, subject=who.pseudonym)
+
+
+def refuse(session: Session, study: Study, who: Who) -> None:
+    """She does not agree: her part in the study ends here. Raises Conflict if nothing is asked of her, StudyNotOpen."""
+    membership = locked_membership(session, study.id, who)
+    studies.refuse_unless_writable(study)
+    if membership.turned_away_as or unread(study, membership) != Stage.consent:
+        raise Conflict(MOVED_ON)
+    _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
+    events.record(session, study.id, "consent refused", who.pseudonym, subject=who.pseudonym)
+
+
+def _note(session: Session, membership: Row[Any], **values: Any) -> None:
+    session.execute(update(Membership).where(Membership.id == membership.id).values(values))
+
+
+def way_back(study: Study, code: str) -> str | None:
+    """The panel's address with this code; None where the study names none. Only https leads away from here."""
+    address = settings_of(study).panel.return_url
+    if not address.startswith("https://") or ("{code}" in address and not code):
+        return None
+    return address.replace("{code}", quote(code, safe=""))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What somebody takes along: the code of her ending and the panel's address with it, where there are any."""
+
+    code: str
+    address: str | None
+
+
+def ending(study: Study, reason: str) -> Ending:
+    """The ending for a reason why there is no item; only being finished, failing and refusing have a code."""
+    codes = settings_of(study).codes
+    known = {"finished": codes.finished, admission.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
+    code = known.get(reason, "")
+    return Ending(code, way_back(study, code) if reason in known else None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The page of one step of the way in, with what it shows; what belongs to other steps is None."""
+
+    stage: Stage
+    consent: Consent | None = None
+    welcome: Welcome | None = None
+    sheet: admission.Sheet | None = None
+    outcome: admission.Outcome | None = None
+    ending: Ending | None = None
+
+
+def step(session: Session, study: Study, who: Who) -> Step | None:
+    """The page she is at on her way in; None where the desk is next: for training, gold items and the work."""
+    membership = membership_of(session, study, who)
+    now = stage(session, study, membership, who)
+    match now:
+        case Stage.training | Stage.work:
+            return None
+        case Stage.consent:
+            return Step(now, consent=settings_of(study).consent)
+        case Stage.instructions:
+            return Step(now, welcome=welcome(session, study))
+        case Stage.test:
+            sheet = admission.sheet(session, study, membership)
+            return None if sheet.begun and sheet.test.kind == "gold" else Step(now, sheet=sheet)
+        case _:
+            told = admission.outcome(session, study, membership)
+            return Step(now, outcome=told, ending=ending(study, now))
