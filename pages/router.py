@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from components import live, state
@@ -11,18 +13,42 @@ from triptych import people
 from triptych.database import DatabaseAway
 from triptych.people import Who
 
-PAGES_OF_ANNOTATORS = [("annotator/my_work.py", "My work"), ("annotator/annotate.py", "Annotate")]
-PAGES_OF_LEADS = [
-    ("lead/studies.py", "Studies"),
-    ("lead/new_study.py", "New study"),
-    ("lead/import_ratings.py", "Import ratings"),
-    ("lead/study.py", "Study"),
-    ("lead/results.py", "Results"),
-    ("lead/ratings.py", "Ratings"),
-    ("lead/report.py", "Report"),
-]
+PAGES_OF_ANNOTATORS = {
+    "": [
+        ("annotator/my_work.py", "My work"),
+        ("annotator/annotate.py", "Annotate"),
+        ("annotator/my_data.py", "My data"),
+    ]
+}
+# by menu; what stands under no heading is always in view, the first as the start page
+PAGES_OF_LEADS = {
+    "": [("lead/studies.py", "Studies")],
+    "New": [
+        ("lead/new_study.py", "New study"),
+        ("lead/import_ratings.py", "Import ratings"),
+        ("lead/planner.py", "Planner"),
+    ],
+    "Study": [
+        ("lead/study.py", "Overview"),
+        ("lead/design.py", "Design"),
+        ("lead/preview.py", "Preview"),
+        ("lead/dry_run.py", "Dry run"),
+        ("lead/people.py", "People"),
+        ("lead/workbooks.py", "Workbooks"),
+        ("lead/log.py", "Log"),
+    ],
+    "Results": [
+        ("lead/results.py", "Results"),
+        ("lead/quality.py", "Quality"),
+        ("lead/items.py", "Items"),
+        ("lead/ratings.py", "Ratings"),
+        ("lead/report.py", "Report"),
+    ],
+}
+# a lead may annotate too
+ALL_PAGES = {**PAGES_OF_LEADS, "My work": PAGES_OF_ANNOTATORS[""]}
 # a bookmark of somebody who was signed out leads to the sign-in page, and after it to where it points
-BOOKMARKS = ["my_work", "annotate", "new_study", "import_ratings", "study", "results", "ratings", "report"]
+BOOKMARKS = [Path(path).stem for pages in ALL_PAGES.values() for path, _ in pages][1:]
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:
@@ -40,17 +66,14 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     return None if who else ("everyone/sign_in.py", "Sign in")
 
 
-def pages_of(who: Who) -> list[st.Page]:
+def pages_of(who: Who) -> dict[str, list[st.Page]]:
     """What this person may open, the first as the start page; anything else does not exist for her."""
-    allowed = [*(PAGES_OF_LEADS if who.role == "lead" else []), *PAGES_OF_ANNOTATORS]
-    (start, first), *others = allowed
+    allowed = ALL_PAGES if who.role == "lead" else PAGES_OF_ANNOTATORS
+    start, first = allowed[""][0]
+    pages = {menu: [st.Page(path, title=title) for path, title in of if path != start] for menu, of in allowed.items()}
     # the start page lies at the bare address, and is found by its name as well
     by_name = st.Page(start, title=first, visibility="hidden")
-    return [
-        st.Page(start, title=first, default=True, url_path="start"),
-        *(st.Page(path, title=title) for path, title in others),
-        by_name,
-    ]
+    return {**pages, "": [st.Page(start, title=first, default=True, url_path="start"), *pages[""], by_name]}
 
 
 def show() -> None:

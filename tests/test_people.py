@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
 
-from triptych import clock, passcodes, people, studies
+from triptych import clock, invitations, passcodes, people, roster, studies
 from triptych.database import reading, writing
-from triptych.errors import Conflict, NotAllowed, StudyNotOpen, TriptychError
+from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
 from triptych.models import Access, Login, Membership, Person, Role, StudyState
 
 PASSCODE = "correct horse battery"
@@ -441,3 +441,88 @@ def test_a_login_row_knows_its_person(sqlite_engine, study):
 def test_refusals_are_messages_for_people(sqlite_engine, study):
     with pytest.raises(NotAllowed), writing(sqlite_engine) as session:
         people.sign_in_lead(session, "Nobody", "x")
+
+
+# Lists, links and accounts
+
+
+def guests(engine, study, text: str) -> tuple[list[str], list[str]]:
+    """(names, problems) of a list."""
+    with writing(engine) as session:
+        found = invitations.read_list(session, study, text.encode())
+    return [guest.name for guest in found.guests], [str(problem) for problem in found.problems]
+
+
+def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_it(sqlite_engine, study):
+    for lines, names in {
+        "Anna\nBen\n": ["Anna", "Ben"],
+        "name\nAnna": ["Anna"],
+        "E-Mail;Name\na@b.example;Anna": ["Anna"],
+        '"Berg, Anna",a@b.example\n\n  \nBen,,lead': ["Berg, Anna", "Ben"],
+        "\ufeffName\tRole\r\nÄnne\tAnnotator\r\n": ["Änne"],
+    }.items():
+        assert guests(sqlite_engine, study, lines) == (names, [])
+
+
+def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
+    for lines, told in {
+        "": "names nobody",
+        "name,email\n": "names nobody",
+        "Anna\nAnna": "Row 2, column 'name': 'Anna' stands in row 1 already",
+        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' stands in row 1 already",
+        'name\n"Anna': "Row 2",
+        "x" * 81: "1 to 80 characters",
+        "Anna,,owner": "'owner' is no role",
+        "Anna\n" * 1001: "at most 1,000",
+    }.items():
+        assert told in "\n".join(guests(sqlite_engine, study, lines)[1])
+
+
+def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        found = invitations.read_list(session, study, b"Anna\nBen\nCleo")
+        people.invite(session, study, "ben")
+    with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
+        invitations.invite_all(session, study, found.guests, "L")
+    with reading(sqlite_engine) as session:
+        assert [one.name for one in roster.members_of(session, study) if one.role == Role.annotator] == ["ben"]
+
+
+def test_two_leads_who_invite_the_same_person_at_once_make_one_person(engine, make_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+
+    def inviting(_):
+        return refused(engine, invitations.invite_one, study, "Anna", "", Role.annotator, "L")
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(inviting, range(4)))
+    assert sorted(map(bool, answers)) == [False, True, True, True]
+
+
+def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        person, code = people.join_open_study(session, study, "Anna")
+        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        link, ticket = people.issue_link(session, study, person.id), people.issue_sign_in_ticket(session, person)
+    with writing(sqlite_engine) as session:
+        roster.disable(session, study, person.pseudonym, lead)
+        assert people.who_is(session, login) is None
+    for command, *parts in (
+        (people.use_ticket, ticket),
+        (people.accept_invitation, link),
+        (people.return_to_study, study, "Anna", code),
+        (roster.new_link, study, person.pseudonym, lead.pseudonym),
+    ):
+        assert refused(sqlite_engine, command, *parts)
+    with writing(sqlite_engine) as session:
+        roster.enable(session, study, person.pseudonym, lead)
+        assert people.return_to_study(session, study, "Anna", code).id == person.id
+
+
+def test_nobody_takes_the_name_of_a_lead_who_was_invited_but_has_no_passcode_yet(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
+    assert "already" in refused(sqlite_engine, people.create_lead, "dora", PASSCODE)
+    assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")

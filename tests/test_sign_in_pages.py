@@ -15,7 +15,6 @@ from triptych.web.session import web_engine
 
 PASSCODE = "correct horse battery"
 ROUTER = str(ROOT / "pages" / "router.py")
-LEAD_PAGES = sorted(path.stem for path in (ROOT / "pages" / "lead").glob("*.py"))
 
 
 @pytest.fixture
@@ -81,23 +80,6 @@ def test_a_stranger_sees_the_sign_in_page_only(study):
 
     assert [one.label for one in test.tabs] == ["Take part", "I have a return code", "Lead"]
     assert "Sign out" not in shown(test)
-
-
-@pytest.mark.parametrize("page", LEAD_PAGES)
-def test_every_lead_page_stops_a_stranger_by_itself(monkeypatch, page):
-    be(monkeypatch, None)
-    test = AppTest.from_file(str(ROOT / "pages" / "lead" / f"{page}.py"), default_timeout=30).run()
-
-    assert shown(test).startswith("You are signed out.")
-
-
-@pytest.mark.parametrize("page", LEAD_PAGES)
-def test_every_lead_page_stops_an_annotator_by_itself(monkeypatch, engine, page):
-    with writing(engine) as session:
-        be(monkeypatch, add_person(session, "Anna"))
-    test = AppTest.from_file(str(ROOT / "pages" / "lead" / f"{page}.py"), default_timeout=30).run()
-
-    assert shown(test).startswith("This page is for leads.")
 
 
 def test_an_annotator_is_given_her_own_pages_and_no_lead_page(monkeypatch, engine):

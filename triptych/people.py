@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock, events, passcodes
-from triptych.errors import Conflict, NotAllowed, StudyNotOpen
+from triptych.errors import Conflict, NotAllowed, NotFound, StudyNotOpen
 from triptych.models import (
     Access,
     Invitation,
@@ -31,6 +31,7 @@ from triptych.models import (
     Ticket,
     TicketKind,
 )
+from triptych.study_settings import PanelAddress, settings_of
 
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)
@@ -38,17 +39,20 @@ LOGIN_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
+CONSENTED = "consented"
 WRONG = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
 
 
 # prepared once: every run and every draft asks
-_WHO = (
-    select(Person.id, Person.pseudonym, Person.role, Person.name, Login.id)
+_signed_in = (
+    select(Person.id)
     .join(Login, Login.person_id == Person.id)
     .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
     .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
 )
+_WHO = _signed_in.add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
+PERSON_OF_LOGIN = _signed_in.scalar_subquery()
 
 
 @dataclass(frozen=True)
@@ -62,20 +66,9 @@ class Who:
     login_id: int
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A study's panel: its name and the two address parameters by which it sends people."""
-
-    name: str
-    id_param: str = "PROLIFIC_PID"
-    session_param: str = "SESSION_ID"
-
-
-def panel_of(study: Study) -> Panel:
+def panel_of(study: Study) -> PanelAddress:
     """How the study's panel names its people; Prolific's parameters unless the settings say otherwise."""
-    given = study.settings.get("panel") or {}
-    known = {key: str(given[key]) for key in ("name", "id_param", "session_param") if given.get(key)}
-    return Panel(**{"name": "prolific", **known})
+    return settings_of(study).panel
 
 
 def read_name(name: str) -> str:
@@ -87,12 +80,13 @@ def read_name(name: str) -> str:
     return neat
 
 
-def _folded(name: str | None) -> str:
+def folded(name: str | None) -> str:
     """What makes two spellings one name."""
     return unicodedata.normalize("NFKC", name or "").casefold()
 
 
-def _new_person(session: Session, role: Role, **fields: str | None) -> Person:
+def new_person(session: Session, role: Role, **fields: str | None) -> Person:
+    """A row for somebody new, under a pseudonym of her own."""
     person = Person(
         role=role, kind=Kind.human, pseudonym=_free_pseudonym(session, role), created_at=clock.now(), **fields
     )
@@ -124,16 +118,27 @@ def has_lead(session: Session) -> bool:
 def create_lead(session: Session, name: str, passcode: str) -> Person:
     """A new lead account. Raises NotAllowed for an unusable name or passcode, Conflict for a taken name."""
     neat = read_name(name)
-    if any(_folded(lead.name) == _folded(neat) for lead in _leads(session)):
-        raise Conflict(f"There is a lead called {neat} already. Choose another name.")
-    return _new_person(session, Role.lead, name=neat, passcode_hash=passcodes.hash_passcode(passcode))
+    refuse_taken_lead(session, neat)
+    return new_person(session, Role.lead, name=neat, passcode_hash=passcodes.hash_passcode(passcode))
+
+
+def refuse_taken_lead(session: Session, name: str) -> None:
+    """Raises Conflict if a lead, or somebody invited to be one, has this name: it is what leads sign in with."""
+    names = session.scalars(select(Person.name).where(Person.role == Role.lead, Person.name.is_not(None)))
+    if folded(name) in map(folded, names):
+        raise Conflict(f"There is a lead called {name} already. Choose another name.")
+
+
+def lead_called(session: Session, name: str) -> Person | None:
+    """The lead who signs in with this name."""
+    return next((lead for lead in _leads(session) if folded(lead.name) == folded(name.strip())), None)
 
 
 def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
     """The lead with this name and passcode. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"lead:{_folded(name.strip())}"
+    account = f"lead:{folded(name.strip())}"
     passcodes.refuse_if_guessing(session, account)
-    lead = next((one for one in _leads(session) if _folded(one.name) == _folded(name.strip())), None)
+    lead = lead_called(session, name)
     if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead.disabled_at is not None:
         passcodes.note_failure(session, account)
         raise NotAllowed(WRONG)
@@ -143,12 +148,12 @@ def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
 
 def reset_passcode(session: Session, name: str, passcode: str) -> None:
     """Gives a lead a new passcode and signs her out everywhere. Raises NotAllowed if there is no such lead."""
-    lead = next((one for one in _leads(session) if _folded(one.name) == _folded(name.strip())), None)
+    lead = lead_called(session, name)
     if lead is None:
         raise NotAllowed(f"There is no lead called {name.strip()!r}.")
     lead.passcode_hash = passcodes.hash_passcode(passcode)
-    passcodes.forget_failures(session, f"lead:{_folded(lead.name)}")
-    session.execute(update(Login).where(Login.person_id == lead.id).values(revoked_at=clock.now()))
+    passcodes.forget_failures(session, f"lead:{folded(lead.name)}")
+    end_logins(session, lead.id)
 
 
 def issue_setup_ticket(session: Session) -> str:
@@ -243,7 +248,7 @@ def _is_member(session: Session, study: Study, person_id: int | None) -> bool:
     return session.scalars(select(Membership.id).where(mine)).first() is not None
 
 
-def _enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> None:
+def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> None:
     """Makes the person an annotator of the study, once."""
     if not _is_member(session, study, person_id):
         session.add(Membership(study_id=study.id, person_id=person_id, joined_at=clock.now()))
@@ -256,7 +261,7 @@ def _called(session: Session, study: Study, name: str) -> list[Person]:
     members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
     annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
     named = session.scalars(annotators)
-    return [person for person in named if _folded(person.name) == _folded(name)]
+    return [person for person in named if folded(person.name) == folded(name)]
 
 
 def _lock(session: Session, study: Study) -> None:
@@ -290,8 +295,8 @@ def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, 
             "otherwise choose another name, for example with a number or an initial."
         )
     code = passcodes.new_return_code()
-    person = _new_person(session, Role.annotator, name=neat, passcode_hash=passcodes.hash_code(code))
-    _enrol(session, study, person.id, person.pseudonym)
+    person = new_person(session, Role.annotator, name=neat, passcode_hash=passcodes.hash_code(code))
+    enrol(session, study, person.id, person.pseudonym)
     return person, code
 
 
@@ -304,7 +309,7 @@ def studies_to_return_to(session: Session) -> list[Study]:
 
 def return_to_study(session: Session, study: Study, name: str, code: str) -> Person:
     """The annotator with this name and return code. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"study {study.id}:{_folded(name.strip())}"
+    account = f"study {study.id}:{folded(name.strip())}"
     passcodes.refuse_if_guessing(session, account)
     given = passcodes.read_return_code(code)
     same_name: list[Person | None] = [*_called(session, study, name.strip())] or [None]
@@ -323,7 +328,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
     """
     _refuse_unless_for_all(study)
     _lock(session, study)
-    _enrol(session, study, who.person_id, who.pseudonym)
+    enrol(session, study, who.person_id, who.pseudonym)
     return study
 
 
@@ -332,26 +337,48 @@ def invite(session: Session, study: Study, name: str, email: str | None = None) 
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
+    return issue_link(session, study, annotator_called(session, study, name, email).id)
+
+
+def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
+    """The study's annotator of this name, made if there is none. Raises as `invite` does."""
     neat = read_name(name)
     _lock(session, study)
     person = next(iter(_called(session, study, neat)), None)
-    if person and email and person.email and _folded(person.email) != _folded(email):
+    if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
             f"There is another {neat} in this study, with another e-mail address. Add a surname or an initial."
         )
-    person = person or _new_person(session, Role.annotator, name=neat)
+    person = person or new_person(session, Role.annotator, name=neat)
     person.email = email or person.email
-    _enrol(session, study, person.id, person.pseudonym)
-    mine = (Invitation.study_id == study.id) & (Invitation.person_id == person.id) & Invitation.revoked_at.is_(None)
-    session.execute(update(Invitation).where(mine).values(revoked_at=clock.now()))
+    enrol(session, study, person.id, person.pseudonym)
+    return person
+
+
+def issue_link(session: Session, study: Study, person_id: int) -> str:
+    """The secret of a new personal link to the study; an earlier one of the same person stops working."""
+    end_links(session, person_id, study)
     secret = passcodes.new_secret()
     link = {"secret_hash": passcodes.secret_hash(secret), "expires_at": clock.now() + INVITATION_LIFE}
-    session.add(Invitation(study_id=study.id, person_id=person.id, **link))
+    session.add(Invitation(study_id=study.id, person_id=person_id, **link))
     session.flush()
     return secret
 
 
-def accept_invitation(session: Session, secret: str) -> Person:
+def end_links(session: Session, person_id: int, study: Study | None = None) -> None:
+    """The person's personal links stop working, those to one study or all of them."""
+    live = (Invitation.person_id == person_id) & Invitation.revoked_at.is_(None)
+    live = live if study is None else live & (Invitation.study_id == study.id)
+    session.execute(update(Invitation).where(live).values(revoked_at=clock.now()))
+
+
+def end_logins(session: Session, person_id: int) -> None:
+    """Signs the person out everywhere, at once; what she was about to sign in with is no longer taken."""
+    session.execute(update(Login).where(Login.person_id == person_id).values(revoked_at=clock.now()))
+    session.execute(delete(Ticket).where(Ticket.person_id == person_id, Ticket.used_at.is_(None)))
+
+
+def invited(session: Session, secret: str) -> Person:
     """The person a personal link was made for. Raises NotAllowed if it is unknown, expired or was issued anew."""
     wanted = (
         select(Person)
@@ -363,6 +390,49 @@ def accept_invitation(session: Session, secret: str) -> Person:
     if person is None:
         raise NotAllowed("This personal link is not valid, or no longer. Ask the lead of your study for a new one.")
     return person
+
+
+def accept_invitation(session: Session, secret: str) -> Person:
+    """The annotator a personal link was made for. Raises NotAllowed as `invited` does, and for a link of a lead."""
+    person = invited(session, secret)
+    if person.role == Role.lead:
+        raise NotAllowed("This link is for a lead, who chooses a passcode first.")
+    return person
+
+
+def accept_as_lead(session: Session, secret: str, passcode: str) -> Person:
+    """The lead a link was made for, with the passcode she chose; the link works once.
+
+    Raises NotAllowed for a link that is not valid or not for a lead, and for an unusable passcode.
+    """
+    person = invited(session, secret)
+    if person.role != Role.lead or person.passcode_hash is not None:
+        raise NotAllowed("This link makes no lead account.")
+    person.passcode_hash = passcodes.hash_passcode(passcode)
+    end_links(session, person.id)
+    return person
+
+
+def consent(session: Session, study: Study, who: Who, version: str) -> None:
+    """Records that the annotator agreed to the consent text of this version, and when.
+
+    The event keeps what the text promised for the case of a withdrawal. Raises NotFound for somebody who is not in
+    the study, NotAllowed after she withdrew, Conflict if the text has changed since she read it.
+    """
+    mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+    wanted = select(Membership).where(mine, Membership.role == Role.annotator).with_for_update(key_share=True)
+    membership = session.scalars(wanted.execution_options(populate_existing=True)).first()
+    if membership is None:
+        raise NotFound("You are not an annotator of this study.")
+    if membership.withdrawn_at is not None:
+        raise NotAllowed("You have withdrawn from this study.")
+    asked = settings_of(study).consent
+    if version != asked.version:
+        raise Conflict("The consent text was changed a moment ago. Please read it again.")
+    membership.consent_version, membership.consented_at = version, clock.now()
+    session.flush()
+    new = {"version": version, "after_withdrawal": asked.after_withdrawal}
+    events.record(session, study.id, CONSENTED, who.pseudonym, subject=who.pseudonym, new=new)
 
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
@@ -391,10 +461,10 @@ def join_from_panel(session: Session, study: Study, panel: str, external_id: str
     if person is None or not _is_member(session, study, person.id):
         _refuse_unless_open(study)
     if person is None:
-        person = _new_person(session, Role.annotator)
+        person = new_person(session, Role.annotator)
         identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
         session.add(identity)
     identity.session_id = session_id[:LONGEST_PANEL_ID]
     session.flush()
-    _enrol(session, study, person.id, person.pseudonym)
+    enrol(session, study, person.id, person.pseudonym)
     return person

@@ -1,4 +1,4 @@
-"""A personal link: signs in whom it was made for."""
+"""A personal link: signs in whom it was made for; an invited lead chooses her passcode first."""
 
 from __future__ import annotations
 
@@ -7,14 +7,42 @@ import streamlit as st
 from components import state
 from components.entrance import column
 from triptych import people
+from triptych.errors import NotAllowed
+from triptych.models import Role
+from triptych.passcodes import SHORTEST
 
 secret = st.query_params["join"]
 who = state.current_person()
+
+
+def is_for_a_lead() -> bool:
+    """Whether the link makes a lead account; one that is not valid says so when it is opened."""
+    try:
+        with state.reading() as session:
+            return people.invited(session, secret).role == Role.lead
+    except NotAllowed:
+        return False
+
+
+def choose_passcode() -> None:
+    st.write("You are invited to lead a study. Choose the passcode with which you sign in from now on.")
+    with st.form("invited-lead", border=False):
+        label = f"Choose a passcode ({SHORTEST} characters or more)"
+        passcode = st.text_input(label, type="password", autocomplete="new-password")
+        if st.form_submit_button("Make the account", type="primary", width="stretch"):
+            state.sign_in_by(lambda session: people.accept_as_lead(session, secret, passcode))
+
+
 with column("Welcome"):
     if who and who.role == "lead":
         state.say(f"You are signed in as the lead {who.pseudonym}. Opening this personal link signs you out.", "info")
-        if not st.button("Open it as the person it was made for"):
+        opened = st.button("Open it as the person it was made for") or state.recall("opened") == secret
+        if not opened:
             st.stop()
-    state.sign_in_by(lambda session: people.accept_invitation(session, secret))
+        state.remember("opened", secret)
+    if is_for_a_lead():
+        choose_passcode()
+    else:
+        state.sign_in_by(lambda session: people.accept_invitation(session, secret))
     state.show_messages()
     st.link_button("To the sign-in page", "/")

@@ -57,6 +57,16 @@ async def export_zip(request: Request) -> Response:
     return await run_in_threadpool(_answer, request, _zip)
 
 
+async def workbook(request: Request) -> Response:
+    """One workbook, to send to its annotator."""
+    return await run_in_threadpool(_answer, request, _workbook)
+
+
+async def capsule(request: Request) -> Response:
+    """The whole study as a capsule, once its systems may be known."""
+    return await run_in_threadpool(_answer, request, _capsule)
+
+
 async def report_zip(request: Request) -> Response:
     """The newest report that was made of the study, or with `?snapshot=<hash>` that one, as it was frozen."""
     return await run_in_threadpool(_answer, request, _report)
@@ -127,6 +137,20 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
     return f"report-{snapshot.known(session, study, sha256)[:12]}.zip", "application/zip", blocks
 
 
+def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    from triptych import workbooks
+
+    name, data = workbooks.file_of(session, study, request.path_params["number"])
+    return name, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", lambda *_: iter([data])
+
+
+def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    from triptych import capsule
+
+    capsule.check_request(study)
+    return "capsule.zip", "application/zip", lambda _, study: capsule.pieces(web_engine(), study.slug)
+
+
 def _options(request: Request) -> Options:
     """Raises NotAllowed for a margin that is no number."""
     asked = request.query_params
@@ -139,5 +163,7 @@ def _options(request: Request) -> Options:
 EXPORT_ROUTES = [
     Route("/export/{slug}/{name}.csv", export, methods=["GET"]),
     Route("/export/{slug}/{name}.zip", export_zip, methods=["GET"]),
+    Route("/workbook/{slug}/{number:int}.xlsx", workbook, methods=["GET"]),
+    Route("/capsule/{slug}.zip", capsule, methods=["GET"]),
     Route("/report/{slug}.zip", report_zip, methods=["GET"]),
 ]

@@ -9,12 +9,21 @@ from triptych.web.assets import ASSET_ROUTES
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
 from triptych.web.metrics import METRICS_ROUTES
+from triptych.web.personal import PERSONAL_ROUTES
 from triptych.web.session import SESSION_ROUTES, current_login
 from triptych.web.work import WORK_ROUTES
 
 __all__ = ["ROUTES", "away", "current_login"]
 
-ROUTES = [*HEALTH_ROUTES, *METRICS_ROUTES, *SESSION_ROUTES, *WORK_ROUTES, *EXPORT_ROUTES, *ASSET_ROUTES]
+ROUTES = [
+    *HEALTH_ROUTES,
+    *METRICS_ROUTES,
+    *SESSION_ROUTES,
+    *WORK_ROUTES,
+    *EXPORT_ROUTES,
+    *PERSONAL_ROUTES,
+    *ASSET_ROUTES,
+]
 
 
 async def away(_: Request, error: Exception) -> JSONResponse:

@@ -1,0 +1,56 @@
+"""The leads of a study: who they are, one more, one less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components import state
+from components.invitations import guest_form
+from components.people_table import choose_member, leads_table
+from triptych import invitations, people, roster
+from triptych.invitations import Invited
+from triptych.models import Role, Study
+from triptych.roster import Member
+
+ADD = "Somebody with a lead account on this server."
+INVITE = "She opens the link, chooses a passcode, and can then do everything in this study that you can."
+REMOVE = "Her account stays; she no longer sees this study."
+
+
+def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
+    """Draws the leads and what can be done about them; returns a new lead with her link."""
+    leads_table(everybody)
+    made = None
+    with st.container(horizontal=True):
+        with st.popover("Add a lead"):
+            _add(study, actor)
+        with st.popover("Invite a new lead"):
+            st.text(INVITE)
+            given = guest_form(Role.lead)
+            if given:
+                made = state.run_command(invitations.invite_one, study, *given, Role.lead, actor)
+        fellow = [member for member in everybody if member.role == Role.lead]
+        if len(fellow) > 1:
+            with st.popover("Remove a lead"):
+                _remove(study, fellow, actor)
+    return made
+
+
+def _add(study: Study, actor: str) -> None:
+    st.text(ADD)
+    with st.form("add-lead", clear_on_submit=True, border=False):
+        name = st.text_input("Name she signs in with", max_chars=people.LONGEST_NAME)
+        if st.form_submit_button("Add"):
+            state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
+            st.rerun()
+
+
+def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
+    st.text(REMOVE)
+    chosen = choose_member(fellow, "Lead", "fellow")
+    if st.button("Take the study from this lead", type="primary"):
+        done = f"{chosen.pseudonym} leads this study no more."
+        state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done)
+        st.rerun()

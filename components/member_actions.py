@@ -1,0 +1,76 @@
+"""What a lead does about one annotator, each step with what it means before it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.words import moment
+from triptych.erasure import Copy
+from triptych.models import Kind, Study
+from triptych.roster import Member
+
+LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."
+DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can come in again when you enable her."
+ENABLE = "Lets this person come in again."
+WITHDRAW = {
+    "keep": "Ends this person's part in the study for good. Her ratings stay and are marked surplus, as the consent "
+    "says; what she has not submitted goes, and her places are free again.",
+    "delete": "Ends this person's part in the study for good. All her ratings are deleted, as the consent says, and "
+    "her places are free again.",
+}
+ERASE = (
+    "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
+    "logins, explanations, comments and notes, also from the log. Ratings stay or go as the consent says. The database "
+    "is written anew, which can take a minute; nobody can save meanwhile."
+)
+
+
+def steps(member: Member, study: Study, promised: str) -> str | None:
+    """What the lead chose to do: link, disable, enable, withdraw or erase. `promised`: what becomes of her ratings."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        human = member.kind == Kind.human
+        can_come = human and not (member.disabled or member.withdrawn_at)
+        chosen = [
+            step
+            for step, offered, label, told, icon in (
+                ("link", can_come, "New personal link", LINK, ":material/link:"),
+                ("disable", human and not member.disabled, "Disable", DISABLE, ":material/lock:"),
+                ("enable", member.disabled and not member.erased, "Enable", ENABLE, ":material/lock_open:"),
+            )
+            if offered and st.button(label, help=told, icon=icon)
+        ]
+        if not member.withdrawn_at and _sure("Withdraw", WITHDRAW[promised], member):
+            chosen.append("withdraw")
+        if human and not member.erased and _sure("Erase", ERASE, member):
+            chosen.append("erase")
+        for form in ("json", "csv"):
+            address = f"people/{study.slug}/{member.pseudonym}.{form}"
+            st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
+    return chosen[0] if chosen else None
+
+
+def _sure(label: str, what: str, member: Member) -> bool:
+    """A step that cannot be taken back asks first."""
+    with st.popover(label):
+        st.text(what)
+        sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
+        return st.button(f"{label} {member.pseudonym}", type="primary", disabled=not sure)
+
+
+def copies(found: Sequence[Copy]) -> bool | None:
+    """Copies that still hold erased people; None: nothing asked, else whether to delete reports as well."""
+    if not found:
+        st.text("No backup, capsule or report on this computer holds an erased person.")
+        return None
+    st.text("These copies still hold people who were erased since. A backup holds everybody else's work as well.")
+    rows = [
+        {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Holds": who}
+        for one in found
+        for who in [", ".join(one.holds)]
+    ]
+    st.dataframe(rows, hide_index=True, key="copies")
+    reports = any(one.path is None for one in found)
+    with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
+    return bool(with_reports) if st.button("Delete these copies", type="primary") else None

@@ -1,0 +1,63 @@
+"""What is stored about the person who is signed in: to read, to take away, and to withdraw from a study."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.words import moment
+from triptych import personal_data, withdrawal
+from triptych.models import Study, StudyState
+from triptych.personal_data import Part
+
+STORED = (
+    "Stored about you: your name and e-mail address if you or the lead gave them, a pseudonym, when you joined and "
+    "agreed, and everything you submit: ratings, highlights, explanations, notes and the time an item took. Results "
+    "and files that leave this server carry your pseudonym, never your name."
+)
+ENDS = {
+    "keep": "You get no further item. What you have submitted stays in the results under your pseudonym; what you have "
+    "not submitted is removed.",
+    "delete": "You get no further item. All that you gave in this study is removed from it.",
+}
+FINAL = "This cannot be taken back. The lead of the study can also remove your name and everything you wrote: ask her."
+DONE = "You have withdrawn from this study. Thank you for what you did."
+
+
+def withdraw(study: Study) -> None:
+    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    if state.current_person() == who:
+        state.run_command(withdrawal.withdraw_myself, study, who, done=DONE)
+
+
+def draw(part: Part) -> None:
+    with st.container(border=True):
+        st.text(part.study.title)
+        agreed = f" · consent given {moment(part.consented_at)}" if part.consented_at else ""
+        st.caption(f"Joined {moment(part.joined_at)}{agreed}")
+        st.text(
+            f"{part.annotations} items with ratings · {part.highlights} highlights · {part.explanations} explanations"
+        )
+        if part.withdrawn_at:
+            st.caption(f"You withdrew {moment(part.withdrawn_at)}.")
+            return
+        with st.popover("Withdraw from this study"):
+            st.text(f"{ENDS[part.promised]} {FINAL}")
+            sure = st.checkbox("I want to withdraw", key=f"sure-{part.study.slug}")
+            place = f"withdraw-{part.study.slug}"
+            st.button("Withdraw now", key=place, disabled=not sure, on_click=withdraw, args=(part.study,))
+
+
+who = state.require("annotator")
+st.title("My data", anchor=False)
+state.show_messages()
+st.text(STORED)
+with st.container(horizontal=True):
+    st.link_button("Everything as JSON", "my-data.json", icon=":material/download:")
+    st.link_button("My ratings as CSV", "my-data.csv", icon=":material/download:")
+with state.reading() as session:
+    parts = [part for part in personal_data.parts_of(session, who) if part.study.state != StudyState.draft]
+for part in parts:
+    draw(part)
+if not parts:
+    st.text("You take part in no study yet.")

@@ -1,0 +1,119 @@
+"""Who takes part in one study, by name: inviting, links, accounts, withdrawing, erasing, fellow leads."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import invitations as inviting
+from components import member_actions, state
+from components.leads import leads
+from components.people_table import choose_member, members_table
+from components.study_choice import choose_study
+from triptych import erasure, invitations, roster, studies, withdrawal
+from triptych.errors import ImportRefused
+from triptych.invitations import Invited
+from triptych.models import Access, Role
+from triptych.roster import Member
+from triptych.study_settings import settings_of
+
+MADE, NOT_CLEARED = "links made", "not cleared"
+WHY_NOT_CLEARED = "Somebody was reading, so the erased bytes still lie in the file. Clear it again in a moment."
+
+
+def keep_links(made: list[Invited] | None) -> None:
+    """Shows links just made until others are made, or the page is loaded anew."""
+    if made:
+        state.remember(MADE, [(slug, one) for one in made])
+    st.rerun()
+
+
+def invite() -> None:
+    if study.access == Access.panel:
+        st.text("Annotators of this study come from a panel; its address stands on the page Study.")
+    one, many = st.tabs(["One person", "A list"])
+    with one:
+        given = inviting.guest_form(Role.annotator)
+    with many:
+        data = inviting.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was taken
+        if data is not None:
+            invite_list(data)
+    if given:
+        made = state.run_command(invitations.invite_one, study, *given, Role.annotator, who.pseudonym)
+        keep_links(made and [made])
+
+
+def invite_list(data: bytes) -> None:
+    try:
+        with state.reading() as session:
+            found = invitations.read_list(session, study, data)
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return
+    if inviting.list_preview(found):
+        keep_links(state.run_command(invitations.invite_all, study, found.guests, who.pseudonym))
+
+
+def take(step: str, member: Member) -> None:
+    """One step about the chosen annotator."""
+    name = member.pseudonym
+    if step == "link":
+        secret = state.run_command(roster.new_link, study, name, who.pseudonym)
+        keep_links(secret and [Invited(member.name or name, member.email, Role.annotator, name, secret)])
+    if step == "disable":
+        state.run_command(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
+    if step == "enable":
+        state.run_command(roster.enable, study, name, who, done=f"{name} can come in again.")
+    if step == "withdraw":
+        state.run_command(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn.")
+    if step == "erase" and state.run_command(erasure.erase, study, name, who, done=f"{name} was erased."):
+        clear()
+    st.rerun()
+
+
+def clear() -> None:
+    """Clears what was erased from the database's files, outside of every transaction."""
+    state.remember(NOT_CLEARED, not erasure.wipe(state.engine()))
+
+
+who = state.require("lead")
+st.title("People", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    everybody = roster.members_of(session, study)
+    copies = erasure.copies(session, study)
+annotators = [member for member in everybody if member.role == Role.annotator]
+state.show_messages()
+if state.recall(NOT_CLEARED):
+    state.say(WHY_NOT_CLEARED, "warning")
+    if st.button("Clear"):
+        clear()
+        st.rerun()
+inviting.links([one for where, one in state.recall(MADE, []) if where == slug])
+st.subheader("Invite annotators", anchor=False)
+invite()
+st.subheader("Annotators", anchor=False)
+st.caption("Names stand on this page only. Everywhere else a person appears under her pseudonym.")
+if annotators:
+    members_table(annotators, bool(settings_of(study).consent.text))
+    chosen = choose_member(annotators, "One of them", f"member-{slug}")
+    with state.reading() as session:
+        promised = withdrawal.promised_to(session, study, chosen.pseudonym)
+    step = member_actions.steps(chosen, study, promised)
+    if step:
+        take(step, chosen)
+else:
+    st.text("Nobody has joined yet. Invite people above, or give out the address on the page Study.")
+st.subheader("Leads", anchor=False)
+new_lead = leads(study, everybody, who.pseudonym)
+if new_lead:
+    keep_links([new_lead])
+if any(member.erased for member in annotators):
+    st.subheader("Copies made earlier", anchor=False)
+    with_reports = member_actions.copies(copies)
+    if with_reports is not None:
+        state.run_command(erasure.delete_copies, study, who.pseudonym, with_reports, done="The copies are deleted.")
+        clear()
+        st.rerun()

@@ -1,0 +1,215 @@
+"""Erasing a person leaves no byte of her, the log holds, and copies made before are found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import add_person, full_answers, join
+from sqlalchemy import select, text
+from test_results import same, submit
+
+from triptych import assignments, clock, database, erasure, events, exclusions, people, personal_data, results, roster
+from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.models import (
+    Assignment,
+    Explanation,
+    Login,
+    PanelIdentity,
+    Person,
+    Rating,
+    Role,
+    Snapshot,
+)
+
+NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
+WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
+DRAFT, ABOUT = "draft jjdrafted", "why pqexcluded"
+TRACES = [NAME, "zauberberg", PANEL, *(one.split()[1] for one in (WORDS, COMMENT, NOTE, DRAFT, ABOUT))]
+
+
+def traced_answers(words: str = WORDS, comment: str = COMMENT, note: str = NOTE) -> dict:
+    answers = full_answers(verdict="reject")
+    explained = {letter: {"verdict": {"reject": {"reasons": ["rude"], "text": ""}}} for letter in "BC"}
+    answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["rude"], "text": words}}}, **explained}
+    answers["highlights"] = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": comment}]
+    answers["note"] = note
+    return answers
+
+
+@pytest.fixture
+def full(engine, make_study):
+    """(study, lead, her pseudonym): somebody who left traces in every table that can hold some."""
+    with database.writing(engine) as session:
+        study, lead, (ben, _) = make_study(session, items=3)
+        person, _ = people.join_open_study(session, study, NAME)
+        person.email = EMAIL
+        session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
+        people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        people.issue_link(session, study, person.id)
+        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, her, traced_answers())
+        work = assignments.current(session, study, her)
+        session.get_one(Assignment, work.id).draft = {"note": DRAFT}
+        submit(session, study, ben, traced_answers("wrong quite ownwords", "ownmark", ""))
+    with database.writing(engine) as session:
+        exclusions.exclude(session, study, her.pseudonym, ABOUT, lead.pseudonym)
+    return study, lead, her
+
+
+def files_of(engine) -> bytes:
+    """All bytes of the database: SQLite's three files, or the tables' files of a PostgreSQL server."""
+    if engine.dialect.name == "sqlite":
+        path = database.sqlite_path(str(engine.url))
+        return b"".join(found.read_bytes() for found in path.parent.glob(f"{path.name}*"))
+    with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("CHECKPOINT"))
+        place = connection.execute(text("SHOW data_directory")).scalar_one()
+        number = connection.execute(text("SELECT oid FROM pg_database WHERE datname = current_database()")).scalar_one()
+    return b"".join(found.read_bytes() for found in Path(place, "base", str(number)).glob("*") if found.is_file())
+
+
+def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, full):
+    study, lead, her = full
+    before = files_of(engine)
+    assert all(trace.encode() in before for trace in TRACES)
+    with database.reading(engine) as session:
+        results.frame_of(session, study)
+
+    with database.writing(engine) as session:
+        erasure.erase(session, study, her.pseudonym, lead)
+    assert erasure.wipe(engine)
+
+    after = files_of(engine)
+    assert [trace for trace in TRACES if trace.encode() in after] == []
+    assert b"ownwords" in after
+    assert b"ownmark" in after
+    with database.reading(engine) as session:
+        assert events.first_broken(session, study.id) is None
+        assert same(results.frame_of(session, study), results.build_frame(session, study))
+        person = session.get_one(Person, her.person_id)
+        assert (person.name, person.email, person.passcode_hash) == (None, None, None)
+        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
+        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        assert len(session.scalars(hers.where(Assignment.person_id == her.person_id)).all()) == 6
+        given = session.scalars(select(Explanation)).all()
+        assert {tuple(one.reasons) for one in given} == {("rude",)}
+        assert sorted(one.text for one in given) == [*[""] * 5, "wrong quite ownwords"]
+        assert roster.is_erased(session, study, her.pseudonym)
+
+
+def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        person, code = people.join_open_study(session, study, "Anna")
+        ticket, link = people.issue_sign_in_ticket(session, person), people.issue_link(session, study, person.id)
+        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, person.pseudonym, lead)
+    with database.writing(sqlite_engine) as session:
+        assert people.who_is(session, login) is None
+        for command, *given in (
+            (people.use_ticket, ticket),
+            (people.accept_invitation, link),
+            (roster.enable, study, person.pseudonym, lead),
+            (roster.new_link, study, person.pseudonym, lead.pseudonym),
+        ):
+            with pytest.raises(NotAllowed):
+                command(session, *given)
+        with pytest.raises(Conflict):
+            erasure.erase(session, study, person.pseudonym, lead)
+        assert "erased" in [one.state for one in roster.members_of(session, study)]
+        people.join_open_study(session, study, "Anna")  # the name is free for somebody else
+    with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
+        people.return_to_study(session, study, "Anna", code)
+
+
+def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lead(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        other, its_lead, _ = make_study(session, title="Another")
+        join(session, other, anna)
+        join(session, study, its_lead)
+        for command in (erasure.erase, roster.disable, roster.enable):
+            with pytest.raises(NotAllowed, match="do not lead"):
+                command(session, study, anna.pseudonym, lead)
+            with pytest.raises(NotAllowed, match="lead account"):
+                command(session, study, its_lead.pseudonym, lead)
+
+
+def backup(engine, name: str) -> Path:
+    folder = database.sqlite_path(str(engine.url)).parent / "backups"
+    folder.mkdir(exist_ok=True)
+    database.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
+    return folder / name
+
+
+def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+    old = backup(sqlite_engine, "old.db")
+    capsule = old.with_name("capsule.zip")
+    with zipfile.ZipFile(capsule, "w") as archive:
+        archive.write(old, "study.db")
+    foreign = old.with_name("notes.txt")
+    foreign.write_text(anna.pseudonym)
+    damaged = old.with_name("damaged.db")
+    damaged.write_bytes(b"no database")
+    with database.writing(sqlite_engine) as session:
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+        assert erasure.copies(session, study) == []
+        erasure.erase(session, study, anna.pseudonym, lead)
+        session.add(Snapshot(study_id=study.id, event_number=99, sha256="b" * 64, **frozen))
+    new = backup(sqlite_engine, "new.db")
+
+    with database.writing(sqlite_engine) as session:
+        found = {copy.name: copy for copy in erasure.copies(session, study)}
+        assert set(found) == {"old.db", "capsule.zip", "damaged.db", f"report {'a' * 12}"}
+        assert found["old.db"].path == old
+        assert found["old.db"].holds == (anna.pseudonym,)
+        assert erasure.delete_copies(session, study, lead.pseudonym) == 3
+        assert [copy.path for copy in erasure.copies(session, study)] == [None]
+        assert erasure.delete_copies(session, study, lead.pseudonym, with_reports=True) == 1
+        assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]
+    assert (old.exists(), capsule.exists(), new.exists(), foreign.exists()) == (False, False, True, True)
+    shutil.rmtree(old.parent)
+
+
+# One person's data
+
+
+def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, items=2)
+        person, _ = people.join_open_study(session, study, NAME)
+        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, her, traced_answers("=1+1 qwxplain"))
+        found = personal_data.of_member(session, study, her.pseudonym)
+
+    as_json = personal_data.as_json(found).decode()
+    for given in (NAME, her.pseudonym, "qwxplain", COMMENT, NOTE, "Reject"):
+        assert given in as_json
+    for secret in ("plumbum", "stannum", "ferrum", "item-1", "item-2", "candidate", "$argon2"):
+        assert secret not in as_json
+    assert json.loads(as_json)["studies"][0]["annotations"][0]["item"] == 1
+    rows = personal_data.as_csv(found).decode("utf-8-sig").splitlines()
+    assert len(rows) == 1 + 6
+    assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
+
+
+def test_one_study_tells_nothing_of_another(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+        other, _, _ = make_study(session, title="Another study")
+        join(session, other, anna)
+        assert len(personal_data.about(session, anna.person_id)["studies"]) == 2
+        assert [part["title"] for part in personal_data.of_member(session, study, anna.pseudonym)["studies"]] == [
+            study.title
+        ]
+        stranger = add_person(session, "stranger", Role.annotator)
+        with pytest.raises(NotFound):
+            personal_data.of_member(session, study, stranger.pseudonym)

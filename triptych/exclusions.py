@@ -1,0 +1,97 @@
+"""Leaving an annotator out of the results, and taking her in again. Nothing is deleted.
+
+Only places of people who are not excluded count towards an item's raters: an exclusion reopens hers, and who is taken
+in again finds some of them filled, so that her annotations there are surplus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import select, update
+from sqlmodel import Session
+
+from triptych import assignments, clock, events, roster
+from triptych.errors import Conflict, NotAllowed
+from triptych.models import Assignment, AssignmentState, Origin, Purpose, Study
+
+EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
+LONGEST_REASON = 500
+IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
+
+
+def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
+    """Leaves the annotator out of the results and reopens her places; what she was doing is kept.
+
+    Raises NotFound, NotAllowed without a reason, Conflict if she is excluded already.
+    """
+    neat = _read_reason(reason)
+    membership, person = roster.find(session, study, pseudonym)
+    if membership.excluded_at is not None:
+        raise Conflict(f"{pseudonym} is excluded already.")
+    membership.excluded_at, membership.excluded_reason = clock.now(), neat
+    session.flush()
+    give_up_reservations(session, study, person.id, AssignmentState.expired)
+    for _, item_id in in_place(session, study, person.id):
+        assignments.free_place(session, item_id)
+    events.record(session, study.id, EXCLUDED, actor, subject=pseudonym, new={"reason": neat})
+
+
+def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
+    """Takes the annotator in again; where her place is filled by now her annotation is surplus.
+
+    Raises NotFound, NotAllowed without a reason, Conflict if she is not excluded.
+    """
+    neat = _read_reason(reason)
+    membership, person = roster.find(session, study, pseudonym)
+    if membership.excluded_at is None:
+        raise Conflict(f"{pseudonym} is not excluded.")
+    old = {"reason": membership.excluded_reason}
+    membership.excluded_at = membership.excluded_reason = None
+    session.flush()
+    for assignment_id, item_id in in_place(session, study, person.id):
+        if not assignments.take_place(session, item_id):
+            settle(session, assignment_id, AssignmentState.surplus)
+    events.record(session, study.id, REINSTATED, actor, subject=pseudonym, old=old, new={"reason": neat})
+
+
+def _read_reason(reason: str) -> str:
+    neat = reason.strip()
+    if not neat or len(neat) > LONGEST_REASON:
+        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the log and every report give the reason.")
+    return neat
+
+
+def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[int, int]]:
+    """(assignment, item) of finished main work that fills a place while its annotator is not excluded.
+
+    By item, so that two who change places never wait for each other in a circle.
+    """
+    wanted = select(Assignment.id, Assignment.item_id).where(
+        Assignment.study_id == study.id,
+        Assignment.person_id == person_id,
+        Assignment.purpose == Purpose.main,
+        Assignment.state.in_(IN_PLACE),
+        Assignment.origin != Origin.judge,
+    )
+    return [(row.id, row.item_id) for row in session.execute(wanted.order_by(Assignment.item_id))]
+
+
+def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> None:
+    """Ends what the person holds and has not submitted, drafts kept; its places become free."""
+    held = (
+        update(Assignment)
+        .where(Assignment.study_id == study.id, Assignment.person_id == person_id)
+        .where(Assignment.state == AssignmentState.reserved)
+        .values(state=state)
+        .returning(Assignment.item_id, Assignment.purpose)
+    )
+    given = session.execute(held.execution_options(synchronize_session=False)).all()
+    for item_id in sorted(item for item, purpose in given if purpose == Purpose.main):
+        assignments.free_place(session, item_id)
+
+
+def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:
+    """Gives one assignment another state."""
+    changing = update(Assignment).where(Assignment.id == assignment_id).values(state=state)
+    session.execute(changing.execution_options(synchronize_session=False))

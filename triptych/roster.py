@@ -1,0 +1,257 @@
+"""Who takes part in a study, as its leads see it, and what leads do about it: links, accounts, fellow leads.
+
+Names stand on the People page only; everything else calls a person by her pseudonym.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import and_, func, select
+from sqlmodel import Session
+
+from triptych import clock, events, people, studies
+from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
+from triptych.people import Who
+from triptych.study_settings import settings_of
+
+ERASED = "person erased"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One person's part in a study. `consent`: agreed, outdated (the text has changed since) or none."""
+
+    pseudonym: str
+    role: str
+    kind: str
+    name: str | None
+    email: str | None
+    panel_id: str | None
+    joined_at: datetime
+    consent: str
+    consented_at: datetime | None
+    turned_away_as: str | None
+    withdrawn_at: datetime | None
+    excluded_at: datetime | None
+    excluded_reason: str | None
+    disabled: bool
+    erased: bool
+    link_until: datetime | None
+    can_sign_in: bool
+
+    @property
+    def state(self) -> str:
+        """In a word where she stands."""
+        if self.erased:
+            return "erased"
+        if self.disabled:
+            return "disabled"
+        if self.withdrawn_at:
+            return "withdrawn"
+        if self.excluded_at:
+            return "excluded"
+        if self.turned_away_as:
+            return self.turned_away_as.replace("_", " ")
+        return "active" if self.role == Role.annotator or self.can_sign_in else "invited"
+
+
+def members_of(session: Session, study: Study) -> list[Member]:
+    """Everybody in the study, leads first, then in the order in which they joined."""
+    live = and_(
+        Invitation.study_id == study.id,
+        Invitation.person_id == Person.id,
+        Invitation.revoked_at.is_(None),
+        Invitation.expires_at > clock.now(),
+    )
+    link_until = select(func.max(Invitation.expires_at)).where(live).scalar_subquery()
+    panel_id = select(func.min(PanelIdentity.external_id)).where(PanelIdentity.person_id == Person.id)
+    wanted = (
+        select(Membership, Person, link_until, panel_id.scalar_subquery())
+        .join(Person, Person.id == Membership.person_id)
+        .where(Membership.study_id == study.id)
+        .order_by(Membership.role.desc(), Membership.joined_at, Person.id)
+    )
+    version, erased = settings_of(study).consent.version, _erased(session, study)
+    return [_member(*row, version, erased) for row in session.execute(wanted)]
+
+
+def _member(
+    membership: Membership,
+    person: Person,
+    link_until: datetime | None,
+    panel_id: str | None,
+    version: str,
+    erased: frozenset[str],
+) -> Member:
+    agreed = "agreed" if membership.consent_version == version else "outdated"
+    return Member(
+        pseudonym=person.pseudonym,
+        role=membership.role,
+        kind=person.kind,
+        name=person.name,
+        email=person.email,
+        panel_id=panel_id,
+        joined_at=membership.joined_at,
+        consent=agreed if membership.consented_at else "none",
+        consented_at=membership.consented_at,
+        turned_away_as=membership.turned_away_as,
+        withdrawn_at=membership.withdrawn_at,
+        excluded_at=membership.excluded_at,
+        excluded_reason=membership.excluded_reason,
+        disabled=person.disabled_at is not None,
+        erased=person.pseudonym in erased,
+        link_until=link_until,
+        can_sign_in=person.passcode_hash is not None,
+    )
+
+
+def _erased(session: Session, study: Study) -> frozenset[str]:
+    wanted = select(Event.subject).where(Event.study_id == study.id, Event.kind == ERASED)
+    return frozenset(session.scalars(wanted))
+
+
+def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
+    """A member and the person, the membership locked: nothing that she does meanwhile comes between.
+
+    A command about one person takes this lock and not the study's first: her own commands take the two in this order,
+    and the other way round both would wait for ever. Raises NotFound.
+    """
+    wanted = (
+        select(Membership, Person)
+        .join(Person, Person.id == Membership.person_id)
+        .where(Membership.study_id == study.id, Membership.role == role, Person.pseudonym == pseudonym)
+        .with_for_update(of=Membership, key_share=True)
+        .execution_options(populate_existing=True)
+    )
+    found = session.execute(wanted).first()
+    if found is None:
+        raise NotFound(f"{pseudonym} is no {role} of this study.")
+    return found[0], found[1]
+
+
+# Accounts
+
+
+def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
+    """Ends the person's logins at once; she cannot come in again, by link or code, until she is enabled.
+
+    Raises NotFound, and NotAllowed for a lead and for somebody in a study that this lead does not lead.
+    """
+    _, person = find(session, study, pseudonym)
+    refuse_if_shared(session, person, who)
+    if person.disabled_at is not None:
+        return
+    person.disabled_at = clock.now()
+    people.end_logins(session, person.id)
+    session.flush()
+    events.record(session, study.id, "account disabled", who.pseudonym, subject=pseudonym)
+
+
+def enable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
+    """Lets a disabled person come in again. Raises as `disable`, and NotAllowed for somebody who was erased."""
+    _, person = find(session, study, pseudonym)
+    refuse_if_shared(session, person, who)
+    if is_erased(session, study, pseudonym):
+        raise NotAllowed(f"{pseudonym} was erased; there is no account left to enable.")
+    if person.disabled_at is None:
+        return
+    person.disabled_at = None
+    session.flush()
+    events.record(session, study.id, "account enabled", who.pseudonym, subject=pseudonym)
+
+
+def is_erased(session: Session, study: Study, pseudonym: str) -> bool:
+    """Whether the person's name and texts were erased."""
+    return pseudonym in _erased(session, study)
+
+
+def refuse_if_shared(session: Session, person: Person, who: Who) -> None:
+    """Raises NotAllowed for an account that is not this lead's to end: a lead's, or one in another lead's study."""
+    if person.role == Role.lead:
+        raise NotAllowed(f"{person.pseudonym} has a lead account, which no other lead can change.")
+    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
+    others = (
+        select(Membership.id)
+        .join(Study, Study.id == Membership.study_id)
+        .where(Membership.person_id == person.id, ~Study.demo, Membership.study_id.not_in(led))
+    )
+    if session.scalars(others.limit(1)).first() is not None:
+        raise NotAllowed(
+            f"{person.pseudonym} also takes part in a study that you do not lead, so this account is not yours alone "
+            "to change. In your study you can exclude or withdraw this person."
+        )
+
+
+def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
+    """The secret of a new personal link for somebody in the study; her earlier one stops working.
+
+    Raises NotFound; NotAllowed for an account that is disabled, for who is no person or has withdrawn, and for a lead
+    who has her passcode already.
+    """
+    membership, person = _anybody(session, study, pseudonym)
+    if person.kind != Kind.human or membership.withdrawn_at is not None:
+        raise NotAllowed(f"{pseudonym} takes no part in the study any more, or is no person who could open a link.")
+    if person.disabled_at is not None:
+        raise NotAllowed(f"{pseudonym} is disabled. Enable the account first.")
+    if person.role == Role.lead and person.passcode_hash is not None:
+        raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
+    secret = people.issue_link(session, study, person.id)
+    events.record(session, study.id, "link issued", actor, subject=pseudonym)
+    return secret
+
+
+def _anybody(session: Session, study: Study, pseudonym: str) -> tuple[Membership, Person]:
+    try:
+        return find(session, study, pseudonym)
+    except NotFound:
+        return find(session, study, pseudonym, Role.lead)
+
+
+# Leads
+
+
+def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
+    """Makes somebody who has a lead account a lead of this study; returns her pseudonym.
+
+    Raises NotFound if no lead has this name, Conflict if she leads the study already.
+    """
+    study = studies.lock(session, study.id)
+    lead = people.lead_called(session, name)
+    if lead is None or lead.disabled_at is not None:
+        raise NotFound(f"There is no lead account called {name.strip()!r}. Invite this person as a lead instead.")
+    enrol_lead(session, study, lead, actor)
+    return lead.pseudonym
+
+
+def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None:
+    """A lead's part in the study. Raises Conflict if she has it already."""
+    if lead.id in _leads(session, study):
+        raise Conflict(f"{lead.name} leads this study already.")
+    session.add(Membership(study_id=study.id, person_id=lead.id, role=Role.lead, joined_at=clock.now()))
+    session.flush()
+    events.record(session, study.id, "lead added", actor, subject=lead.pseudonym)
+
+
+def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> None:
+    """Takes the study from one of its leads; her account stays. Raises NotFound, NotAllowed for the last lead."""
+    study = studies.lock(session, study.id)
+    membership, person = find(session, study, pseudonym, Role.lead)
+    if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
+        raise NotAllowed("A study keeps at least one lead who can sign in. Add another one first.")
+    people.end_links(session, person.id, study)
+    session.delete(membership)
+    session.flush()
+    events.record(session, study.id, "lead removed", actor, subject=pseudonym)
+
+
+def _leads(session: Session, study: Study, able: bool = False) -> Sequence[int]:
+    """Persons who lead the study; `able`: of them those who can sign in."""
+    wanted = select(Person.id).join(Membership, Membership.person_id == Person.id)
+    wanted = wanted.where(Membership.study_id == study.id, Membership.role == Role.lead)
+    if able:
+        wanted = wanted.where(Person.disabled_at.is_(None), Person.passcode_hash.is_not(None))
+    return session.scalars(wanted).all()

@@ -1,0 +1,80 @@
+"""What is stored about one person, as a file: for that person, and for the leads of a study she annotates in.
+
+Streamlit's own download button serves bytes under an address that needs no sign-in; these routes ask who is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlmodel import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from triptych import personal_data, studies
+from triptych.database import reading
+from triptych.errors import NotFound
+from triptych.models import Role
+from triptych.people import Who
+from triptych.web.session import current_login, web_engine
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+FORMS = {
+    "json": ("application/json", personal_data.as_json),
+    "csv": ("text/csv; charset=utf-8", personal_data.as_csv),
+}
+Found = Callable[[Session, Who, Request], dict[str, Any]]
+
+
+async def mine(request: Request) -> Response:
+    """Everything about whoever is signed in."""
+    return await run_in_threadpool(_answer, request, _about_me)
+
+
+async def of_member(request: Request) -> Response:
+    """What one study holds about one of its annotators, for its leads."""
+    return await run_in_threadpool(_answer, request, _about_member)
+
+
+def _about_me(session: Session, who: Who, _: Request) -> dict[str, Any]:
+    return personal_data.about(session, who.person_id)
+
+
+def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any]:
+    study = studies.led_by(session, who, request.path_params["slug"])
+    return personal_data.of_member(session, study, request.path_params["pseudonym"])
+
+
+def _answer(request: Request, found: Found) -> Response:
+    """401 for strangers, 403 for annotators who ask for others, 404 for whom this lead does not lead."""
+    who = current_login(request)
+    if who is None:
+        return _refusal(401, "Sign in first.")
+    if found is _about_member and who.role != Role.lead:
+        return _refusal(403, "Your own data are on the page My data.")
+    form = request.path_params["form"]
+    if form not in FORMS:
+        return _refusal(404, f"There is no such file; there are {', '.join(FORMS)}.")
+    kind, written = FORMS[form]
+    try:
+        with reading(web_engine()) as session:
+            data = found(session, who, request)
+    except NotFound as error:
+        return _refusal(404, str(error))
+    name = f"{data['pseudonym']}.{form}"
+    return Response(
+        written(data), media_type=kind, headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    )
+
+
+def _refusal(status: int, message: str) -> PlainTextResponse:
+    return PlainTextResponse(message, status_code=status, headers=HEADERS)
+
+
+PERSONAL_ROUTES = [
+    Route("/my-data.{form}", mine, methods=["GET"]),
+    Route("/people/{slug}/{pseudonym}.{form}", of_member, methods=["GET"]),
+]

@@ -1,0 +1,138 @@
+"""Withdrawing from a study: the annotator herself, or a lead on her behalf.
+
+What becomes of her ratings is what the consent text promised when she agreed to it: they are kept, or they go with
+everything else she gave. Either way she gets no further item and her places are free again.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, select, update
+from sqlmodel import Session
+
+from triptych import assignments, clock, events, exclusions, people, roster
+from triptych.errors import Conflict, NotFound
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    EntryAttempt,
+    Event,
+    EventDetail,
+    Highlight,
+    Membership,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    Workbook,
+)
+from triptych.people import Who
+from triptych.study_settings import settings_of
+
+WITHDRAWN = "withdrew"
+
+
+def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
+    """Ends the person's part in the study; returns what became of her ratings: "keep" or "delete".
+
+    Kept ratings become surplus, so that their places are free and the numbers still count them. Raises NotFound,
+    Conflict if she has withdrawn before.
+    """
+    membership, person = roster.find(session, study, pseudonym)
+    if membership.withdrawn_at is not None:
+        raise Conflict(f"{pseudonym} has withdrawn from this study already.")
+    promised = what_was_promised(session, study, membership, pseudonym)
+    exclusions.give_up_reservations(session, study, person.id, AssignmentState.withdrawn)
+    _forget_unfinished(session, study, membership)
+    _free_places(session, study, membership)
+    if promised == "delete":
+        _delete_work(session, study, membership)
+    _end_the_rest(session, study, membership)
+    membership.withdrawn_at = clock.now()
+    session.flush()
+    new = {"ratings": promised}
+    events.record(session, study.id, WITHDRAWN, actor, subject=pseudonym, new=new)
+    return promised
+
+
+def withdraw_myself(session: Session, study: Study, who: Who) -> str:
+    """As `withdraw`, by the annotator who is signed in."""
+    return withdraw(session, study, who.pseudonym, who.pseudonym)
+
+
+def what_was_promised(session: Session, study: Study, membership: Membership, pseudonym: str) -> str:
+    """ "keep" or "delete", as the text said that she agreed to last; without one, as the study says now."""
+    now = settings_of(study).consent
+    if membership.consent_version in (None, now.version):
+        return now.after_withdrawal
+    given = (
+        select(EventDetail.new)
+        .join(Event, Event.id == EventDetail.event_id)
+        .where(Event.study_id == study.id, Event.kind == people.CONSENTED, Event.subject == pseudonym)
+        .order_by(Event.number.desc())
+    )
+    last = session.scalars(given.limit(1)).first() or {}
+    return last.get("after_withdrawal", now.after_withdrawal)
+
+
+def promised_to(session: Session, study: Study, pseudonym: str) -> str:
+    """What becomes of this annotator's ratings if she withdraws: "keep" or "delete". Raises NotFound."""
+    wanted = select(Membership).join(Person, Person.id == Membership.person_id)
+    wanted = wanted.where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    membership = session.scalars(wanted.where(Person.pseudonym == pseudonym)).first()
+    if membership is None:
+        raise NotFound(f"{pseudonym} is no annotator of this study.")
+    return what_was_promised(session, study, membership, pseudonym)
+
+
+def _forget_unfinished(session: Session, study: Study, membership: Membership) -> None:
+    """What was never submitted was never given; the new version refuses a draft that is still on its way."""
+    left = (AssignmentState.withdrawn, AssignmentState.expired)
+    hers = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
+    forgetting = update(Assignment).where(hers, Assignment.state.in_(left))
+    forgetting = forgetting.values(draft=None, version=Assignment.version + 1)
+    session.execute(forgetting.execution_options(synchronize_session=False))
+
+
+def _free_places(session: Session, study: Study, membership: Membership) -> None:
+    """The places of an excluded annotator are free already."""
+    for assignment_id, item_id in exclusions.in_place(session, study, membership.person_id):
+        exclusions.settle(session, assignment_id, AssignmentState.surplus)
+        if membership.excluded_at is None:
+            assignments.free_place(session, item_id)
+
+
+def _delete_work(session: Session, study: Study, membership: Membership) -> None:
+    """All that she gave in this study, and its values in the log. A final value is the study's and stays."""
+    hers = (
+        (Assignment.study_id == study.id)
+        & (Assignment.person_id == membership.person_id)
+        & (Assignment.purpose != Purpose.adjudication)
+    )
+    ids = select(Assignment.id).where(hers)
+    logged = select(Event.id).where(Event.assignment_id.in_(ids), Event.kind != "reserved")
+    for statement in (
+        delete(EventDetail).where(EventDetail.event_id.in_(logged)),
+        delete(Rating).where(Rating.assignment_id.in_(ids)),
+        delete(Highlight).where(Highlight.assignment_id.in_(ids)),
+        update(Slot).where(Slot.assignment_id.in_(ids)).values(set_aside=None),
+        delete(EntryAttempt).where(EntryAttempt.membership_id == membership.id),
+        update(Assignment)
+        .where(hers)
+        .values(state=AssignmentState.withdrawn, draft=None, note=None, reason=None, version=Assignment.version + 1),
+    ):
+        session.execute(statement.execution_options(synchronize_session=False))
+
+
+def _end_the_rest(session: Session, study: Study, membership: Membership) -> None:
+    """Links and workbooks that are out lead nowhere any more."""
+    people.end_links(session, membership.person_id, study)
+    out = (
+        (Workbook.study_id == study.id)
+        & (Workbook.person_id == membership.person_id)
+        & Workbook.returned_at.is_(None)
+        & Workbook.cancelled_at.is_(None)
+    )
+    cancelling = update(Workbook).where(out).values(cancelled_at=clock.now())
+    session.execute(cancelling.execution_options(synchronize_session=False))
