@@ -1,0 +1,85 @@
+"""The spreadsheet road: workbooks made for annotators, and taken back filled."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import state
+from components.study_choice import choose_study
+from components.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
+from triptych import studies, workbooks
+from triptych.errors import TriptychError
+from triptych.models import Study, StudyState
+
+WHAT = (
+    "For people who would rather work in a spreadsheet. A workbook holds items that are kept for its annotator, in her "
+    "own order and without any system's name. Send it by e-mail, and upload it here when it comes back."
+)
+
+
+def make(study: Study) -> None:
+    """A new workbook, for somebody of the study or for somebody new."""
+    with state.reading() as session:
+        pseudonyms = workbooks.eligible(session, study)
+    whom, is_name, count = choose_annotator(pseudonyms)
+    if st.button("Make a workbook", type="primary", disabled=study.state != StudyState.open):
+        command = workbooks.make_for_new if is_name else workbooks.make
+        made = state.run_command(command, study, whom, int(count), who.pseudonym)
+        if made:
+            state.remember("workbook_said", f"Workbook {made.id} holds {made.items} items. Download it below.")
+        st.rerun()
+    if study.state != StudyState.open:
+        st.caption("Workbooks are made while the study is open. Open it on the page of the study.")
+
+
+def cancel(workbook_id: int) -> None:
+    done = "The workbook is cancelled; its open items are free again."
+    state.run_command(workbooks.cancel, study, workbook_id, who.pseudonym, done=done)
+
+
+def take_back(study: Study) -> None:
+    """A filled workbook: everything is said before anything is stored."""
+    upload = st.file_uploader("A filled workbook (.xlsx)", ["xlsx"], key="workbook_file")
+    if upload is None:
+        return
+    data, partly = upload.getvalue(), False
+    try:
+        with state.reading() as session:
+            found = workbooks.check(session, study, data)
+        if found.only_unfinished and (partly := st.checkbox(LEFT, key="workbook_partly")):
+            with state.reading() as session:
+                found = workbooks.check(session, study, data, partly=True)
+    except TriptychError as refusal:
+        state.say(str(refusal))
+        return
+    workbook_check(found)
+    if found.ok and found.messages and st.button("Store the answers", type="primary"):
+        stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
+        if stored:
+            told = f"{stored.stored} items of {stored.pseudonym} are stored. The receipt is {stored.receipt}."
+            state.remember("workbook_said", told)
+        st.rerun()
+
+
+who = state.require("lead")
+st.title("Workbooks", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    lines = workbooks.listed(session, study)
+state.show_messages()
+said = state.take("workbook_said")
+if said:
+    state.say(said, "success")
+st.text(WHAT)
+st.subheader("Make one", anchor=False)
+make(study)
+st.subheader("Take one back", anchor=False)
+take_back(study)
+st.subheader("Given out", anchor=False)
+if lines:
+    workbook_list(study, lines, cancel)
+else:
+    st.text("No workbook has been made for this study yet. Choose an annotator above and make one.")

@@ -1,0 +1,446 @@
+"""The spreadsheet road: a blinded workbook for one annotator, and taking the filled one back.
+
+A workbook holds reserved items that are the annotator's until she hands them in or the lead cancels it. What comes back
+is checked line by line and stored by the same commands as what comes from the workbench. Commands lock the annotator's
+membership, as everything does that reserves or stores for one person; the study is locked when they commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import case, func, select
+from sqlmodel import Session
+
+from triptych import annotations, assignments, blinding, clock, events, members, people, studies
+from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
+from triptych.answers import check_answers, parse_answers
+from triptych.assignments import FINISHED, SEEN
+from triptych.blinding import SeenContext, SeenTurn
+from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
+from triptych.formats.workbook import (
+    LONGEST_TEXT,
+    Book,
+    BookItem,
+    Filled,
+    Finding,
+    ReadItem,
+    check_filled,
+    read_filled,
+    write_book,
+)
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Kind,
+    Membership,
+    Person,
+    Role,
+    Study,
+    StudyState,
+    Submission,
+    Workbook,
+)
+from triptych.people import Who
+from triptych.study_settings import settings_of
+
+MOST_ITEMS = 300
+PEN = "workbook"  # stands where a browser's tab would, so that later edits in a browser are told apart
+NOT_BEGUN = "Nothing is filled in for this item."
+LEFT_OUT = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
+
+
+@dataclass(frozen=True)
+class WorkbookLine:
+    """A workbook in the lead's list: its annotator, how many items it holds, how many of them are in."""
+
+    id: int
+    pseudonym: str
+    made_at: datetime
+    returned_at: datetime | None
+    cancelled_at: datetime | None
+    items: int
+    done: int
+
+    @property
+    def state(self) -> str:
+        if self.cancelled_at is not None:
+            return "cancelled"
+        if self.done == self.items:
+            return "handed in"
+        return "handed in in part" if self.done else "given out"
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a filled workbook would do.
+
+    findings: by row; messages: one for each item to store; unchanged: items stored before with the same answers.
+    """
+
+    pseudonym: str
+    items: int
+    findings: tuple[Finding, ...]
+    messages: tuple[SubmitMessage | SetAsideMessage, ...]
+    unchanged: int
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def only_unfinished(self) -> bool:
+        """Whether all that is wrong is that some items were not begun."""
+        return not self.ok and all(f.severity != "error" or f.what == NOT_BEGUN for f in self.findings)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The same workbook again, unchanged, gets the same receipt."""
+
+    pseudonym: str
+    stored: int
+    unchanged: int
+    receipt: str
+
+
+def listed(session: Session, study: Study) -> list[WorkbookLine]:
+    """The study's workbooks, newest first."""
+    done = func.coalesce(func.sum(case((Assignment.state.in_(SEEN), 1), else_=0)), 0)
+    wanted = (
+        select(
+            Workbook.id,
+            Person.pseudonym,
+            Workbook.made_at,
+            Workbook.returned_at,
+            Workbook.cancelled_at,
+            func.count(Assignment.id),
+            done,
+        )
+        .join(Person, Person.id == Workbook.person_id)
+        .outerjoin(Assignment, Assignment.workbook_id == Workbook.id)
+        .where(Workbook.study_id == study.id)
+        .group_by(Workbook.id, Person.pseudonym)
+        .order_by(Workbook.id.desc())
+    )
+    return [WorkbookLine(*row) for row in session.execute(wanted)]
+
+
+def eligible(session: Session, study: Study) -> list[str]:
+    """Pseudonyms of the annotators who may get a workbook."""
+    wanted = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    here = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Person.kind == Kind.human)
+    barred = (Membership.excluded_at, Membership.withdrawn_at, Membership.turned_away_at, Person.disabled_at)
+    return list(session.scalars(wanted.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
+
+
+def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
+    """As `make`, for somebody called by name, who becomes an annotator of the study if she is none."""
+    return make(session, study, people.annotator_called(session, study, name).pseudonym, count, actor)
+
+
+def make(session: Session, study: Study, pseudonym: str, count: int, actor: str) -> WorkbookLine:
+    """Reserves the annotator's next items, at most `count`, for a new workbook.
+
+    Raises NotFound for a pseudonym that is not in the study, StudyNotOpen, NotAllowed for somebody who may not go on or
+    a number that is none, Conflict if no item is left for her, ImportRefused for a text that no cell can hold.
+    """
+    who, _ = _annotator(session, study, pseudonym)
+    study = session.get_one(Study, study.id)
+    if study.state != StudyState.open:
+        raise StudyNotOpen("Workbooks are made while the study is open. Open it first.")
+    if not 1 <= count <= MOST_ITEMS:
+        raise NotAllowed(f"A workbook holds 1 to {MOST_ITEMS} items.")
+    count = min(count, _left_for(session, study, who))
+    made = Workbook(study_id=study.id, person_id=who.person_id, token=secrets.token_hex(8), made_at=clock.now())
+    session.add(made)
+    session.flush()
+    taken = assignments.reserve_for_workbook(session, study, who, count, made.id)
+    if not taken:
+        raise Conflict(f"There is no item left for {pseudonym}: all are taken, or she has seen them.")
+    _refuse_long_texts(_book(session, study, made, who, ask_consent=False))
+    new = {"workbook": made.id, "items": len(taken)}
+    events.record(session, study.id, "workbook made", actor, subject=pseudonym, new=new)
+    return WorkbookLine(made.id, pseudonym, made.made_at, None, None, len(taken), 0)
+
+
+def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Membership]:
+    """The annotator and her membership, locked; raises NotFound, and NotAllowed if she may store nothing more."""
+    wanted = select(Person).join(Membership, Membership.person_id == Person.id)
+    mine = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    person = session.scalars(wanted.where(mine, Person.pseudonym == pseudonym)).first()
+    if person is None:
+        raise NotFound(f"There is no annotator {pseudonym!r} in this study.")
+    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
+    members.locked_membership(session, study.id, who)
+    membership = session.scalars(select(Membership).where(mine, Membership.person_id == person.id)).one()
+    ends = {
+        "was excluded": membership.excluded_at,
+        "has withdrawn": membership.withdrawn_at,
+        "was turned away": membership.turned_away_at,
+    }
+    for what, at in ends.items():
+        if at is not None:
+            raise NotAllowed(f"{pseudonym} {what} on {at:%Y-%m-%d}, so no workbook can be given out or taken back.")
+    return who, membership
+
+
+def _left_for(session: Session, study: Study, who: Who) -> int:
+    """How many more items she may have under the study's limit."""
+    limit = settings_of(study).items_per_annotator
+    if limit is None:
+        return MOST_ITEMS
+    live = Assignment.state.in_([*FINISHED, AssignmentState.reserved])
+    mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
+    left = limit - session.execute(select(func.count()).where(mine, live)).scalar_one()
+    if left < 1:
+        raise Conflict(f"{who.pseudonym} has the {limit} items that this study allows for one annotator.")
+    return left
+
+
+def _refuse_long_texts(book: Book) -> None:
+    for number, item in enumerate(book.items, 1):
+        texts = [item.context, *(text for _, text in item.beside), *item.responses]
+        if any(len(text) > LONGEST_TEXT for text in texts):
+            raise ImportRefused(
+                f"Item {number} of this workbook has a text of more than {LONGEST_TEXT:,} characters, which no "
+                "spreadsheet cell can hold. Let this study be annotated in the browser."
+            )
+
+
+def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, bytes]:
+    """(file name, file) of a workbook as it is given out, its answer cells empty. Raises NotFound, Conflict."""
+    workbook, who = _workbook(session, study, workbook_id)
+    book = _book(session, study, workbook, who, _asks_consent(session, study, who))
+    return f"workbook-{workbook.id}-{who.pseudonym}.xlsx", write_book(book)
+
+
+def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
+    """Frees what the workbook still holds; returns how many items. What was handed in stays.
+
+    Raises NotFound, Conflict if it was cancelled before or all of it is in.
+    """
+    workbook, who = _workbook(session, study, workbook_id)
+    members.locked_membership(session, study.id, who)
+    freed = assignments.free_workbook(session, workbook.id)
+    if not freed:
+        raise Conflict("All items of this workbook are in; there is nothing to free.")
+    workbook.cancelled_at = clock.now()
+    new = {"workbook": workbook.id, "items": freed}
+    events.record(session, study.id, "workbook cancelled", actor, subject=who.pseudonym, new=new)
+    return freed
+
+
+def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
+    wanted = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
+    found = session.execute(wanted.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
+    if found is None:
+        raise NotFound("There is no such workbook in this study.")
+    workbook, person = found
+    _refuse_cancelled(workbook)
+    return workbook, Who(person.id, person.pseudonym, person.role, person.name, 0)
+
+
+def _refuse_cancelled(workbook: Workbook) -> None:
+    if workbook.cancelled_at is not None:
+        on = f"{workbook.cancelled_at:%Y-%m-%d}"
+        raise Conflict(f"This workbook was cancelled on {on} and its items were given back. Make a new one.")
+
+
+def _asks_consent(session: Session, study: Study, who: Who) -> bool:
+    consent = settings_of(study).consent
+    mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+    given = session.scalars(select(Membership.consent_version).where(mine, Membership.role == Role.annotator)).first()
+    return bool(consent.text) and given != consent.version
+
+
+def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
+    """The workbook's assignments, in the order of its items."""
+    mine = select(Assignment).where(Assignment.workbook_id == workbook.id)
+    return list(session.scalars(mine.order_by(Assignment.id).execution_options(populate_existing=True)))
+
+
+def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> Book:
+    rubric, settings = studies.design_of(session, study).rubric, settings_of(study)
+    return Book(
+        token=workbook.token,
+        title=study.title,
+        annotator=who.pseudonym,
+        rubric=rubric,
+        round=study.round,
+        guidelines=[(title, text) for title, text in _guidelines(study) if text],
+        items=[
+            _book_item(_row_token(workbook, laid), blinding.seen_item(session, rubric, study.round, laid))
+            for laid in _laid(session, workbook)
+        ],
+        consent=settings.consent.text if ask_consent else "",
+    )
+
+
+def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
+    """What the study says besides its rubric."""
+    settings = settings_of(study)
+    yield "From the lead", settings.instructions
+    yield "Please note", settings.content_note
+    yield "Questions?", settings.contact
+
+
+def _row_token(workbook: Workbook, laid: Assignment) -> str:
+    """Names an assignment inside its workbook only: the token that the web knows does not leave the house."""
+    return hashlib.blake2b(f"{workbook.token}|{laid.token}".encode(), digest_size=8).hexdigest()
+
+
+def _book_item(token: str, seen: blinding.SeenItem) -> BookItem:
+    extras = seen.context.extra_texts if seen.context else ()
+    return BookItem(
+        token=token,
+        context=_context(seen.context),
+        beside=[(extra.title, extra.text) for extra in extras],
+        responses=[_text(candidate.text, candidate.turns) for candidate in seen.candidates],
+    )
+
+
+def _text(text: str | None, turns: Sequence[SeenTurn]) -> str:
+    """A text, or turns with their speakers, as one cell shows it."""
+    return "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if turns else text or ""
+
+
+def _context(context: SeenContext | None) -> str:
+    if context is None:
+        return ""
+    facts = [f"{fact.title}: {fact.value}" for fact in context.facts]
+    stars = [f"Stars: {context.stars:g}"] if context.stars is not None else []
+    return "\n".join([*stars, *facts, _text(context.text, context.turns)])
+
+
+def check(session: Session, study: Study, data: bytes, *, partly: bool = False) -> Returned:
+    """What is in a filled workbook, line by line, and what it would change. Stores nothing.
+
+    `partly`: items that were not begun are left for later instead of being errors. Raises ImportRefused for a file that
+    is no workbook of this study, Conflict for a cancelled one, NotAllowed for one of somebody who may not go on.
+    """
+    filled = read_filled(data)
+    workbook, who = _given_out(session, study, filled)
+    return _checked(session, study, filled, workbook, who, partly)
+
+
+def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly: bool = False) -> Stored:
+    """Stores what a filled workbook changes, all of it or, while an error is left, nothing.
+
+    Raises what `check` raises, ImportRefused while an error is left, StudyNotOpen.
+    """
+    filled = read_filled(data)
+    workbook, who = _given_out(session, study, filled)
+    study = session.get_one(Study, study.id)
+    _refuse_unless_writable(study)
+    found = _checked(session, study, filled, workbook, who, partly)
+    if not found.ok:
+        raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
+    if _asks_consent(session, study, who):
+        people.consent(session, study, who, settings_of(study).consent.version)
+    for message in found.messages:
+        annotations.hand_in(session, who, message)
+    receipt = _receipt(session, workbook)
+    if found.messages:
+        workbook.returned_at = clock.now()
+        new = {"workbook": workbook.id, "stored": len(found.messages), "receipt": receipt}
+        events.record(session, study.id, "workbook handed in", actor, subject=who.pseudonym, new=new)
+    return Stored(who.pseudonym, len(found.messages), found.unchanged, receipt)
+
+
+def _given_out(session: Session, study: Study, filled: Filled) -> tuple[Workbook, Who]:
+    """The workbook that a file is. Raises for a file of somewhere else, and what `_annotator` raises."""
+    workbook = session.scalars(select(Workbook).where(Workbook.token == filled.token)).first()
+    if workbook is None:
+        raise ImportRefused("This workbook was not made here, or its study was removed. Nothing of it can be stored.")
+    if workbook.study_id != study.id:
+        raise ImportRefused("This workbook belongs to another study. Choose that study above, then upload it again.")
+    _, who = _workbook(session, study, workbook.id)
+    return workbook, _annotator(session, study, who.pseudonym)[0]
+
+
+def _refuse_unless_writable(study: Study) -> None:
+    try:
+        studies.refuse_unless_writable(study)
+    except StudyNotOpen as refusal:
+        raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
+
+
+def _checked(session: Session, study: Study, filled: Filled, workbook: Workbook, who: Who, partly: bool) -> Returned:
+    book = _book(session, study, workbook, who, _asks_consent(session, study, who))
+    read = check_filled(filled, book)
+    laid = {_row_token(workbook, one): one for one in _laid(session, workbook)}
+    responses = {item.token: len(item.responses) for item in book.items}
+    in_browser = _edited_in_browser(session, workbook)
+    findings, messages, unchanged = list(read.findings), [], 0
+    for item in read.items:
+        one = laid[item.token]
+        if item.answers is None and item.way_out is None:
+            findings += _not_begun(one, item, partly)
+        elif _is_stored(book, one, item, responses[item.token]):
+            unchanged += 1
+        elif one.id in in_browser:
+            findings.append(_kept(item, in_browser[one.id]))
+        else:
+            messages.append(_message(one, item))
+    findings.sort(key=lambda finding: finding.row or 0)
+    return Returned(who.pseudonym, len(laid), tuple(findings), tuple(messages), unchanged)
+
+
+def _not_begun(laid: Assignment, item: ReadItem, partly: bool) -> list[Finding]:
+    if laid.state in SEEN:
+        return [Finding("note", item.row, "", "Nothing is filled in; what was handed in for this item before stays.")]
+    right = "" if partly else "Fill it in, or give a reason for leaving it out."
+    return [Finding("note" if partly else "error", item.row, "", NOT_BEGUN, right)]
+
+
+def _kept(item: ReadItem, at: datetime) -> Finding:
+    what = f"This item was changed in the browser on {at:%Y-%m-%d}. What stands there is kept."
+    return Finding("warning", item.row, "", what, "To change it again, use the browser.")
+
+
+def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, datetime]:
+    """Assignments whose last version came from a browser → when."""
+    wanted = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
+        Assignment, Assignment.id == Submission.assignment_id
+    )
+    ordered = wanted.where(Assignment.workbook_id == workbook.id).order_by(Submission.version)
+    last = {number: (pen, at) for number, pen, at in session.execute(ordered)}
+    return {number: at for number, (pen, at) in last.items() if pen != PEN}
+
+
+def _is_stored(book: Book, laid: Assignment, item: ReadItem, responses: int) -> bool:
+    """Whether the very same stands in the database already."""
+    if item.way_out is not None:
+        kind, reason = item.way_out
+        return (laid.state, laid.reason, laid.note) == (LEFT_OUT[kind], reason, item.note or None)
+    if laid.state not in (AssignmentState.submitted, AssignmentState.surplus) or laid.draft is None:
+        return False
+    before, now = (
+        check_answers(book.rubric, book.round, responses, parse_answers(given)) for given in (laid.draft, item.answers)
+    )
+    return (before.ratings, before.set_aside, before.note) == (now.ratings, now.set_aside, now.note)
+
+
+def _message(laid: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessage:
+    """What the workbench would send. The browser's clock did not run: no active seconds are known."""
+    sent = {
+        "assignment": laid.token,
+        "version": laid.version,
+        "pen": PEN,
+        "base": laid.draft_seq,
+        "submission": f"{item.token}-{laid.version}",
+    }
+    if item.way_out is not None:
+        kind, reason = item.way_out
+        return read_message(SetAsideMessage, {**sent, "kind": kind, "reason": reason, "text": item.note})
+    return read_message(SubmitMessage, {**sent, "kind": "submit", "answers": item.answers})
+
+
+def _receipt(session: Session, workbook: Workbook) -> str:
+    versions = [f"{_row_token(workbook, one)} {one.version}" for one in _laid(session, workbook)]
+    return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:12]
