@@ -13,6 +13,7 @@ from triptych.analyses import Contrast, Disagreement, PeopleOf
 from triptych.analysis.coefficients import BANDS
 from triptych.analysis.intervals import Interval
 from triptych.findings import Agreement
+from triptych.planner import Chances
 
 LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
@@ -144,6 +145,15 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
     figure.update_xaxes(showgrid=False, type="category", automargin=True)
     figure.update_yaxes(showgrid=False, type="category", categoryorder="trace")
     return figure
+
+
+def chances(found: Chances) -> go.Figure:
+    """Annotators × items: the chance of a plan to show its difference."""
+    people, items = (
+        [f"{count} {what}" for count in counts]
+        for counts, what in ((found.annotators, "annotators"), (found.items, "items"))
+    )
+    return _map(100 * found.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
 
 
 def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from random import Random
@@ -25,6 +25,9 @@ LEFT_OUT = 0.1
 HIGHLIGHTED = 0.4
 OPTIONAL_TEXT = 0.3
 TIE = 0.1
+WIDTH = 4 / STEEPNESS  # the quality that moves an answer in the middle of a scale by about the scale's width
+ITEM_TASTE, SYSTEM_TASTE = 0.15, 0.2
+AT_RANDOM = 0.5
 SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in her own way"
 WORD = re.compile(r"\S+")
 
@@ -36,6 +39,65 @@ class SimulatedCandidate:
     quality: float
     text: str | None = None
     turns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to plant in a study; differences are shares of a scale's width, as felt in its middle.
+
+    items: at most so many of the study's. gap: from the worst system to the best, the others evenly between. spread:
+    standard deviation of the annotators' severities. severe: how much stricter one of them is than all others. first:
+    what the response shown first gains. careless: how many annotators answer at random.
+    """
+
+    items: int = 200
+    annotators: int = 12
+    gap: float = 0.25
+    spread: float = 0.05
+    severe: float = 0.15
+    first: float = 0.15
+    careless: int = 1
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Annotators and systems as a recipe makes them, in units of quality.
+
+    effects: system → how good it is. severity: pseudonym → what she takes off. careless: who answers at random.
+    first: what the response shown first gains. severe: who is meant to be strict, if anybody.
+    """
+
+    effects: dict[int, float]
+    severity: dict[str, float]
+    careless: frozenset[str]
+    first: float
+    severe: str | None
+
+    @classmethod
+    def drawn(cls, recipe: Recipe, systems: Sequence[int], people: Sequence[str]) -> Crowd:
+        """The recipe's seed says which system is best, who is strict and who careless."""
+        rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
+        ranked, odd = rng.sample(list(systems), len(systems)), rng.sample(list(people), len(people))
+        steps = max(len(systems) - 1, 1)
+        effects = {one: WIDTH * recipe.gap * (place / steps - 0.5) for place, one in enumerate(ranked)}
+        severity = {one: rng.gauss(0, WIDTH * recipe.spread) for one in people}
+        careless = frozenset(odd[: recipe.careless])
+        strict = odd[-1] if recipe.severe and odd[-1] not in careless else None
+        if strict:
+            severity[strict] = max(severity.values()) + WIDTH * recipe.severe
+        return cls(effects, severity, careless, WIDTH * recipe.first, strict)
+
+    def qualities(self, systems: Iterable[int], rng: Random) -> dict[int, float]:
+        """How good each system's candidate for one item is: the system, how well the item goes, taste."""
+        luck = rng.gauss(0, WIDTH * ITEM_TASTE)
+        return {one: self.effects[one] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for one in systems}
+
+    def felt(self, who: str, shown: Sequence[float], rng: Random) -> list[float]:
+        """How good the candidates in the slots seem to one of them, before they become answers."""
+        if who in self.careless:
+            return [rng.gauss(0, WIDTH * AT_RANDOM) for _ in shown]
+        return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
 
 
 def generate_answers(
@@ -67,6 +129,19 @@ def generate_answers(
         "set_aside": set_aside,
         "note": "",
     }
+
+
+def generate_numbers(criterion: Criterion, felt: Sequence[float], rng: Random) -> list[float]:
+    """One number per slot, as results count answers: the point, or 1 for a positive option or the best response."""
+    scale, places = criterion.scale, {place: SimulatedCandidate(one) for place, one in zip(LETTERS, felt, strict=False)}
+    if isinstance(scale, Best):
+        best = _best(scale, places, rng)
+        return [float(place in best) for place in places]
+    given = [_value(scale, places, one, rng) for one in felt]
+    if not isinstance(scale, Choice):
+        return given
+    counts = {option.key: math.nan if option.missing else float(option.positive) for option in scale.options}
+    return [counts[key] for key in given]
 
 
 def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Random) -> dict[str, str]:

@@ -1,0 +1,51 @@
+"""A dry run: simulated annotators fill a copy of the study, and the analysis is held against what was planted."""
+
+import streamlit as st
+
+from components import dry_run_report, state
+from components.study_choice import choose_study
+from triptych import studies
+from triptych.dry_run import DryRun, dry_run
+from triptych.errors import TriptychError
+from triptych.models import Study
+from triptych.simulation import Recipe
+
+WHAT = (
+    "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
+    "strict, one answers at random, and what stands first gains. The analysis does not know it. What it finds again, "
+    "your study can show; what stays unclear, it cannot. The copy is thrown away: nothing of it is stored."
+)
+
+
+def run(study: Study, recipe: Recipe) -> DryRun | None:
+    """The run with a bar; a recipe that cannot be run is said."""
+    bar = st.progress(0.0, "Simulated annotators are at work …")
+    try:
+        with state.reading() as session:
+            return dry_run(session, study, recipe, bar.progress)
+    except TriptychError as refusal:
+        state.say(str(refusal))
+        return None
+    finally:
+        bar.empty()
+
+
+who = state.require("lead")
+st.title("Dry run", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+st.text(WHAT)
+if study.item_count < 2:
+    st.info("This study has no items to try out yet. Add items first.")
+    st.stop()
+recipe = dry_run_report.choose_recipe(study.item_count, slug)
+if recipe is not None:
+    state.remember(f"dry-run-{slug}", run(study, recipe))
+made = state.recall(f"dry-run-{slug}")
+if made is not None:
+    dry_run_report.report(made, slug)
+    address = {"study": slug}
+    st.page_link("lead/planner.py", label="Planner", icon=":material/insights:", query_params=address)

@@ -1,0 +1,54 @@
+"""Planning a study: the chance to show a difference, hours and cost, while sliders move."""
+
+import streamlit as st
+
+from components import planner_form, state
+from triptych import planner, studies
+from triptych.errors import UndefinedStatistic
+from triptych.models import Study
+from triptych.people import Who
+from triptych.planner import Basis
+from triptych.study_settings import settings_of
+
+WHAT = (
+    "How many items and annotators does a study need? Say how large a difference between two systems it should show, "
+    "and move the sliders. Ratings of a pilot tell how much answers scatter and how long they take; before there is "
+    "one, published studies do."
+)
+
+
+def bases_of(study: Study, who: Who) -> list[Basis]:
+    """What every round of the series tells that has ratings."""
+    with state.reading() as session:
+        return [basis for one in planner.rounds(session, who, study) for basis in planner.bases(session, one)]
+
+
+@st.fragment
+def planning(study: Study | None, known: list[Basis]) -> None:
+    """Everything that a slider changes, and nothing else."""
+    slug = study.slug if study else "new"
+    currency = settings_of(study).pay.currency if study else "USD"
+    basis = planner_form.choose_basis(known, slug)
+    plan = planner_form.choose_plan(study, slug)
+    shift = planner_form.choose_difference(basis, slug)
+    paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
+    effort = planner_form.choose_effort(basis, paid, currency, slug)
+    try:
+        planner_form.outlook(planner.outlook(plan, shift, basis.components, *effort), currency)
+    except UndefinedStatistic as refusal:
+        state.say(str(refusal), "info")
+        return
+    planner_form.chances(planner.chances(plan, shift, basis.components), slug)
+
+
+who = state.require("lead")
+st.title("Planner", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+st.text(WHAT)
+slug = planner_form.choose_for(mine)
+study = next((one for one in mine if one.slug == slug), None)
+known = bases_of(study, who) if study else []
+if study and not known:
+    st.caption("No round of this series has enough ratings yet to tell how much they scatter.")
+planning(study, known)

@@ -1,0 +1,261 @@
+"""A dry run: simulated annotators fill a copy of a study, and its analysis is held against what was planted.
+
+The copy lies in a database of its own in memory, made for the run and gone with it: no row of it can ever stand beside
+a real one, no list of studies shows it, and nobody's writing waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    StaticPool,
+    Table,
+    bindparam,
+    create_engine,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlmodel import Session
+
+from triptych import annotations, assignments, clock, results, studies
+from triptych.analyses import StudyAnalysis
+from triptych.annotations import SubmitMessage
+from triptych.assignments import Assigned, Nothing
+from triptych.errors import NotAllowed
+from triptych.models import (
+    Base,
+    Candidate,
+    Criterion,
+    Item,
+    Kind,
+    Membership,
+    Option,
+    Person,
+    PlannedItem,
+    Purpose,
+    Reference,
+    RubricText,
+    Slot,
+    Study,
+    StudyState,
+    System,
+    Turn,
+)
+from triptych.people import Who
+from triptych.recovery import Check, Planted, Recovered, checks, imagined
+from triptych.results import Counted
+from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
+from triptych.study_settings import Consent, EntryRules, changed, stored
+
+FEWEST, MOST_PEOPLE, MOST_ANNOTATIONS = 2, 100, 3000
+_ORDER = select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
+SIMULATED = Counted(frozenset({Kind.simulated.value}))
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class DryRun:
+    """What came of a dry run. analysis: the study's own, of the simulated ratings; checks: planted beside found."""
+
+    recipe: Recipe
+    annotations: int
+    items: int
+    annotators: int
+    seconds: float
+    analysis: StudyAnalysis
+    checks: tuple[Check, ...]
+
+    @property
+    def sentence(self) -> str:
+        """How much of what was planted the analysis found again."""
+        of = {one: sum(check.recovered == one for check in self.checks) for one in Recovered}
+        words = f"{of[Recovered.yes]} of {len(self.checks)} planted effects were recovered"
+        if of[Recovered.unclear]:
+            words += f", {of[Recovered.unclear]} stayed unclear"
+        if of[Recovered.no]:
+            words += f", {of[Recovered.no]} came out wrong"
+        return f"{words}."
+
+
+def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda share: None) -> DryRun:
+    """Fills a copy of the study by the recipe and says what its analysis recovered; nothing of it is kept.
+
+    session: where the study is, read only. tell: hears the share done, 0 to 1. Raises NotAllowed for a study without
+    items, or a recipe that cannot be run.
+    """
+    began = monotonic()
+    items = _items(session, study, recipe)
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    try:
+        Base.metadata.create_all(engine)
+        _copy(session, study, items, engine)
+        with Session(engine, expire_on_commit=False) as copy:
+            done, people, planted = _played(copy, recipe, tell)
+            if not done:
+                raise NotAllowed("No simulated annotator was given an item. Look at the plan and limits of the study.")
+            analysis = StudyAnalysis(*_results(copy))
+    finally:
+        engine.dispose()
+    found = tuple(checks(planted, analysis))
+    return DryRun(recipe, done, analysis.n_items, people, monotonic() - began, analysis, found)
+
+
+def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
+    """The main items of the run, by the study's random rank, so that every kind of item keeps its share."""
+    if not FEWEST <= recipe.annotators <= MOST_PEOPLE:
+        raise NotAllowed(f"A dry run takes {FEWEST} to {MOST_PEOPLE} annotators; {recipe.annotators} were asked for.")
+    if recipe.careless >= recipe.annotators:
+        raise NotAllowed("Not every annotator can be careless: fewer careless ones, or more annotators.")
+    main = select(Item.id, Item.raters).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    rows = session.execute(main.order_by(Item.rank).limit(max(recipe.items, 0))).all()
+    if len(rows) < FEWEST:
+        raise NotAllowed(f"A dry run needs {FEWEST} items or more. Add items to the study first.")
+    most = sum(min(raters, recipe.annotators) for _, raters in rows)
+    if most > MOST_ANNOTATIONS:
+        raise NotAllowed(
+            f"That would be {most} annotations; a dry run makes {MOST_ANNOTATIONS} at most. Take fewer items."
+        )
+    return [row.id for row in rows]
+
+
+def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
+    """The design of the study, row by row as it is, into an empty database; nobody who takes part in it."""
+    items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
+    criteria = select(Criterion.id).where(Criterion.study_id == study.id)
+    wanted: list[tuple[Any, ColumnElement[bool]]] = [
+        (RubricText, RubricText.id == study.rubric_id),
+        (Study, Study.id == study.id),
+        *((table, table.study_id == study.id) for table in (Criterion, System)),
+        (Option, Option.criterion_id.in_(criteria)),
+        (Item, Item.id.in_(items)),
+        *((table, table.item_id.in_(items)) for table in (Turn, Candidate, Reference, PlannedItem)),
+    ]
+    source = session.connection()
+    with engine.begin() as target:
+        for table, condition in wanted:
+            _copy_rows(source, target, table.__table__, condition)
+        _begin_afresh(target, study, len(main))
+
+
+def _copy_rows(source: Connection, target: Connection, table: Table, condition: ColumnElement[bool]) -> None:
+    rows = source.execute(select(table).where(condition).order_by(table.c.id)).mappings().all()
+    if rows:
+        target.execute(insert(table), [dict(row) for row in rows])
+
+
+def _begin_afresh(target: Connection, study: Study, items: int) -> None:
+    """An open study that nobody has begun; simulated annotators neither consent nor sit a test."""
+    settings = changed(study, consent=Consent(), entry=EntryRules(kind="none"), instructions="")
+    now = {"state": StudyState.open, "opened_at": clock.now(), "paused_at": None, "item_count": items}
+    chain = {"event_number": 0, "event_hash": ""}
+    target.execute(update(Study).values(settings=stored(settings), **now, **chain))
+    target.execute(update(Item).values(taken=0))
+
+
+def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:
+    """Annotations made, annotators, and what was planted in their answers."""
+    study = copy.scalars(select(Study)).one()
+    systems = _systems(copy)
+    people = _people(copy, study, recipe.annotators)
+    crowd = Crowd.drawn(
+        recipe, sorted({code for one in systems.values() for code in one}), [w.pseudonym for w in people]
+    )
+    rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
+    shown = _candidates(copy, {item: crowd.qualities(codes, rng) for item, codes in systems.items()})
+    done = _fill(copy, study, people, crowd, shown, rng, tell)
+    criteria = studies.design_of(copy, study).rubric.asked(study.round)
+    return done, len(people), imagined(crowd, criteria, list(systems.values()), rng)
+
+
+def _systems(copy: Session) -> dict[int, list[int]]:
+    """Main item → the blind codes of the systems that answered it."""
+    rows = select(Candidate.item_id, System.blind_code).join(System, System.id == Candidate.system_id)
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for item, code in copy.execute(
+        rows.join(Item, Item.id == Candidate.item_id).where(Item.purpose == Purpose.main).order_by(Candidate.id)
+    ):
+        found[item].append(code)
+    return found
+
+
+def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[int, SimulatedCandidate]:
+    """Every candidate by its id; one of a training, gold or attention item is average."""
+    rows = select(Candidate, System.blind_code).join(System, System.id == Candidate.system_id)
+    return {
+        one.id: SimulatedCandidate(
+            qualities.get(one.item_id, {}).get(code, 0.0), one.text, tuple(turn[1] for turn in one.turns or ())
+        )
+        for one, code in copy.execute(rows)
+    }
+
+
+def _people(copy: Session, study: Study, count: int) -> list[Who]:
+    """Simulated annotators; where the study has an explicit plan, one in the place of everybody whom it names."""
+    planned = copy.scalars(select(PlannedItem.person_id).distinct().order_by(PlannedItem.person_id)).all()
+    now, found = clock.now(), []
+    for number, person_id in enumerate(planned or range(1, count + 1), 1):
+        person = Person(id=person_id, kind=Kind.simulated, pseudonym=f"SIM-{number:02}", created_at=now)
+        part = Membership(study_id=study.id, person_id=person_id, joined_at=now, instructions_read_at=now)
+        copy.add_all([person, part])
+        found.append(Who(person_id, person.pseudonym, person.role, None, 0))
+    copy.commit()
+    return found
+
+
+def _fill(
+    copy: Session,
+    study: Study,
+    people: Sequence[Who],
+    crowd: Crowd,
+    shown: dict[int, SimulatedCandidate],
+    rng: Random,
+    tell: Tell,
+) -> int:
+    """Everybody annotates in turns, through the same door as real annotators, until nothing is left; how often."""
+    rubric = studies.design_of(copy, study).rubric
+    free = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main))
+    done, at_work = 0, True
+    while at_work:
+        at_work = False
+        for who in rng.sample(people, len(people)):
+            work = assignments.current(copy, study, who)
+            if isinstance(work, Nothing):
+                continue
+            order = copy.scalars(_ORDER, {"assignment": work.id})
+            there = [shown[one] for one in order]
+            felt = crowd.felt(who.pseudonym, [one.quality for one in there], rng)
+            seen = [replace(one, quality=quality) for one, quality in zip(there, felt, strict=True)]
+            answers = generate_answers(rubric, study.round, seen, rng)
+            annotations.submit(copy, who, _message(work, answers, rng))
+            done, at_work = done + (work.purpose == Purpose.main), True
+        copy.commit()
+        tell(min(done / free, 1.0))
+    return done
+
+
+def _message(work: Assigned, answers: dict[str, Any], rng: Random) -> SubmitMessage:
+    return SubmitMessage(
+        kind="submit",
+        assignment=work.token,
+        version=work.version,
+        pen="simulated",
+        submission=str(UUID(int=rng.getrandbits(128), version=4)),
+        answers=answers,
+    )
+
+
+def _results(copy: Session) -> tuple[results.Frame, Counted, dict[int, str]]:
+    study = copy.scalars(select(Study)).one()
+    return results.build_frame(copy, study), SIMULATED, results.system_names(copy, study)

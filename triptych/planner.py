@@ -1,0 +1,152 @@
+"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is known from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from sqlmodel import Session
+
+from triptych import results, studies
+from triptych.analyses import Contrast, StudyAnalysis, analyse
+from triptych.analysis.components import PRESETS, Components, variance_components
+from triptych.analysis.power import Advice, Effort, Plan, effort, power, what_more_buys
+from triptych.findings import ends_of, or_words
+from triptych.models import Study
+from triptych.pay import hourly
+from triptych.people import Who
+from triptych.results import Counted
+from triptych.study_settings import settings_of
+
+ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
+PERCENT = 100
+STEPS = (0.5, 0.75, 1, 1.5, 2)
+NOT_YET = "There are no ratings of two systems side by side yet."
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Where the scatter of a plan is known from, for one criterion.
+
+    components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
+    shares, in percent. seconds: median active seconds of an annotation, None where not known. found: the mean distance
+    between two systems there, None for a preset.
+    """
+
+    title: str
+    components: Components
+    width: float
+    seconds: float | None = None
+    found: float | None = None
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a plan is worth: the chance to show a difference with advice, hours and cost."""
+
+    advice: Advice
+    effort: Effort
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """Annotators × items: the chance of each plan, NaN where a plan cannot be."""
+
+    items: tuple[int, ...]
+    annotators: tuple[int, ...]
+    shares: np.ndarray
+
+
+def preset(name: str, width: float) -> Basis:
+    """What is known before any pilot: `name` is low or high scatter, on a scale of this width in points."""
+    return Basis(f"{name.capitalize()} scatter, as in published studies", PRESETS[name].on_scale(width), width)
+
+
+def rounds(session: Session, who: Who, study: Study) -> list[Study]:
+    """The rounds of the study's series that this lead leads, itself first: a pilot tells about the main round."""
+    mine = [one for one in studies.for_lead(session, who) if one.series == study.series]
+    return sorted(mine, key=lambda one: one.id != study.id)
+
+
+def bases(session: Session, study: Study) -> tuple[Basis, ...]:
+    """What the ratings of a round tell, a basis for each criterion that they tell enough about.
+
+    Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
+    """
+    scope = Counted(results.kinds_by_default(study))
+    one = analyse(results.frame_of(session, study), scope, results.system_names(session, study))
+    return tuple(_bases(one, study.round))
+
+
+def _bases(one: StudyAnalysis, study_round: str) -> Iterator[Basis]:
+    seconds = one.work["active_seconds"]
+    known = seconds[seconds > 0]
+    median = float(known.median()) if len(known) else None
+    for ratings in one.ratings:
+        mine = one.contrasts_of(ratings.criterion.key)
+        found = pooled_components(mine)
+        if not isinstance(found, str):
+            low, high = ends_of(ratings.criterion)
+            unit = PERCENT if mine[0].share else 1
+            apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _known(mine)]))
+            title = f"{ratings.criterion.title} ({study_round} round)"
+            yield Basis(title, found.on_scale(unit), unit * (high - low), median, apart)
+
+
+def _known(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    return [contrast for contrast in contrasts if not isinstance(contrast.difference, str)]
+
+
+def pooled_components(contrasts: Sequence[Contrast]) -> Components | str:
+    """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
+    found = [or_words(_components, contrast) for contrast in _known(contrasts)]
+    defined = [one for one in found if isinstance(one, Components)]
+    if not defined:
+        return found[0] if found else NOT_YET
+    parts = ("item", "annotator", "residual")
+    return Components(*(math.sqrt(np.mean([getattr(one, part) ** 2 for one in defined])) for part in parts))
+
+
+def _components(contrast: Contrast) -> Components:
+    pairs = contrast.table.pairs(contrast.system, contrast.baseline)
+    return variance_components(pairs.differences, pairs.items, pairs.annotators)
+
+
+def pay_per_hour(study: Study, seconds: float) -> float | None:
+    """What the study pays for an hour at so many seconds per item, else the least that its lead finds fair."""
+    pay = settings_of(study).pay
+    if pay.per_item is not None:
+        return hourly(pay, seconds)
+    return None if pay.floor_per_hour is None else float(pay.floor_per_hour)
+
+
+def outlook(plan: Plan, shift: float, components: Components, seconds: float, pay: float) -> Outlook:
+    """What the plan is worth when systems lie `shift` points apart; pay is per hour.
+
+    Raises UndefinedStatistic for a plan that cannot be (more raters per item than annotators, fewer than two items).
+    """
+    return Outlook(_advice(plan, shift, components), effort(plan, seconds, pay))
+
+
+@lru_cache(maxsize=512)
+def _advice(plan: Plan, shift: float, components: Components) -> Advice:
+    return what_more_buys(plan, shift, components)
+
+
+@lru_cache(maxsize=64)
+def chances(plan: Plan, shift: float, components: Components) -> Chances:
+    """The chance around a plan: half to twice its items and annotators, the raters per item as they are."""
+    items, annotators = (sorted({max(2, round(step * of)) for step in STEPS}) for of in (plan.items, plan.annotators))
+    shares = [
+        [_chance(replace(plan, items=item, annotators=people), shift, components) for item in items]
+        for people in annotators
+    ]
+    return Chances(tuple(items), tuple(annotators), np.array(shares))
+
+
+def _chance(plan: Plan, shift: float, components: Components) -> float:
+    found = or_words(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(found, str) else found.rate.share

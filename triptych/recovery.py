@@ -1,0 +1,237 @@
+"""What was planted in simulated answers, held against what the analysis of them says. Pure: no database, no screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+import numpy as np
+from scipy.stats import binom
+
+from triptych.analyses import Contrast, StudyAnalysis
+from triptych.analyses.contrasts import not_comparable
+from triptych.analysis.diagnostics import AnnotatorAgreement, Severity
+from triptych.analysis.effects import PositionEffect
+from triptych.answers import LETTERS
+from triptych.findings import spoken, spoken_number
+from triptych.rubric import Criterion
+from triptych.simulation import Crowd, generate_numbers
+
+ENOUGH = 5000
+LEVEL = 0.05
+UNLIKELY = 0.01
+STRONG, WEAK = 0.7, 0.3
+
+
+class Recovered(StrEnum):
+    yes = "yes"
+    no = "no"
+    unclear = "unclear"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One planted effect: what it is, about what, as planted, as found, and whether the analysis recovered it."""
+
+    effect: str
+    about: str
+    planted: str
+    found: str
+    recovered: Recovered
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """What endless annotations by this crowd would show.
+
+    answers: criterion → (n, systems) the number that stands for each answer, NaN where there is none, a row per
+    imagined annotation; systems: blind codes, columns in their order.
+    """
+
+    crowd: Crowd
+    systems: tuple[int, ...]
+    answers: dict[str, np.ndarray]
+
+    def difference(self, criterion: str, system: int, baseline: int) -> float:
+        """Mean of `system` minus `baseline`, in scale points; NaN if they never meet."""
+        if self.crowd.effects[system] == self.crowd.effects[baseline]:
+            return 0.0
+        columns = self.answers[criterion]
+        apart = columns[:, self.systems.index(system)] - columns[:, self.systems.index(baseline)]
+        known = apart[~np.isnan(apart)]
+        return float(known.mean()) if len(known) else float("nan")
+
+
+def imagined(
+    crowd: Crowd, criteria: Sequence[Criterion], items: Sequence[Sequence[int]], rng: Random, count: int = ENOUGH
+) -> Planted:
+    """Answers of the crowd to ever new items, each by somebody, in ever new orders.
+
+    items: the systems (blind codes) behind each item of the study, of which one is drawn for each annotation.
+    """
+    systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
+    answers = {one.key: np.full((count, len(systems)), np.nan) for one in criteria if not not_comparable(one)}
+    columns = {code: column for column, code in enumerate(systems)}
+    for row in range(count):
+        codes = rng.choice(items)
+        order = rng.sample(codes, len(codes))
+        qualities = crowd.qualities(order, rng)
+        felt = crowd.felt(rng.choice(people), [qualities[code] for code in order], rng)
+        for criterion in criteria:
+            if criterion.key in answers:
+                numbers = generate_numbers(criterion, felt, rng)
+                answers[criterion.key][row, [columns[code] for code in order]] = numbers
+    return Planted(crowd, systems, answers)
+
+
+def checks(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+    """Each planted effect beside what the analysis found; what the study cannot show at all is left out."""
+    if len(set(planted.crowd.effects.values())) > 1:
+        yield from _rankings(planted, one)
+    yield from _differences(planted, one)
+    yield from _place(planted.crowd, one)
+    yield from _careless(planted.crowd, one)
+    yield from _severity(planted.crowd, one)
+
+
+def _rankings(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+    """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
+    for key, (_, table) in one.tables.items():
+        means = {
+            "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
+            "found": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
+        }
+        orders = {name: sorted(of, key=of.__getitem__, reverse=True) for name, of in means.items()}
+        words = {name: " > ".join(one.name(code) for code in order) for name, order in orders.items()}
+        turned = any(_judged(planted, contrast) == Recovered.no for contrast in one.contrasts_of(key))
+        same = orders["planted"] == orders["found"]
+        recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
+        yield Check("Ranking of systems", one.title(key), words["planted"], words["found"], recovered)
+
+
+def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+    """Sign of every difference, and how many of the intervals hold what was planted."""
+    held = []
+    for contrast in one.contrasts:
+        if isinstance(contrast.difference, str):
+            continue
+        interval, share = contrast.difference.headline, contrast.share
+        truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
+        if interval.low is not None:
+            held.append(interval.low <= truth <= interval.high)
+        about = f"{one.title(contrast.criterion)}: {one.name(contrast.system)} − {one.name(contrast.baseline)}"
+        yield Check(
+            "Difference", about, spoken_number(truth, share), spoken(interval, share), _judged(planted, contrast)
+        )
+    if held:
+        yield _intervals(held)
+
+
+def _judged(planted: Planted, contrast: Contrast) -> Recovered:
+    """yes: the interval lies on the planted side of 0, or holds 0 where nothing was planted."""
+    if isinstance(contrast.difference, str) or contrast.difference.headline.low is None:
+        return Recovered.unclear
+    low, high = contrast.difference.headline.low, contrast.difference.headline.high
+    truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
+    if low <= 0 <= high:
+        return Recovered.unclear if truth else Recovered.yes
+    return Recovered.yes if low * truth > 0 else Recovered.no
+
+
+def _intervals(held: Sequence[bool]) -> Check:
+    """Unclear when so many misses would be a matter of 1 in 100; criteria share their items, and miss together."""
+    missed, most = held.count(False), binom.ppf(1 - UNLIKELY, len(held), LEVEL)
+    recovered = Recovered.yes if missed <= most else Recovered.unclear
+    return Check(
+        "Intervals of differences",
+        "All of them",
+        f"{100 * (1 - LEVEL):.0f} % hold the planted difference",
+        f"{len(held) - missed} of {len(held)} do",
+        Recovered.no if 2 * missed > len(held) else recovered,
+    )
+
+
+def _place(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+    """What stands first: the share of criteria that see it, with the level divided by their number."""
+    known = {key: found for key, found in one.positions.items() if isinstance(found, PositionEffect)}
+    if not known:
+        return
+    seen = {key: found for key, found in known.items() if found.p < LEVEL / len(known)}
+    first = {key: found for key, found in seen.items() if _gains_most(found) == 0}
+    words = f"Seen in {len(seen)} of {len(known)} criteria"
+    if seen:
+        shifts = [f"{one.title(key)}: {LETTERS[_gains_most(found)]} gains most" for key, found in seen.items()]
+        words += f" ({'; '.join(shifts)})"
+    if not crowd.first:
+        recovered = Recovered.no if seen else Recovered.yes
+    elif 2 * len(first) >= len(known):
+        recovered = Recovered.yes
+    else:
+        recovered = Recovered.unclear
+    planted = f"Response {LETTERS[0]} gains" if crowd.first else "None"
+    yield Check("Place on the screen", "All criteria", planted, words, recovered)
+
+
+def _gains_most(found: PositionEffect) -> int:
+    return max(found.shifts, key=lambda shift: shift.interval.mean).position
+
+
+def _careless(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+    """Whether the correlation with the others raises the alarm for those who answered at random, and nobody else.
+
+    Wrong only where it accuses somebody instead of them.
+    """
+    known = [look for look in one.annotators if isinstance(look.agreement, AnnotatorAgreement)]
+    if not known:
+        return
+    alarmed = {look.annotator for look in known if look.agreement.alarm}
+    if alarmed == crowd.careless:
+        recovered = Recovered.yes
+    elif alarmed - crowd.careless and crowd.careless - alarmed:
+        recovered = Recovered.no
+    else:
+        recovered = Recovered.unclear
+    words = [
+        f"{look.annotator} ({look.agreement.value:.2f} with the others)"
+        for look in known
+        if look.annotator in alarmed and look.agreement.value is not None
+    ]
+    found = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
+    planted = f"{_names(crowd.careless)} at random" if crowd.careless else "Nobody"
+    yield Check("Careless annotators", "Correlation with the others", planted, found, recovered)
+
+
+def _severity(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+    """The strict one, and how well all severities come out; who answers at random has none."""
+    found = {
+        look.annotator: look.severity
+        for look in one.annotators
+        if isinstance(look.severity, Severity) and look.annotator not in crowd.careless
+    }
+    if crowd.severe and found:
+        strictest = min(found, key=lambda name: found[name].difference)
+        clear = found[strictest].high is not None and found[strictest].high < 0
+        right = Recovered.yes if clear else Recovered.unclear
+        yield Check(
+            "Strict annotator",
+            "Own rating minus the others'",
+            crowd.severe,
+            f"{strictest} ({100 * found[strictest].difference:+.0f} % of the scale)",
+            right if strictest == crowd.severe else Recovered.no if clear else Recovered.unclear,
+        )
+    planted = [crowd.severity[name] for name in found]
+    if len(found) < 3 or np.ptp(planted) == 0:
+        return
+    # a strict annotator rates lower
+    r = float(-np.corrcoef(planted, [one.difference for one in found.values()])[0, 1])
+    recovered = Recovered.yes if r >= STRONG else Recovered.unclear if r >= WEAK else Recovered.no
+    everybody = f"{len(found)} annotators"
+    yield Check(
+        "Severities", everybody, "A strictness of each", f"Correlation with the planted ones {r:.2f}", recovered
+    )
+
+
+def _names(people: frozenset[str]) -> str:
+    return " and ".join(sorted(people)) + (" answers" if len(people) == 1 else " answer")
