@@ -8,19 +8,25 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlencode
 
 from triptych import doctor as examination
 
 try:
     from sqlalchemy import Engine, make_url, select
     from sqlalchemy.exc import ArgumentError
+    from sqlmodel import Session
 
-    from triptych import database, events, moving, people, settings
+    from triptych import database, moving, people, settings, studies, verifying
     from triptych.errors import TriptychError
-    from triptych.models import Study
-    from triptych.rubric import RUBRICS, json_schema, load_rubric, shipped_rubrics
+    from triptych.models import Access, Round, Study, StudyState
+    from triptych.rubric import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
+
+COMMAND_LINE = "command line"
+T = TypeVar("T")
 
 
 def say(text: str) -> None:
@@ -44,21 +50,18 @@ def check(arguments: argparse.Namespace) -> int:
 
 def migrate(_: argparse.Namespace) -> int:
     """Bring the database to this program's schema, after a backup."""
-    _with_server_lock(database.migrate)
+    _written(lambda _: None)
     say(f"The database is at version {database.HEAD}.")
     return 0
 
 
 def verify(_: argparse.Namespace) -> int:
-    """Check the event chain of every study; names the first event that was changed or removed."""
-    engine, broken = _ready(), 0
-    with database.reading(engine) as session:
-        for study in session.scalars(select(Study).order_by(Study.id)):
-            found = events.first_broken(session, study.id)
-            broken += found is not None
-            state = found or f"{study.event_number} events hold, last hash {study.event_hash[:12]}."
-            say(f"{study.slug}: {state}")
-    return 1 if broken else 0
+    """Check every study against its event log: names the first event or row that was changed or removed by hand."""
+    with database.reading(_ready()) as session:
+        found = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    for verdict in found:
+        say(f"{verdict.slug}: {verdict.sentence}")
+    return 0 if all(verdict.holds for verdict in found) else 1
 
 
 def doctor(_: argparse.Namespace) -> int:
@@ -78,15 +81,68 @@ def move(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def backup(_: argparse.Namespace) -> int:
+    """Back the database up, while the app is in use or not, into the folder backups beside it."""
+    from triptych import backup as backups
+
+    made = backups.make(_ready())
+    say(f"{made.path} ({made.size:,} bytes)")
+    for head in made.heads:
+        say(f"{head.slug}: last event {head.number}, hash {head.hash}")
+    return 0
+
+
+def restore(arguments: argparse.Namespace) -> int:
+    """Go back to a backup; the state before is backed up first, and every study's log says so."""
+    from triptych import backup as backups
+
+    engine = database.open_engine(settings.database_url())
+    with _alone(engine):
+        done = backups.restore(engine, Path(arguments.file), COMMAND_LINE, alone=True)
+    say(
+        f"The database is that of {done.name} again. The state before lies in {done.before or 'no file: it was empty'}."
+    )
+    for head in done.heads:
+        say(f"{head.slug}: last event {head.number}, hash {head.hash}")
+    for pseudonym in done.erased:
+        say(f"{pseudonym} was erased after this backup and is in it again: erase this person once more.")
+    return 0
+
+
+def capsule(arguments: argparse.Namespace) -> int:
+    """Write a study into one file that opens on another machine; it knows pseudonyms only, and names of systems."""
+    from triptych import capsule as capsules
+    from triptych import scripting
+
+    scripting.write(arguments.file, capsules.pieces(_ready(), arguments.study))
+    say(f"The study is in {arguments.file}.")
+    return 0
+
+
+def open_capsule(arguments: argparse.Namespace) -> int:
+    """Lay a study capsule into an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
+    from triptych import capsule as capsules
+
+    engine = database.open_engine(settings.database_url())
+    passcode = _passcode("Passcode of the new lead: ")
+    with _alone(engine):
+        head = capsules.open_capsule(Path(arguments.file), engine, arguments.lead, passcode)
+    say(f"The study {head.slug} is there with {head.number} events, and {arguments.lead} leads it.")
+    return 0
+
+
+def add_lead(arguments: argparse.Namespace) -> int:
+    """Make a lead account."""
+    passcode = _passcode("Passcode: ")
+    lead = _written(lambda session: people.create_lead(session, arguments.name, passcode))
+    say(f"{lead.name} can sign in as {lead.pseudonym}.")
+    return 0
+
+
 def reset_passcode(arguments: argparse.Namespace) -> int:
     """Give a lead a new passcode."""
-    passcode = getpass.getpass("New passcode: ")
-
-    def reset(engine: Engine) -> None:
-        with database.writing(engine) as session:
-            people.reset_passcode(session, arguments.name, passcode)
-
-    _with_server_lock(reset)
+    passcode = _passcode("New passcode: ")
+    _written(lambda session: people.reset_passcode(session, arguments.name, passcode))
     say(f"{arguments.name} has a new passcode.")
     return 0
 
@@ -102,15 +158,83 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     if not found.ok:
         return 2
 
-    def write(engine: Engine) -> None:
-        with database.writing(engine) as session:
-            study = ratings_import.import_as(session, arguments.lead, arguments.title, found)
-            say(f"The study {study.slug} was made.")
-
-    if arguments.write:
-        _with_server_lock(write)
-    else:
+    if not arguments.write:
         say("Nothing was written. Add --write to make the study.")
+        return 0
+    study = _written(lambda session: ratings_import.import_as(session, arguments.lead, arguments.title, found))
+    say(f"The study {study.slug} was made.")
+    return 0
+
+
+def create_study(arguments: argparse.Namespace) -> int:
+    """Show what files of items would become; with --write, make a draft study of them."""
+    # the readers and writers of files take half a second to import, which the other commands do not need
+    from triptych import scripting
+
+    text, file = scripting.rubric_text(arguments.rubric), scripting.items_from(arguments.files)
+    rubric = parse_rubric(text, arguments.rubric)
+    for problem in file.problems:
+        say(str(problem))
+    say(f"{len(file.items)} items of {len(file.systems)} systems, {len(rubric.asked(arguments.round))} questions each.")
+    if not file.ok:
+        return 2
+    if not arguments.write:
+        say("Nothing was written. Add --write to make the study.")
+        return 0
+    plan = studies.Plan(
+        title=arguments.title,
+        raters_per_item=arguments.raters,
+        access=Access(arguments.access),
+        round=Round(arguments.round),
+        items_per_annotator=arguments.most,
+    )
+
+    def create(session: Session) -> Study:
+        who = scripting.lead_called(session, arguments.lead)
+        return studies.create_from_file(session, plan, text, file, who)
+
+    study = _written(create)
+    say(f"The draft study {study.slug} was made. Launch it with: set-state {arguments.lead!r} {study.slug} open")
+    return 0
+
+
+def set_state(arguments: argparse.Namespace) -> int:
+    """Launch, open, pause or close a study."""
+    from triptych import scripting
+
+    state = StudyState(arguments.state)
+    study = _written(lambda session: scripting.set_state(session, arguments.lead, arguments.study, state))
+    say(f"{study.slug} is {state}.")
+    return 0
+
+
+def invite(arguments: argparse.Namespace) -> int:
+    """Make a personal link for everybody named, or on a CSV list; each is shown once and not stored."""
+    from triptych import scripting
+
+    made = _written(
+        lambda session: scripting.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
+    )
+    for one in made:
+        say(f"{one.pseudonym}\t{one.name}\t{arguments.address.rstrip('/')}/?{urlencode({'join': one.secret})}")
+    return 0
+
+
+def list_studies(_: argparse.Namespace) -> int:
+    """List the studies with their short names."""
+    with database.reading(_ready()) as session:
+        for study in session.scalars(select(Study).order_by(Study.id)):
+            say(f"{study.slug}\t{study.round}\t{study.state}\t{study.item_count} items\t{study.title}")
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
+    from triptych import scripting
+
+    with database.reading(_ready()) as session:
+        scripting.write(arguments.file, scripting.exported(session, arguments.study, arguments.format))
+    say(f"Written to {arguments.file}.")
     return 0
 
 
@@ -131,18 +255,24 @@ def report(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _passcode(question: str) -> str:
+    """Typed without being shown, or the first line of what is piped in."""
+    return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+
+
 def _ready() -> Engine:
     engine = database.open_engine(settings.database_url())
     database.migrate(engine)
     return engine
 
 
-def _with_server_lock(command: Callable[[Engine], None]) -> None:
-    """Runs a writing command while no server uses the same SQLite file."""
+def _written(command: Callable[[Session], T]) -> T:
+    """Runs a command in a transaction of its own, while no server uses the same SQLite file."""
     engine = database.open_engine(settings.database_url())
     with _alone(engine):
         database.migrate(engine)
-        command(engine)
+        with database.writing(engine) as session:
+            return command(session)
 
 
 @contextmanager
@@ -155,52 +285,76 @@ def _alone(engine: Engine) -> Iterator[None]:
         yield
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "schema": schema,
-    "check": check,
-    "migrate": migrate,
-    "verify": verify,
-    "doctor": doctor,
-    "move": move,
-    "reset-passcode": reset_passcode,
-    "import-ratings": import_ratings,
-    "report": report,
-}
+LEAD, STUDY = ("lead", "the name of the lead who does it"), ("study", "the study's short name")
+# command → what it does, and its arguments that must be there
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[str, str]]]] = {
+    "schema": (schema, ()),
+    "check": (check, ()),
+    "migrate": (migrate, ()),
+    "verify": (verify, ()),
+    "doctor": (doctor, ()),
+    "backup": (backup, ()),
+    "restore": (restore, [("file", "a backup")]),
+    "move": (move, [("target", "the address of an empty database: postgresql://… or sqlite:///…")]),
+    "capsule": (capsule, [STUDY, ("file", "the zip file to write")]),
+    "open-capsule": (open_capsule, [("file", "the zip file"), ("lead", "the name of the lead to make")]),
+    "add-lead": (add_lead, [("name", "her name")]),
+    "reset-passcode": (reset_passcode, [("name", "the lead's name")]),
+    "studies": (list_studies, ()),
+    "create-study": (create_study, [LEAD, ("title", "its title"), ("rubric", "a rubric file, or a shipped one's key")]),
+    "set-state": (set_state, [LEAD, STUDY]),
+    "invite": (invite, [LEAD, STUDY]),
+    "export": (export, [STUDY, ("format", "ratings, highlights or a format"), ("file", "the file to write")]),
+    "import-ratings": (import_ratings, [LEAD, ("title", "the study's title")]),
+    "report": (report, [STUDY, ("folder", "where to write; it is made if it is not there")]),
+}  # fmt: skip
 
 
-def _ask_for_ratings(choice: argparse.ArgumentParser) -> None:
-    choice.add_argument("lead", help="the name of the lead who will run the study")
-    choice.add_argument("title", help="the study's title")
-    choice.add_argument("files", nargs="*", help="files of ratings and highlights by people")
-    choice.add_argument("--judge", action="append", default=[], help="a file of scores by a model")
-    choice.add_argument("--items", help="a file of items, for the texts")
-    choice.add_argument("--rubric", help="a rubric file; without it one is made from the values")
-    choice.add_argument("--write", action="store_true", help="make the study")
+def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
+    """The arguments of a command that may be left out, or are chosen from."""
+    ask = choice.add_argument
+    match name:
+        case "check":
+            ask("files", nargs="*", help="rubric files")
+        case "move":
+            ask("--study", action="append", help="a study's short name; may stand several times")
+        case "create-study":
+            ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--raters", type=int, default=3, help="annotators per item")
+            ask("--most", type=int, help="the most items for one annotator")
+            ask("--access", choices=list(Access), default=Access.open, help="who may take part")
+            ask("--round", choices=list(Round), default=Round.main, help="which round it is")
+            ask("--write", action="store_true", help="make the study")
+        case "set-state":
+            ask("state", choices=["open", "paused", "closed"], help="what it becomes")
+        case "invite":
+            ask("names", nargs="*", help="the names of annotators")
+            ask("--list", help="a CSV file with name, and if wanted email and role")
+            ask("--address", default="http://localhost:8501", help="where the app is reached")
+        case "import-ratings":
+            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask("--judge", action="append", default=[], help="a file of scores by a model")
+            ask("--items", help="a file of items, for the texts")
+            ask("--rubric", help="a rubric file; without it one is made from the values")
+            ask("--write", action="store_true", help="make the study")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m triptych", description="Triptych without the browser.")
     choices = parser.add_subparsers(dest="command", required=True)
-    for name, command in COMMANDS.items():
-        choice = choices.add_parser(name, help=command.__doc__)
-        if name == "check":
-            choice.add_argument("files", nargs="*", help="rubric files")
-        if name == "move":
-            choice.add_argument("target", help="the address of an empty database: postgresql://… or sqlite:///…")
-            choice.add_argument("--study", action="append", help="a study's short name; may stand several times")
-        if name == "reset-passcode":
-            choice.add_argument("name", help="the lead's name")
-        if name == "report":
-            choice.add_argument("study", help="the study's short name")
-            choice.add_argument("folder", help="where to write; it is made if it is not there")
-        if name == "import-ratings":
-            _ask_for_ratings(choice)
+    for name, (command, wanted) in COMMANDS.items():
+        choice = choices.add_parser(name, help=command.__doc__, description=command.__doc__)
+        for argument, about in wanted:
+            choice.add_argument(argument, help=about)
+        _ask_for_more(name, choice)
     arguments = parser.parse_args(words)
     try:
-        return COMMANDS[arguments.command](arguments)
+        return COMMANDS[arguments.command][0](arguments)
     except (TriptychError, ArgumentError) as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
+    return 2
 
 
 if __name__ == "__main__":

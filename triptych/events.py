@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, String, bindparam, insert, select, update
+from sqlalchemy import JSON, ColumnElement, String, bindparam, func, insert, or_, select, update
 from sqlalchemy import inspect as state_of
 from sqlalchemy.event import listens_for
 from sqlalchemy.orm import Session as MappedSession
@@ -22,7 +24,7 @@ from sqlmodel import Session
 
 from triptych import clock, database
 from triptych.errors import StudyNotOpen
-from triptych.models import Event, EventDetail, Study, StudyState
+from triptych.models import Assignment, Event, EventDetail, Item, Study, StudyState, System
 
 PENDING = "triptych events"
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
@@ -110,7 +112,7 @@ def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any
         rows.append(row)
         if old is not None or new is not None:
             details.append({"study": study_id, "number": number, "salt": salt, "old": old, "new": new})
-    run(_INSERT, rows)
+    database.add_rows(session, _INSERT, rows)
     if details:
         run(_INSERT_DETAIL, details)
     run(_MOVE_HEAD, {"study": study_id, "number": number, "hash": previous})
@@ -154,6 +156,97 @@ def since(session: Session, study_id: int, number: int) -> list[Event]:
     write_pending(session)
     later = select(Event).where(Event.study_id == study_id, Event.number > number).order_by(Event.number)
     return list(session.scalars(later))
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which events to list; an empty part lets everything through.
+
+    people: who acted, or whom it is about; item: its id; since, until: from the one time on, before the other.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()
+    item: str = ""
+    assignment: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An event as a lead may read it. withheld: there are values, but they would tell which system is which."""
+
+    event: Event
+    item: str | None
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+    withheld: bool
+
+
+def listed(
+    session: Session, study: Study, filters: Filters, start: int = 0, count: int = 100
+) -> tuple[list[Entry], int]:
+    """Events that pass the filters, newest first, from place `start` on, and how many pass in all."""
+    matching = (
+        select(Event, EventDetail, Item.external_id)
+        .outerjoin(EventDetail, EventDetail.event_id == Event.id)
+        .outerjoin(Assignment, Assignment.id == Event.assignment_id)
+        .outerjoin(Item, Item.id == Assignment.item_id)
+        .where(*_passing(study, filters))
+    )
+    page = matching.order_by(Event.number.desc()).offset(start).limit(count)
+    names = blind_names(session, study)
+    entries = [_entry(*row, names) for row in session.execute(page)]
+    return entries, session.scalar(select(func.count()).select_from(matching.subquery()))
+
+
+def _passing(study: Study, filters: Filters) -> Iterator[ColumnElement[bool]]:
+    yield Event.study_id == study.id
+    if filters.kinds:
+        yield Event.kind.in_(filters.kinds)
+    if filters.people:
+        yield or_(Event.actor.in_(filters.people), Event.subject.in_(filters.people))
+    if filters.item:
+        yield Item.external_id == filters.item
+    if filters.assignment is not None:
+        yield Event.assignment_id == filters.assignment
+    if filters.since is not None:
+        yield Event.at >= filters.since
+    if filters.until is not None:
+        yield Event.at < filters.until
+
+
+def _entry(event: Event, detail: EventDetail | None, item: str | None, names: Collection[str]) -> Entry:
+    old, new = (detail.old, detail.new) if detail else (None, None)
+    if names and tells_systems([old, new], names):
+        return Entry(event, item, None, None, True)
+    return Entry(event, item, old, new, False)
+
+
+def occurring(session: Session, study: Study) -> tuple[list[str], list[str]]:
+    """The kinds of events in the study's log, and everybody who acted."""
+    kinds = select(Event.kind).where(Event.study_id == study.id).distinct().order_by(Event.kind)
+    actors = select(Event.actor).where(Event.study_id == study.id).distinct().order_by(Event.actor)
+    return list(session.scalars(kinds)), list(session.scalars(actors))
+
+
+def blind_names(session: Session, study: Study) -> set[str]:
+    """Names of systems that nobody may read yet: none once the study is unblinded."""
+    if study.unblinded_at is not None:
+        return set()
+    return set(session.scalars(select(System.name).where(System.study_id == study.id)))
+
+
+def tells_systems(value: Any, names: Collection[str]) -> bool:
+    """Whether a logged value names a system, or the order of candidates, whose ids follow the uploaded file."""
+    match value:
+        case dict():
+            return any(key == "order" or key in names or tells_systems(part, names) for key, part in value.items())
+        case list():
+            return any(tells_systems(part, names) for part in value)
+        case _:
+            return value in names
 
 
 def first_broken(session: Session, study_id: int) -> str | None:

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
-from triptych import database, results, studies
+from triptych import database, events, results, studies
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.out import FORMATS
 from triptych.formats.out.codebook import documents
@@ -315,10 +315,10 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
         .order_by(Event.number)
         .execution_options(yield_per=1000)
     )
-    names = set() if study.unblinded_at else set(session.scalars(select(System.name).filter_by(study_id=study.id)))
+    names = events.blind_names(session, study)
     for event, detail, item_id in session.execute(wanted):
         values = [detail.old, detail.new] if detail else [None, None]
-        withheld = bool(names) and _tells_systems(values, names)
+        withheld = bool(names) and events.tells_systems(values, names)
         yield {
             **event.model_dump(exclude={"id", "at"}),
             "at": event.at.isoformat(),
@@ -328,14 +328,3 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
             "new": None if withheld else values[1],
             "withheld": withheld,
         }
-
-
-def _tells_systems(value: Any, names: set[str]) -> bool:
-    """Whether a logged value names a system, or the order of candidates, whose ids follow the uploaded file."""
-    match value:
-        case dict():
-            return any(key == "order" or key in names or _tells_systems(part, names) for key, part in value.items())
-        case list():
-            return any(_tells_systems(part, names) for part in value)
-        case _:
-            return value in names

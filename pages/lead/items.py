@@ -1,0 +1,68 @@
+"""Second looks: one item across its annotators, and its final value."""
+
+import streamlit as st
+
+from components import second_look, state
+from components.scope import choose_scope, scope_notes
+from components.study_choice import choose_study
+from triptych import adjudication, analyses, results, second_looks, studies
+from triptych.models import Study
+from triptych.second_looks import Look
+
+
+def run(command, *given, done: str, **named) -> None:
+    """A command about the item; the page is drawn anew with what it said."""
+    state.run_command(command, study, *given, who, done=done, **named)
+    st.rerun()
+
+
+def decide(look: Look) -> None:
+    """The final value as it stands, and the ways to one."""
+    item = look.texts.external_id
+    st.subheader("Final value", anchor=False)
+    second_look.final_state(look.final)
+    if look.final is None:
+        asked = second_look.ask_somebody(people, f"{study.slug}-{item}")
+        if asked:
+            run(adjudication.ask, item, asked, done=f"{asked} gets this item next.")
+    else:
+        why = second_look.take_back(f"{study.slug}-{item}")
+        if why is not None:
+            run(adjudication.take_back, item, why, done="This item has no final value any more.")
+    with st.expander("Decide yourself" if look.final is None else "Change it", key=f"decide-{item}"):
+        chosen = second_look.final_form(look, frame.rubric.asked(frame.round), study.slug)
+        if chosen:
+            run(adjudication.record, item, *chosen, done=f"The final values of {item} are recorded.")
+
+
+def look_at(study: Study, item: str) -> Look:
+    with state.reading() as session:
+        return second_looks.look(session, study, frame, item, scope)
+
+
+who = state.require("lead")
+st.title("Items", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+    names = results.system_names(session, study)
+scope = choose_scope(frame, kinds, slug)
+scope_notes(frame, scope, kinds)
+state.show_messages()
+one = analyses.analyse(frame, scope, names)
+with state.reading() as session:
+    lines = second_looks.lines(session, study, one.disagreement, scope)
+    people = adjudication.adjudicators(session, study)
+    finals = adjudication.final_values(session, study)
+if not lines:
+    st.info("This study has no items yet. Add a file of items on its Design page.")
+    st.stop()
+item = second_look.choose_item(lines, st.query_params.get("item", ""), slug)
+second_look.agreement_with_final(adjudication.agreement(frame, scope, finals))
+if item is not None:
+    look = look_at(study, item)
+    second_look.draw_look(look, slug)
+    decide(look)

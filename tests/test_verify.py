@@ -1,0 +1,172 @@
+"""`verify` plays the log back and names the row that somebody changed or removed by hand."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import full_answers
+from sqlalchemy import select, text
+from sqlmodel import Session
+from test_results import exclude, first_work, resubmit, set_aside, submit
+
+from triptych import __main__ as program
+from triptych import annotations, assignments, erasure, events, exclusions, verifying, withdrawal
+from triptych.database import reading, writing
+from triptych.models import Assignment, Study
+from triptych.study_settings import Consent, changed, stored
+
+
+def annotated() -> dict:
+    """Answers with an explanation, a highlight, a response set aside and a note."""
+    answers = full_answers()
+    del answers["ratings"]["C"]
+    answers["ratings"]["A"]["verdict"] = "reject"
+    return answers | {
+        "explanations": {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": "not so 😀"}}}},
+        "highlights": [{"slot": "B", "start": 7, "end": 13, "label": "good", "comment": "é"}],
+        "set_aside": {"C": "blank"},
+        "note": "a note to the lead",
+    }
+
+
+def fill(session, make_study) -> Study:
+    """Everything that can be in a log: annotations, an edit, a skip, an ignored item, an exclusion taken back."""
+    study, _, (first, second, third) = make_study(session, annotators=3)
+    submit(session, study, first, annotated())
+    submit(session, study, first)
+    resubmit(session, first, first_work(session, first), annotated() | {"note": "changed"})
+    submit(session, study, second, annotated())
+    set_aside(session, study, second, "ignore", "empty")
+    for out in (True, False, True):
+        exclude(session, study, third, out)
+    assignments.current(session, study, first)
+    return study
+
+
+@pytest.fixture
+def filled(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        return fill(session, make_study)
+
+
+def verdict(engine, study) -> verifying.Verdict:
+    with reading(engine) as session:
+        return verifying.verify(session, session.get_one(Study, study.id))
+
+
+def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
+    with writing(engine) as session:
+        study = fill(session, make_study)
+
+    found = verdict(engine, study)
+
+    assert found.holds, found.sentence
+    assert "every row is as they say" in found.sentence
+
+
+ONE_RATING = "(SELECT min(id) FROM rating WHERE number IS NOT NULL)"
+BY_HAND = [
+    (f"UPDATE rating SET number = 1 WHERE id = {ONE_RATING}", "fluency of Response A is 1, the log says 2"),
+    (
+        "UPDATE rating SET option_id = (SELECT id FROM option WHERE key = 'reject') WHERE id = "
+        "(SELECT max(id) FROM rating WHERE option_id = (SELECT id FROM option WHERE key = 'accept'))",
+        "is reject, the log says accept",
+    ),
+    (f"UPDATE rating SET missing = 1 WHERE id = {ONE_RATING}", "fluency of Response A is missing"),
+    (f"DELETE FROM rating WHERE id = {ONE_RATING}", "fluency of Response A is not there, the log says 2"),
+    ("UPDATE explanation SET text = 'very much so'", "the explanation of verdict of Response A"),
+    ("UPDATE explanation SET reasons = '[]'", "the explanation of verdict of Response A"),
+    ("DELETE FROM explanation", "the explanation of verdict of Response A"),
+    ("UPDATE highlight SET start = 8, quote = substr(quote, 2)", "a highlight of Response B, 8 to 13"),
+    ("UPDATE highlight SET label = 'bad'", "a highlight of Response B, 7 to 13"),
+    ("UPDATE highlight SET quote = 'other'", "quotes other words than its text has"),
+    ("DELETE FROM highlight", "a highlight of Response B, 7 to 13, is gone"),
+    ("UPDATE slot SET set_aside = NULL", "what was set aside"),
+    ("UPDATE assignment SET note = 'x' WHERE note IS NOT NULL", "its note"),
+    ("UPDATE assignment SET active_seconds = 1 WHERE state = 'submitted'", "the time it took"),
+    ("UPDATE assignment SET state = 'surplus' WHERE state = 'submitted'", "its state is surplus"),
+    ("UPDATE assignment SET reason = 'other' WHERE state = 'ignored'", "its reason"),
+    ("UPDATE assignment SET purpose = 'entry_test' WHERE id = 1", "for another purpose, than the log says"),
+    ("UPDATE slot SET candidate_id = candidate_id + 100 WHERE assignment_id = 1", "stand in another order"),
+    ("UPDATE membership SET excluded_at = NULL", "is not excluded, the log says otherwise"),
+    ("UPDATE membership SET excluded_at = joined_at WHERE excluded_at IS NULL", "is excluded, the log says otherwise"),
+    ("UPDATE candidate SET text = 'A better answer' WHERE id = 1", "is not the text that was imported"),
+    ("DELETE FROM assignment WHERE id = 1", "Annotation 1 is gone"),
+    ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
+    ("UPDATE event_detail SET new = '{}' WHERE event_id = 6", "Event 6 was changed"),
+    ("DELETE FROM event_detail WHERE event_id = 6", "the values of event 6 are gone from the log"),
+]
+
+
+def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled):
+    missed = []
+    with sqlite_engine.connect() as connection:
+        # whoever edits the file by hand need not ask for foreign keys
+        connection.connection.driver_connection.execute("PRAGMA foreign_keys=0")
+        for statement, said in BY_HAND:
+            changed = connection.execute(text(statement)).rowcount
+            with Session(connection) as session:
+                found = verifying.verify(session, session.get_one(Study, filled.id))
+            if not changed or found.holds or said not in found.sentence:
+                missed.append((statement, found.sentence))
+            connection.rollback()
+
+    assert missed == []
+
+
+def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
+    with writing(sqlite_engine) as session:
+        held = session.scalars(select(Assignment.id).where(Assignment.state == "reserved")).first()
+        one = "INSERT INTO rating (assignment_id, position, criterion_id, number, missing) VALUES (:it, 0, 1, 3, 0)"
+        session.execute(text(one), {"it": held})
+
+    assert "fluency of Response A is 3, the log has nothing." in verdict(sqlite_engine, filled).sentence
+
+
+def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)
+        known = annotations.stored_answers(session, work)
+        old = {name: known[name] for name in ("state", "version", "ratings", "highlights")}
+        events.record(session, study.id, "annotation edited", who.pseudonym, assignment_id=work.id, new=old)
+
+    assert verdict(sqlite_engine, study).holds
+
+
+def promise(session, study, after: str) -> None:
+    study.settings = stored(changed(study, consent=Consent(text="You may leave.", after_withdrawal=after)))
+    session.flush()
+
+
+def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=6, annotators=6, raters_per_item=2)
+        for who in people[:5]:
+            submit(session, study, who, annotated())
+        for who in people[:2]:
+            assignments.current(session, study, who)
+    with writing(sqlite_engine) as session:
+        exclusions.exclude(session, study, people[0].pseudonym, "too fast", lead.pseudonym)
+        submit(session, study, people[5], annotated())
+        exclusions.reinstate(session, study, people[0].pseudonym, "a mistake", lead.pseudonym)
+        exclusions.exclude(session, study, people[4].pseudonym, "never read", lead.pseudonym)
+        for who, after in zip(people[1:3], ("keep", "delete"), strict=True):
+            promise(session, study, after)
+            withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
+        promise(session, study, "keep")
+        erasure.erase(session, study, people[3].pseudonym, lead)
+
+    found = verdict(sqlite_engine, study)
+
+    assert found.holds, found.sentence
+    assert found.erased == 2
+
+
+def test_the_command_prints_the_head_of_every_study_and_fails_on_a_changed_row(sqlite_engine, filled, capsys):
+    assert program.main(["verify"]) == 0
+    assert filled.slug in capsys.readouterr().out
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE rating SET number = 3 WHERE number = 2"))
+
+    assert program.main(["verify"]) == 1
+    assert "the log says 2" in capsys.readouterr().out

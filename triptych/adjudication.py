@@ -1,0 +1,321 @@
+"""Final values: what is to count where annotators disagree. The annotations themselves stay as they were given.
+
+A lead records them having read everybody's; or a chosen annotator gives hers on the workbench, without seeing the
+others'. Either way they are the one assignment of its item with purpose adjudication: exported under that purpose and
+in none of the numbers, for these are about what annotators gave independently.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import ColumnElement, Select, and_, delete, select, update
+from sqlmodel import Session
+
+from triptych import annotations, clock, events, studies
+from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Criterion,
+    Highlight,
+    Item,
+    Kind,
+    Membership,
+    Option,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    System,
+)
+from triptych.people import Who
+from triptych.results import Counted, Frame, counted_ratings
+from triptych.rubric import Best, Choice
+from triptych.rubric import Criterion as Question
+from triptych.studies import CriterionRow
+
+ABOUT_ITEM = 0
+LONGEST_REASON = 500
+# decided, or asked for; taken back, or skipped by whom was asked, it is open again
+STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
+RECORDED, CHANGED, TAKEN_BACK, ASKED = (
+    "final value recorded",
+    "final value changed",
+    "final value taken back",
+    "final value asked for",
+)
+Values = dict[tuple[int, str], float | str | None]
+
+
+@dataclass(frozen=True)
+class FinalValue:
+    """What stands for one item: whose, when, why, and (blind code, 0 about the item; criterion) → number or option.
+
+    waiting: a chosen annotator was asked and has not answered yet.
+    """
+
+    by: str
+    at: datetime | None
+    reason: str
+    values: Values
+    waiting: bool
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How many of an annotator's ratings of adjudicated items equal the final value."""
+
+    annotator: str
+    same: int
+    of: int
+
+
+def record(
+    session: Session, study: Study, item: str, values: Mapping[tuple[int, str], Any], reason: str, who: Who
+) -> None:
+    """Stores a lead's final values of an item, in place of those before.
+
+    `values`: (blind code, 0 about the item; criterion) → a value of its scale; of the question for the best one, 1 or
+    0. What is left out has no final value. Raises NotFound, NotAllowed without a reason, InvalidAnnotation for a
+    value off its scale or none at all.
+    """
+    study = studies.lock(session, study.id)
+    neat, found = _read_reason(reason), _item(session, study, item)
+    kept = _assignment_of(session, found) or _made(session, study, found, who)
+    decided = kept.state == AssignmentState.submitted
+    old = _logged(session, kept) if decided else None
+    rows = _checked(session, study, kept, values)
+    _hand_over(session, kept, who.person_id, order_known=False)
+    kept.state, kept.reason, kept.submitted_at = AssignmentState.submitted, neat, clock.now()
+    session.add_all(rows)
+    session.flush()
+    kind, new = CHANGED if decided else RECORDED, _logged(session, kept)
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=kept.id, old=old, new=new)
+
+
+def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> None:
+    """Makes the item an annotator's next one; what she answers becomes its final values.
+
+    She sees it as any other item: no system, nobody's ratings. Raises NotFound for nobody who could be asked now,
+    Conflict if there is a final value or somebody was asked already.
+    """
+    study = studies.lock(session, study.id)
+    found = _item(session, study, item)
+    chosen = session.scalars(_annotators(study).where(Person.pseudonym == pseudonym)).first()
+    if chosen is None:
+        raise NotFound(f"{pseudonym} is no annotator of this study who could be asked now.")
+    before = _assignment_of(session, found)
+    if before is not None and before.state in STANDING:
+        raise Conflict("This item has a final value already, or somebody was asked for it. Take that back first.")
+    kept = before or _made(session, study, found, who)
+    _hand_over(session, kept, chosen.id, order_known=True)
+    # as if it had run out while she was away: what she holds now comes first, then this
+    kept.state, kept.reason, kept.submitted_at = AssignmentState.expired, None, None
+    session.flush()
+    new = {"annotator": pseudonym}
+    events.record(session, study.id, ASKED, who.pseudonym, assignment_id=kept.id, new=new)
+
+
+def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
+    """The item has no final value any more, or nobody is asked for one. Raises NotFound, NotAllowed, Conflict."""
+    study = studies.lock(session, study.id)
+    neat, kept = _read_reason(reason), _assignment_of(session, _item(session, study, item))
+    if kept is None or kept.state not in STANDING:
+        raise Conflict("This item has no final value.")
+    old = _logged(session, kept)
+    _hand_over(session, kept, who.person_id, order_known=False)
+    kept.state, kept.reason, kept.submitted_at = AssignmentState.withdrawn, neat, None
+    session.flush()
+    new = _logged(session, kept)
+    events.record(session, study.id, TAKEN_BACK, who.pseudonym, assignment_id=kept.id, old=old, new=new)
+
+
+def final_values(session: Session, study: Study, item: str | None = None) -> dict[str, FinalValue]:
+    """Item → its final value, of those that have one or wait for one."""
+    wanted = (
+        select(Assignment, Item.external_id, Person.pseudonym)
+        .join(Item, Item.id == Assignment.item_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .where(*_standing(study), *([Item.external_id == item] if item is not None else []))
+    )
+    values: dict[int, Values] = {}
+    for assignment_id, code, criterion, number, option in session.execute(_values_of(study)):
+        values.setdefault(assignment_id, {})[code or ABOUT_ITEM, criterion] = option if number is None else number
+    return {
+        external_id: FinalValue(
+            pseudonym,
+            assignment.submitted_at,
+            assignment.reason or "",
+            values.get(assignment.id, {}),
+            assignment.submitted_at is None,
+        )
+        for assignment, external_id, pseudonym in session.execute(wanted)
+    }
+
+
+def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[Agreement]:
+    """Per annotator the share of her ratings that equal the final value; nothing where there is none."""
+    decided = {
+        (item, code, criterion): value
+        for item, final in finals.items()
+        for (code, criterion), value in final.values.items()
+    }
+    rows = counted_ratings(frame, counted)
+    rows = rows[rows["item"].isin([item for item, _, _ in decided]) & ~rows["missing"]]
+    counts: dict[str, list[int]] = {}
+    for row in rows[["annotator", "item", "system", "criterion", "value", "option"]].itertuples(index=False):
+        key = row.item, row.system, row.criterion
+        if key in decided:
+            given = row.option if pd.isna(row.value) else row.value
+            count = counts.setdefault(row.annotator, [0, 0])
+            count[0] += given == decided[key]
+            count[1] += 1
+    return [Agreement(annotator, *count) for annotator, count in sorted(counts.items())]
+
+
+def adjudicators(session: Session, study: Study) -> list[str]:
+    """Annotators who can be asked for a final value."""
+    return [person.pseudonym for person in session.scalars(_annotators(study).order_by(Person.pseudonym))]
+
+
+def _read_reason(reason: str) -> str:
+    neat = reason.strip()
+    if not neat or len(neat) > LONGEST_REASON:
+        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the reason stands in the log and in exports.")
+    return neat
+
+
+def _item(session: Session, study: Study, item: str) -> Item:
+    wanted = select(Item).where(Item.study_id == study.id, Item.external_id == item, Item.purpose == Purpose.main)
+    found = session.scalars(wanted).first()
+    if found is None:
+        raise NotFound(f"The study has no item {item!r}.")
+    return found
+
+
+def _annotators(study: Study) -> Select[Any]:
+    return (
+        select(Person)
+        .join(Membership, Membership.person_id == Person.id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind == Kind.human)
+        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None), Person.disabled_at.is_(None))
+    )
+
+
+def _standing(study: Study) -> Iterator[ColumnElement[bool]]:
+    yield Assignment.study_id == study.id
+    yield Assignment.purpose == Purpose.adjudication
+    yield Assignment.state.in_(STANDING)
+
+
+def _assignment_of(session: Session, item: Item) -> Assignment | None:
+    wanted = select(Assignment).where(Assignment.item_id == item.id, Assignment.purpose == Purpose.adjudication)
+    return session.scalars(wanted.execution_options(populate_existing=True)).first()
+
+
+def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
+    """The item's one assignment for this, its candidates in an order drawn for it, so that it tells no system."""
+    now = clock.now()
+    made = Assignment(
+        token=secrets.token_urlsafe(12),
+        study_id=study.id,
+        item_id=item.id,
+        person_id=who.person_id,
+        purpose=Purpose.adjudication,
+        state=AssignmentState.withdrawn,
+        reserved_at=now,
+        expires_at=now,
+        design_hash=study.design_hash,
+    )
+    session.add(made)
+    session.flush()
+    order = list(session.scalars(select(Candidate.id).where(Candidate.item_id == item.id).order_by(Candidate.id)))
+    random.Random(f"{study.seed}|final|{item.id}").shuffle(order)  # noqa: S311 (an order, no secret)
+    session.add_all(Slot(assignment_id=made.id, position=n, candidate_id=one) for n, one in enumerate(order))
+    session.flush()
+    new = {"item": item.id, "order": order, "purpose": Purpose.adjudication}
+    events.record(session, study.id, "reserved", who.pseudonym, assignment_id=made.id, new=new)
+    return made
+
+
+def _hand_over(session: Session, kept: Assignment, person_id: int, *, order_known: bool) -> None:
+    """Empty, and this person's from now on; a browser that still has it open can store nothing in it."""
+    here = Slot.assignment_id == kept.id
+    for statement in (
+        delete(Rating).where(Rating.assignment_id == kept.id),
+        delete(Highlight).where(Highlight.assignment_id == kept.id),
+        update(Slot).where(here).values(order_known=order_known, set_aside=None),
+    ):
+        session.execute(statement.execution_options(synchronize_session=False))
+    kept.person_id, kept.token, kept.version = person_id, secrets.token_urlsafe(12), kept.version + 1
+    kept.draft, kept.draft_seq, kept.pen, kept.note, kept.active_seconds = None, 0, None, None, 0
+    kept.reserved_at = kept.expires_at = clock.now()
+
+
+def _checked(session: Session, study: Study, kept: Assignment, values: Mapping[tuple[int, str], Any]) -> list[Rating]:
+    """Rows of the values. Raises InvalidAnnotation."""
+    design = studies.design_of(session, study)
+    asked = {criterion.key: criterion for criterion in design.rubric.asked(study.round)}
+    slots = (
+        select(System.blind_code, Slot.position)
+        .join(Candidate, Candidate.system_id == System.id)
+        .join(Slot, Slot.candidate_id == Candidate.id)
+        .where(Slot.assignment_id == kept.id)
+    )
+    places: dict[int, int | None] = {ABOUT_ITEM: None, **dict(session.execute(slots).all())}
+    if not values:
+        raise InvalidAnnotation("Choose at least one final value.")
+    rows = []
+    for (code, key), value in values.items():
+        if key not in asked or code not in places or is_about_item(asked[key]) != (code == ABOUT_ITEM):
+            raise InvalidAnnotation(f"{key!r} is not asked about this in the study.")
+        rows.append(_row(design.criteria[key], asked[key], places[code], value) | {"assignment_id": kept.id})
+    return [Rating(**row) for row in rows]
+
+
+def is_about_item(criterion: Question) -> bool:
+    """Whether there is one final value per item; which response is best is decided response by response."""
+    return criterion.about == "item" and not isinstance(criterion.scale, Best)
+
+
+def _row(known: CriterionRow, criterion: Question, position: int | None, value: Any) -> dict[str, Any]:
+    row = {"position": position, "criterion_id": known.id}
+    if isinstance(criterion.scale, Best):
+        if value not in (0, 1):
+            raise InvalidAnnotation(f"{criterion.title}: 1 is the best one, 0 is not.")
+        return row | {"number": float(value)}
+    checked = criterion.scale.check(value)
+    if isinstance(criterion.scale, Choice):
+        missing = next(option.missing for option in criterion.scale.options if option.key == checked)
+        return row | {"option_id": known.options[checked], "missing": missing}
+    return row | {"number": checked}
+
+
+def _logged(session: Session, kept: Assignment) -> dict[str, Any]:
+    """As annotations are logged, with the reason."""
+    return {**annotations.stored_answers(session, kept), "reason": kept.reason}
+
+
+def _values_of(study: Study) -> Select[Any]:
+    """(assignment, blind code or none, criterion, number, option) of every final value."""
+    at_slot = and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position)
+    return (
+        select(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
+        .join(Assignment, Assignment.id == Rating.assignment_id)
+        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .outerjoin(Slot, at_slot)
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(System, System.id == Candidate.system_id)
+        .where(*_standing(study))
+    )

@@ -1,0 +1,310 @@
+"""Backups while everybody works, and going back to one.
+
+A backup is a whole database beside a small file that names the last event of each study, so that it can be told later
+what a backup holds and whether a log was cut. Nothing acknowledged before a backup began is missing in it. It holds
+names too: keep it as safe as the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, select, text
+from sqlalchemy.exc import DatabaseError
+from sqlmodel import Session
+
+from triptych import clock, database, events, settings
+from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
+from triptych.models import Event, Membership, Person, Role, Study
+from triptych.people import Who
+
+RESTORED, ERASED = "restored from a backup", "person erased"
+ENDINGS = {"sqlite": "db", "postgresql": "dump"}
+NO_PG_DUMP = (
+    "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
+    "client programs, or let the database server make its own backups (docs/deploying.md)."
+)
+ON_POSTGRES = (
+    "A PostgreSQL database is restored into a new one: createdb restored && pg_restore --exit-on-error -d restored "
+    "FILE. Check it with python -m triptych verify, then start the app with its address in TRIPTYCH_DATABASE_URL."
+)
+PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
+
+
+class BackupFailed(TriptychError):
+    """No backup was made, or none could be restored; the message says why."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """A study's last event, as a backup holds it."""
+
+    slug: str
+    number: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Backup:
+    """One backup in the folder. heads: nothing where the file beside it is lost."""
+
+    path: Path
+    at: datetime
+    size: int
+    heads: tuple[Head, ...]
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What came back, where the state before it lies, and who was erased since and is in the database again."""
+
+    name: str
+    before: Path | None
+    heads: tuple[Head, ...]
+    erased: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What a restore leaves behind."""
+
+    path: Path | None = None
+    heads: dict[str, Head] = field(default_factory=dict)
+    erased: frozenset[str] = frozenset()
+
+
+def folder() -> Path:
+    """Where backups lie: beside the database, for its owner alone."""
+    made = settings.local_folder() / "backups"
+    made.mkdir(mode=0o700, exist_ok=True)
+    return made
+
+
+def make(engine: Engine, name: str = "triptych") -> Backup:
+    """A backup of the whole database while it is in use. Raises BackupFailed; then nothing is left of it."""
+    kind = engine.dialect.name
+    at = clock.now()
+    target = folder() / f"{name}-{at:%Y%m%d-%H%M%S-%f}.{ENDINGS[kind]}"
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with _explained("No backup was made"):
+            heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
+            _keep(part)
+            beside = {"made_at": at.isoformat(), "sha256": file_hash(part), "studies": [asdict(head) for head in heads]}
+            _beside(target).write_text(json.dumps(beside, indent=1), encoding="utf-8")
+            part.rename(target)  # what stands under a backup's name is whole
+    finally:
+        for left in folder().glob(f"{part.name}*"):
+            left.unlink()
+    return Backup(target, at, target.stat().st_size, heads)
+
+
+def listed() -> list[Backup]:
+    """The backups in the folder, newest first."""
+    found = [_read(path) for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}")]
+    return sorted(found, key=lambda backup: backup.at, reverse=True)
+
+
+def find(name: str) -> Backup:
+    """The backup of this name in the folder. Raises NotFound."""
+    found = next((backup for backup in listed() if backup.name == name), None)
+    if found is None:
+        raise NotFound(f"There is no backup called {name!r}.")
+    return found
+
+
+def may_restore(session: Session, who: Who) -> bool:
+    """Whether going back concerns nobody but this lead: she leads every study of the database but the demo ones."""
+    led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
+    others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
+    return database.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
+
+
+def restore_as(engine: Engine, name: str, who: Who) -> Restored:
+    """`restore` of a backup in the folder, for the lead whom alone it concerns. Raises NotAllowed, and as `restore`."""
+    with database.reading(engine) as session:
+        if not may_restore(session, who):
+            raise NotAllowed(
+                "This database also holds studies that you do not lead. Ask the administrator: stop the app and run "
+                "python -m triptych restore FILE."
+            )
+    return restore(engine, find(name).path, who.pseudonym)
+
+
+def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) -> Restored:
+    """The database becomes what the backup holds, after a backup of the state before; every study's log says so.
+
+    Everything is checked on a copy first: that it is whole, its tables (an older version is brought up to date) and
+    its event chains. `alone`: no server uses the file, so that even a damaged one can be replaced. Must be called
+    in the one process that uses the file. Raises BackupFailed; then the database is as it was.
+    """
+    if engine.dialect.name != "sqlite":
+        raise BackupFailed(ON_POSTGRES)
+    part = folder() / f".{source.name}.restoring"
+    try:
+        with _explained("Nothing was restored"):
+            _prepare(source, part)
+            before = _state_before(engine, alone)
+            database.overwrite_sqlite(engine, part)
+    finally:
+        for left in folder().glob(f"{part.name}*"):
+            left.unlink()
+    _forget()
+    return Restored(source.name, before.path, *_note(engine, source.name, before, actor))
+
+
+@contextmanager
+def _explained(outcome: str) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, DatabaseError, OSError, UnsafeDatabase, database.DatabaseAway) as error:
+        reason = getattr(error, "strerror", None) or str(getattr(error, "orig", error))
+        raise BackupFailed(f"{outcome}: {reason.rstrip('.')}.") from error
+
+
+def _copy(engine: Engine, part: Path) -> tuple[Head, ...]:
+    database.copy_sqlite(database.sqlite_path(str(engine.url)), part)
+    return heads_in(part)
+
+
+def heads_in(path: Path) -> tuple[Head, ...]:
+    """The last event of every study in an SQLite file."""
+    copy = database.open_engine(f"sqlite:///{path}")
+    try:
+        with database.reading(copy) as session:
+            return heads_of(session)
+    finally:
+        copy.dispose()
+
+
+def heads_of(session: Session) -> tuple[Head, ...]:
+    """The last event of every study."""
+    wanted = select(Study.slug, Study.event_number, Study.event_hash).order_by(Study.id)
+    return tuple(Head(*row) for row in session.execute(wanted))
+
+
+def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
+    """pg_dump's own format, of the very state whose last events are read. Raises BackupFailed."""
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise BackupFailed(NO_PG_DUMP)
+    url = engine.url
+    # a password in the arguments would stand in the list of processes
+    environment = os.environ | ({PG_PASSWORD: str(url.password)} if url.password else {})
+    places = {"--host": url.host, "--port": url.port, "--username": url.username, "--dbname": url.database}
+    with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+        snapshot = connection.execute(text("SELECT pg_export_snapshot()")).scalar()
+        command = [program, "--format=custom", "--no-password", f"--file={part}", f"--snapshot={snapshot}"]
+        command += [f"{name}={value}" for name, value in places.items() if value]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 (no shell)
+        if ran.returncode != 0:
+            raise BackupFailed(f"No backup was made. pg_dump says: {ran.stderr.strip().partition(chr(10))[0]}")
+        with Session(connection) as session:
+            return heads_of(session)
+
+
+def _keep(path: Path) -> None:
+    """For its owner alone, and on the disk before anybody relies on it."""
+    path.chmod(0o600)
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _read(path: Path) -> Backup:
+    stat = path.stat()
+    at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), ()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
+        heads = tuple(Head(**head) for head in beside["studies"])
+        at = datetime.fromisoformat(beside["made_at"])
+    return Backup(path, at, stat.st_size, heads)
+
+
+def _prepare(source: Path, part: Path) -> None:
+    """A copy of the backup at this program's schema, whole and with chains that hold. Raises BackupFailed."""
+    if not source.is_file():
+        raise BackupFailed(f"There is no file {source}.")
+    database.copy_sqlite(source, part)
+    copy = database.open_engine(f"sqlite:///{part}")
+    try:
+        version = database.stored_version(copy)
+        if version is None or version > database.HEAD:
+            held = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
+            raise BackupFailed(f"Nothing was restored: {source.name} {held}.")
+        database.migrate(copy)
+        with database.reading(copy) as session:
+            for study in session.scalars(select(Study)):
+                broken = events.first_broken(session, study.id)
+                if broken:
+                    raise BackupFailed(f"Nothing was restored: the event log of {study.slug} does not hold. {broken}")
+    finally:
+        copy.dispose()
+
+
+def _state_before(engine: Engine, alone: bool) -> _Before:
+    """A backup of the database as it stands; a damaged one is moved aside as it is, if nobody uses it."""
+    path = database.sqlite_path(str(engine.url))
+    try:
+        if not path.exists() or database.stored_version(engine) is None:
+            return _Before()
+        kept = make(engine, "before-restore")
+    except (BackupFailed, DatabaseError):
+        if not alone:
+            raise
+        engine.dispose()
+        aside = folder() / f"damaged-{clock.now():%Y%m%d-%H%M%S-%f}.db"
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                path.with_name(f"{path.name}{ending}").rename(aside.with_name(f"{aside.name}{ending}"))
+        return _Before(aside)
+    with database.reading(engine) as session:
+        return _Before(kept.path, {head.slug: head for head in kept.heads}, _erased(session))
+
+
+def _erased(session: Session) -> frozenset[str]:
+    return frozenset(session.scalars(select(Event.subject).where(Event.kind == ERASED)))
+
+
+def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[Head, ...], tuple[str, ...]]:
+    """Writes to every study's log that it was restored; returns the heads, and who was erased since."""
+    with database.writing(engine) as session:
+        for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
+            left = before.heads.get(head.slug)
+            old = None if left is None else {"number": left.number, "hash": left.hash}
+            events.record(session, study.id, RESTORED, actor, old=old, new={"backup": name, "number": head.number})
+        known = set(session.scalars(select(Person.pseudonym)))
+        again = sorted((before.erased - _erased(session)) & known)
+    with database.reading(engine) as session:
+        return heads_of(session), tuple(again)
+
+
+def _forget() -> None:
+    """The ratings that this process remembers may not be those of the database any more."""
+    from triptych import results  # pandas, which no other command of this module needs
+
+    results.forget()

@@ -1,0 +1,185 @@
+"""A study in one file: a database of its own with every row under its number, rubric, codebook and hashes.
+
+Opening one needs an empty database: rows keep their numbers, which the hashes of the event log cover, so a study
+cannot be laid among others without breaking its proof. Names, addresses and passcodes of people stay behind; a capsule
+knows pseudonyms only, and whoever opens it becomes a lead of its study. It holds the names of systems.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import Engine, delete, select, update
+
+from triptych import backup, clock, database, moving, people, roster, studies, verifying
+from triptych.errors import ImportRefused, NotAllowed
+from triptych.formats.out.model import File, Options
+from triptych.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
+
+FORMAT = 1
+DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"
+CONTENT = (DATABASE, RUBRIC, CODEBOOK, README)
+BLOCK = 2**20
+BLIND = "A capsule holds the names of the systems. Unblind the study first, or make it with python -m triptych capsule."
+ABOUT = """# {slug}
+
+A study of Triptych, a program for human evaluation of generated text: everything about it but who the people are.
+
+- `study.db`: the study as an SQLite database, last event {number}, hash `{hash}`
+- `rubric.yaml`: what was asked
+- `codebook.json`: criteria, scales and the meaning of every column
+- `manifest.json`: SHA-256 of each file
+
+To look into it with Triptych, on any computer: choose a new folder, and
+
+    TRIPTYCH_HOME=FOLDER python -m triptych open-capsule {slug}-capsule.zip "Your name"
+    TRIPTYCH_HOME=FOLDER make run
+
+A study whose log has fewer events than {number}, or another hash for this one, has lost or changed some.
+"""
+
+
+class Manifest(BaseModel):
+    """What a capsule says about itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    format: int
+    schema_version: str
+    made_at: str
+    study: dict[str, Any]
+    sha256: dict[str, str]
+
+
+def check_request(study: Study) -> None:
+    """Raises NotAllowed for a study whose systems the leads may not know yet."""
+    if study.unblinded_at is None:
+        raise NotAllowed(BLIND)
+
+
+def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
+    """The capsule of a study, of one state of it, as the pieces of a zip file. Raises NotFound, UnsafeDatabase."""
+    from triptych.formats.out.writing import zipped
+
+    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
+        path = Path(folder) / DATABASE
+        texts = _extract(engine, path, slug)
+        hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+        head = backup.heads_in(path)[0]
+        manifest = Manifest(
+            format=FORMAT,
+            schema_version=database.HEAD,
+            made_at=clock.now().isoformat(),
+            study=asdict(head),
+            sha256=hashes | {DATABASE: backup.file_hash(path)},
+        )
+        texts[MANIFEST] = manifest.model_dump_json(indent=1)
+        files = [File(name, iter([text.encode()])) for name, text in texts.items()]
+        yield from zipped([*files, File(DATABASE, _blocks(path))], f"{slug}-capsule")
+
+
+def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
+    """Writes the study's own database; returns the texts that lie beside it."""
+    # the writers of formats take half a second to import, which no other command needs
+    from triptych import exports
+    from triptych.formats.out.codebook import codebook
+
+    copy = database.open_engine(f"sqlite:///{path}")
+    try:
+        moving.move(engine, copy, [slug])
+        _leave_people_behind(copy)
+        with database.reading(copy) as session:
+            study = studies.by_slug(session, slug)
+            about = codebook(exports.read_finished(session, study), Options(0, None))
+            return {
+                RUBRIC: session.get_one(RubricText, study.rubric_id).yaml,
+                CODEBOOK: json.dumps(about, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+                README: ABOUT.format(slug=slug, number=study.event_number, hash=study.event_hash),
+            }
+    finally:
+        copy.dispose()
+
+
+def _leave_people_behind(copy: Engine) -> None:
+    with database.writing(copy) as session:
+        session.execute(update(Person).values(name=None, email=None, passcode_hash=None))
+        for table in (PanelIdentity, Login, Ticket, Invitation, FailedSignIn):
+            session.execute(delete(table))
+    database.wipe(copy, [])
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup.Head:
+    """Lays the study into an empty database and makes a lead of this name for it; returns its last event.
+
+    Every hash, the event log and every row it tells of are checked before anything is written. Raises ImportRefused
+    for a file that is no capsule or was changed, UnsafeDatabase for a database that is not empty, NotAllowed for an
+    unusable name or passcode.
+    """
+    with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
+        path = Path(folder) / DATABASE
+        manifest = _unpacked(file, path)
+        source = database.open_engine(f"sqlite:///{path}")
+        try:
+            database.migrate(source)
+            _check(source, manifest)
+            opened = _given_a_lead(source, name, passcode)
+            moving.move(source, engine)
+        finally:
+            source.dispose()
+    return opened
+
+
+def _unpacked(file: Path, path: Path) -> Manifest:
+    """Writes the database out; returns the manifest, whose hashes fit every file. Raises ImportRefused."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = {name.rpartition("/")[2]: name for name in archive.namelist()}
+            manifest = Manifest.model_validate_json(archive.read(names[MANIFEST]))
+            if manifest.format != FORMAT or manifest.schema_version > database.HEAD:
+                raise ImportRefused(f"{file.name} was made by a newer version of Triptych. Update this one first.")
+            for name in CONTENT:
+                into = path if name == DATABASE else path.with_name(name)
+                if _written(archive, names[name], into) != manifest.sha256[name]:
+                    raise ImportRefused(f"{name} in {file.name} was changed after the capsule was made.")
+    except (OSError, KeyError, zipfile.BadZipFile, ValidationError) as error:
+        raise ImportRefused(f"{file.name} is no study capsule, or is cut short.") from error
+    return manifest
+
+
+def _written(archive: zipfile.ZipFile, member: str, into: Path) -> str:
+    """Writes one file out; returns its SHA-256."""
+    with archive.open(member) as packed, into.open("wb") as out:
+        shutil.copyfileobj(packed, out, BLOCK)
+    return backup.file_hash(into)
+
+
+def _given_a_lead(source: Engine, name: str, passcode: str) -> backup.Head:
+    with database.writing(source) as session:
+        study = session.scalars(select(Study)).one()
+        lead = people.create_lead(session, name, passcode)
+        roster.enrol_lead(session, study, lead, lead.pseudonym)
+    with database.reading(source) as session:
+        return backup.heads_of(session)[0]
+
+
+def _check(source: Engine, manifest: Manifest) -> None:
+    with database.reading(source) as session:
+        if [asdict(head) for head in backup.heads_of(session)] != [manifest.study]:
+            raise ImportRefused("The study in the capsule is not the one that its manifest names.")
+        verdict = verifying.verify(session, session.scalars(select(Study)).one())
+        if not verdict.holds:
+            raise ImportRefused(f"The study in the capsule does not hold. {verdict.sentence}")

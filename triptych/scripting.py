@@ -1,0 +1,111 @@
+"""What a lead does in the browser, from files and words on a command line: thin over the same commands of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sqlmodel import Session
+
+from triptych import launching, people, studies
+from triptych.errors import ImportRefused, NotAllowed, NotFound
+from triptych.formats import ItemFile, join_files, read_items
+from triptych.invitations import Invited, invite_all, invite_one, read_list
+from triptych.models import Role, Study, StudyState
+from triptych.people import Who
+from triptych.rubric import shipped_rubrics
+
+TABLES = ("ratings", "highlights")
+
+
+def lead_called(session: Session, name: str) -> Who:
+    """The lead of this name, as if she had signed in. Raises NotFound."""
+    person = people.lead_called(session, name)
+    if person is None or person.disabled_at is not None:
+        raise NotFound(f"There is no lead called {name!r}. Make one with python -m triptych add-lead.")
+    return Who(person.id, person.pseudonym, person.role, person.name, 0)
+
+
+def rubric_text(name: str) -> str:
+    """The YAML of a rubric file, or of a shipped rubric by its key. Raises ImportRefused."""
+    path = shipped_rubrics().get(name, Path(name))
+    return read(str(path)).decode("utf-8", "replace")
+
+
+def read(path: str) -> bytes:
+    """A file's bytes. Raises ImportRefused."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def items_from(files: Sequence[str]) -> ItemFile:
+    """Items of one file, or of several that are given as SYSTEM=FILE. Raises ImportRefused."""
+    if len(files) == 1 and not _parted(files[0])[0]:
+        return read_items(read(files[0]), Path(files[0]).name)
+    parted = [_parted(file) for file in files]
+    if not all(system for system, _ in parted):
+        raise ImportRefused("Of several files each holds the texts of one system: give them as SYSTEM=FILE.")
+    return join_files([(Path(path).name, read(path), system) for system, path in parted])
+
+
+def _parted(file: str) -> tuple[str, str]:
+    """(system, path); a path that is there may hold a sign of equality itself."""
+    system, _, path = file.partition("=")
+    return (system, path) if path and not Path(file).exists() else ("", file)
+
+
+def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Study:
+    """Launches, opens, pauses or closes a study of this lead. Raises NotFound, Conflict."""
+    who = lead_called(session, lead)
+    study = studies.led_by(session, who, slug)
+    if study.state == StudyState.draft and state == StudyState.open:
+        launching.launch(session, study, who.pseudonym)
+    else:
+        studies.set_state(session, study, state, who.pseudonym)
+    return study
+
+
+def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None) -> list[Invited]:
+    """Invites people by name, or all of a CSV file, or nobody. Raises NotFound, NotAllowed, ImportRefused."""
+    who = lead_called(session, lead)
+    study = studies.led_by(session, who, slug)
+    if bool(names) == bool(guests):
+        raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
+    if not guests:
+        return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
+    found = read_list(session, study, read(guests))
+    if not found.ok:
+        raise ImportRefused("\n".join(map(str, found.problems)))
+    return invite_all(session, study, found.guests, who.pseudonym)
+
+
+def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
+    """A study in a format, or one of the tables "ratings" and "highlights" as CSV. Raises NotFound."""
+    # numpy and the writers take a second to import, which no other command needs
+    from triptych import exports, results
+    from triptych.formats.long_csv import write_csv
+    from triptych.formats.out.model import Options
+    from triptych.formats.out.writing import in_blocks
+    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+
+    exports.see_one_state(session)
+    study = studies.by_slug(session, slug)
+    if name == "ratings":
+        return in_blocks(write_csv(results.export_ratings(session, study), RATINGS_HEADER))
+    if name == "highlights":
+        return in_blocks(write_csv(results.export_highlights(session, study), HIGHLIGHTS_HEADER))
+    return exports.export_zip(session, study, name, Options(0, None))
+
+
+def write(path: str, blocks: Iterable[bytes]) -> None:
+    """Writes a file that is whole or not there. Raises OSError."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(blocks)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,402 @@
+"""Whether what is stored is what the event log says: the chain, and every annotation played back from it.
+
+A chain alone shows changed events; a rating changed by hand leaves it whole. So the log is replayed against ratings,
+explanations, highlights, set-asides, places, exclusions and memberships, and texts against their hashes. It shows
+tampering by somebody who does not rewrite the whole log; exports, reports and backups print number and hash of the
+last event, with which a rewritten or cut log can be compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Select, and_, select
+from sqlmodel import Session
+
+from triptych import events
+from triptych.answers import LETTERS
+from triptych.making import content_hash
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Criterion,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Item,
+    Membership,
+    Option,
+    Person,
+    Rating,
+    Role,
+    Slot,
+    Study,
+)
+
+BATCH = 300
+FACTS = {
+    "version": "its version",
+    "set_aside": "what was set aside",
+    "note": "its note",
+    "reason": "its reason",
+    "seconds": "the time it took",
+    "at": "the time it was submitted",
+}
+MOST = 1000
+# events whose values are an annotation, or set one aside
+ANSWERED = ("submitted", "surplus", "imported", "annotation edited", "final value recorded", "final value changed")
+SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
+# kinds as they stand in logs for good, whatever the program calls them later
+JOINED, IMPORTED, ERASED, WITHDRAWN = "joined", "ratings imported", "person erased", "withdrew"
+ASKED = "final value asked for"
+EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
+# events about a person after which states, or values, of her annotations are no longer those of her submissions
+LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
+PLACES = {AssignmentState.submitted, AssignmentState.surplus, AssignmentState.withdrawn}
+Rows = dict[int, list[Any]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One study: broken is the first event that does not hold, differences the rows that differ from the log.
+
+    erased: annotations whose values the log no longer has, because their annotator was erased.
+    """
+
+    slug: str
+    events: int
+    hash: str
+    broken: str | None
+    differences: tuple[str, ...] = ()
+    erased: int = 0
+
+    @property
+    def holds(self) -> bool:
+        return self.broken is None and not self.differences
+
+    @property
+    def sentence(self) -> str:
+        if self.broken is not None:
+            return self.broken
+        if self.differences:
+            more = len(self.differences) - 1
+            count = f"At least {more}" if len(self.differences) == MOST else str(more)
+            return self.differences[0] + (f" {count} more differ." if more else "")
+        gone = f" The values of {self.erased} annotations were erased with their annotator." if self.erased else ""
+        return f"{self.events} events hold and every row is as they say, last hash {self.hash[:12]}.{gone}"
+
+
+@dataclass
+class _Log:
+    """What the log says about people: joined, excluded with the reason, and when what befell whom."""
+
+    joined: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, str | None] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    befell: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    imported: bool = False
+
+    def last(self, pseudonym: str, kinds: Sequence[str]) -> int:
+        """Number of the last such event about her, 0 if there is none."""
+        return max((self.befell[pseudonym].get(kind, 0) for kind in kinds), default=0)
+
+
+@dataclass
+class _Work:
+    """An assignment as the log has it; `values` None: nothing was submitted, or it was erased."""
+
+    values: dict[str, Any] | None = None
+    number: int = 0
+    place: dict[str, Any] | None = None
+    erased: bool = False
+
+
+def verify(session: Session, study: Study) -> Verdict:
+    """Checks the chain, and if it holds replays it; the first `MOST` rows that differ are named, in the log's order."""
+    broken = events.first_broken(session, study.id)
+    head = study.slug, study.event_number, study.event_hash, broken
+    if broken is not None:
+        return Verdict(*head)
+    erased: list[int] = []
+    differences = tuple(islice(_differences(session, study, erased), MOST))
+    return Verdict(*head, differences, len(erased))
+
+
+def _differences(session: Session, study: Study, erased: list[int]) -> Iterator[str]:
+    log = _people_of(session, study)
+    yield from _lost(session, study)
+    yield from _of_people(session, study, log)
+    yield from _of_work(session, study, log, erased)
+    yield from _of_texts(session, study)
+
+
+def _lost(session: Session, study: Study) -> Iterator[str]:
+    """Assignments that the log names and that are gone."""
+    wanted = (
+        select(Event.assignment_id, Event.number)
+        .outerjoin(Assignment, Assignment.id == Event.assignment_id)
+        .where(Event.study_id == study.id, Event.assignment_id.is_not(None), Assignment.id.is_(None))
+        .order_by(Event.number)
+    )
+    for number, event in session.execute(wanted):
+        yield f"Annotation {number} is gone, the log has it (event {event})."
+
+
+def _people_of(session: Session, study: Study) -> _Log:
+    log = _Log()
+    wanted = (
+        select(Event.number, Event.kind, Event.subject, EventDetail.new)
+        .outerjoin(EventDetail, EventDetail.event_id == Event.id)
+        .where(Event.study_id == study.id, Event.assignment_id.is_(None))
+        .order_by(Event.number)
+    )
+    for number, kind, subject, new in session.execute(wanted):
+        log.befell[subject][kind] = number
+        if kind == IMPORTED:
+            log.imported = "excluded" not in (new or {})
+            log.excluded |= dict.fromkeys((new or {}).get("excluded", ()))
+        if kind == JOINED:
+            log.joined.setdefault(subject, number)
+        if kind == EXCLUDED:
+            log.excluded[subject] = (new or {}).get("reason")
+        if kind == REINSTATED:
+            log.excluded.pop(subject, None)
+        if kind in (EXCLUDED, REINSTATED):
+            log.asked.add(subject)
+    return log
+
+
+def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
+    wanted = (
+        select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
+        .join(Person, Person.id == Membership.person_id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator)
+        .order_by(Membership.id)
+    )
+    members = {pseudonym: (at, reason) for pseudonym, at, reason in session.execute(wanted)}
+    for pseudonym, number in log.joined.items():
+        if pseudonym not in members and not log.last(pseudonym, LEFT):
+            yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
+    for pseudonym in log.excluded:
+        if pseudonym not in members and pseudonym not in log.joined:
+            yield f"{pseudonym} is no annotator of the study, the log says she was excluded."
+    for pseudonym, (at, reason) in members.items():
+        said = log.excluded.get(pseudonym)
+        if (at is not None) != (pseudonym in log.excluded):
+            if log.imported and pseudonym not in log.asked:
+                continue  # an import of an older version did not log whom its file excluded
+            yield f"{pseudonym} is {'' if at else 'not '}excluded, the log says otherwise."
+        elif at is not None and said is not None and reason != said:
+            yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
+
+
+def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
+    wanted = (
+        select(Assignment, Item.external_id, Person.pseudonym)
+        .join(Item, Item.id == Assignment.item_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .where(Assignment.study_id == study.id)
+        .order_by(Assignment.id)
+    )
+    ids = list(session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).order_by(Assignment.id)))
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        replayed = _replayed(session, batch)
+        stored = _Stored(session, batch)
+        for assignment, item, pseudonym in session.execute(wanted.where(Assignment.id.in_(batch))):
+            work = replayed[assignment.id]
+            where = f"Annotation {assignment.id} ({item}, {pseudonym})"
+            if work.erased:
+                erased.append(assignment.id)
+            for said in _compared(assignment, work, stored, log, pseudonym):
+                yield f"{where}: {said}"
+
+
+def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
+    """Each assignment as its last events have it."""
+    found: dict[int, _Work] = defaultdict(_Work)
+    wanted = (
+        select(Event.assignment_id, Event.number, Event.kind, EventDetail.new)
+        .outerjoin(EventDetail, EventDetail.event_id == Event.id)
+        .where(Event.assignment_id.in_(batch))
+        .order_by(Event.number)
+    )
+    for assignment_id, number, kind, new in session.execute(wanted):
+        work, new = found[assignment_id], new or {}
+        if "order" in new:
+            work.place = new
+        if kind == ASKED:
+            work.values, work.number, work.erased = None, number, False
+        elif "ratings" in new:
+            work.values, work.number, work.erased = new, number, False
+        elif kind in SET_ASIDE and new:
+            nothing = {"ratings": [], "highlights": [], "set_aside": []}
+            work.values, work.number, work.erased = {**nothing, "state": kind, **new}, number, False
+        elif kind in (*ANSWERED, *SET_ASIDE):
+            work.values, work.number, work.erased = None, number, True
+    return found
+
+
+class _Stored:
+    """What the tables hold about a batch of assignments."""
+
+    def __init__(self, session: Session, batch: Sequence[int]) -> None:
+        self.ratings = _grouped(session, _ratings(batch))
+        self.spans = _grouped(session, _spans(batch))
+        slots = select(Slot.assignment_id, Slot.position, Slot.candidate_id, Slot.set_aside)
+        self.slots = _grouped(session, slots.where(Slot.assignment_id.in_(batch)).order_by(Slot.position))
+
+
+def _ratings(batch: Sequence[int]) -> Select[Any]:
+    return (
+        select(
+            Rating.assignment_id,
+            Rating.position,
+            Criterion.key,
+            Rating.number,
+            Option.key,
+            Rating.missing,
+            Explanation.reasons,
+            Explanation.text,
+        )
+        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .where(Rating.assignment_id.in_(batch))
+    )
+
+
+def _spans(batch: Sequence[int]) -> Select[Any]:
+    names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote")
+    at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
+    return (
+        select(*(getattr(Highlight, name) for name in names), Candidate.text, Candidate.turns)
+        .join(Slot, at_slot)
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .where(Highlight.assignment_id.in_(batch))
+        .order_by(Highlight.id)
+    )
+
+
+def _grouped(session: Session, wanted: Select[Any]) -> Rows:
+    """Rows by their first column, without it."""
+    groups: Rows = defaultdict(list)
+    for first, *row in session.execute(wanted):
+        groups[first].append(row)
+    return groups
+
+
+def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, pseudonym: str) -> Iterator[str]:
+    ratings, spans, slots = (rows[assignment.id] for rows in (stored.ratings, stored.spans, stored.slots))
+    if work.place is not None:
+        yield from _of_place(assignment, work.place, [candidate for _, candidate, _ in slots])
+    yield from _of_quotes(spans)
+    if work.erased:
+        if log.last(pseudonym, LEFT) < work.number:
+            yield f"the values of event {work.number} are gone from the log, and nobody was erased since."
+        return
+    if log.last(pseudonym, LEFT) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
+        return  # never submitted, or gone with its annotator
+    values = work.values or {"ratings": [], "highlights": []}
+    yield from _of_ratings(ratings, values["ratings"], work.number)
+    yield from _of_spans(spans, values["highlights"], work.number)
+    yield from _of_facts(assignment, [[place, why] for place, _, why in slots if why is not None], values, work.number)
+    if work.values is not None and assignment.state != values["state"]:
+        resettled = log.last(pseudonym, RESETTLED) > work.number
+        if not (resettled and {assignment.state, values["state"]} <= PLACES):
+            yield f"its state is {assignment.state}, {_log_says(values['state'], work.number)}"
+
+
+def _log_says(what: str, number: int) -> str:
+    return f"the log says {what} (event {number})." if number else "the log has nothing."
+
+
+def _of_place(assignment: Assignment, said: dict[str, Any], candidates: list[int]) -> Iterator[str]:
+    """Which item was given out, and in which order its candidates stood."""
+    if said["item"] != assignment.item_id or said.get("purpose", assignment.purpose) != assignment.purpose:
+        yield "it is about another item, or for another purpose, than the log says."
+    if list(said["order"]) != candidates:
+        yield "the responses stand in another order than the log says."
+
+
+def _of_ratings(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
+    here = {(row[0], row[1]): _value(row) for row in stored}
+    there = {(row[0], row[1]): _value(row) for row in said}
+    for place in sorted(here.keys() | there.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
+        mine, logged = here.get(place), there.get(place)
+        name = f"{place[1]} of {_named(place[0])}"
+        if mine is None or logged is None or mine[0] != logged[0]:
+            if mine != logged:
+                yield f"{name} is {_spoken(mine)}, {_log_says(_spoken(logged), number)}"
+        elif mine[1] != logged[1]:
+            yield f"the explanation of {name} is not the one that was given (event {number})."
+
+
+def _value(row: Sequence[Any]) -> tuple[Any, Any]:
+    """(number, option, missing) and (reasons, text) of a rating, stored or logged."""
+    _, _, number, option, missing, reasons, text = row
+    return (number, option, bool(missing)), (list(reasons or ()), text or "")
+
+
+def _spoken(value: tuple[Any, Any] | None) -> str:
+    if value is None:
+        return "not there"
+    number, option, missing = value[0]
+    return "missing" if missing and option is None else f"{option if number is None else f'{number:g}'}"
+
+
+def _named(position: int | None) -> str:
+    return "the item" if position is None else f"Response {LETTERS[position]}"
+
+
+def _of_spans(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
+    here, there = (Counter(tuple(row[:6]) for row in rows) for rows in (stored, said))
+    for position, _, start, end, *_ in here - there:
+        yield f"a highlight of {_named(position)}, {start} to {end}, {_log_says('otherwise', number)}"
+    for position, _, start, end, *_ in there - here:
+        yield f"a highlight of {_named(position)}, {start} to {end}, is gone (event {number})."
+
+
+def _of_quotes(spans: list[Any]) -> Iterator[str]:
+    """A highlight says what stands in its text; an imported quote that is not in the text has no place."""
+    for position, turn, start, end, _, _, quote, text, turns in spans:
+        if start is None:
+            continue
+        whole = (text or "") if turn is None else turns[turn][1]
+        if whole[start:end] != quote:
+            yield f"a highlight of {_named(position)}, {start} to {end}, quotes other words than its text has."
+
+
+def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], number: int) -> Iterator[str]:
+    """What an event tells besides; events of older versions tell less."""
+    here = {
+        "version": assignment.version - 1,
+        "set_aside": aside,
+        "note": assignment.note,
+        "reason": assignment.reason,
+        "seconds": assignment.active_seconds,
+        "at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
+    }
+    for name, value in here.items():
+        if name in said and said[name] != value:
+            yield f"{FACTS[name]} is not as it was given (event {number})."
+
+
+def _of_texts(session: Session, study: Study) -> Iterator[str]:
+    """Candidates whose text is not the one imported."""
+    wanted = (
+        select(Candidate.text, Candidate.turns, Candidate.sha256, Item.external_id)
+        .join(Item, Item.id == Candidate.item_id)
+        .where(Item.study_id == study.id)
+        .order_by(Candidate.id)
+        .execution_options(yield_per=BATCH)
+    )
+    for text, turns, sha256, item in session.execute(wanted):
+        if content_hash([text, turns]) != sha256:
+            yield f"A response of item {item} is not the text that was imported."
