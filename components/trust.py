@@ -9,11 +9,12 @@ import streamlit as st
 
 from components import charts, figures
 from components.words import NONE, limits, number, p_value, percent
-from triptych.analyses import AnnotatorLook, EffectsOf, LengthOf, PeopleOf, StudyAnalysis
+from triptych.analyses import AnnotatorLook, EffectsOf, LengthOf, PeopleOf, StudyAnalysis, speed_flag
 from triptych.analysis.coefficients import AgreementTable, Coefficient
 from triptych.analysis.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.analysis.effects import OrderEffect, PositionEffect
 from triptych.analysis.icc import Intraclass, Reliability
+from triptych.findings import titles_apart
 from triptych.results import LETTERS
 
 COLUMNS = {
@@ -38,6 +39,11 @@ def agreement(one: StudyAnalysis, slug: str) -> None:
         _agreement_row(f"{titles[found.criterion]}, missing as a category", "nominal", found.category)
         for found in one.agreement
         if found.note
+    ]
+    rows += [
+        _agreement_row(f"{titles[key]}, without {titles_apart(result.criterion)}", found.level, found.apart)
+        for key, result, found in zip(titles, one.criteria, one.agreement, strict=True)
+        if found.apart is not None
     ]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="agreement")
     for words in dict.fromkeys(found.note for found in one.agreement if found.note):
@@ -88,7 +94,7 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) ->
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
     st.text(f"{', '.join(names)}: have a look." if names else "No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
-    rows = [_look_row(look, fast.get(look.annotator)) for look in order]
+    rows = [look_row(look, fast.get(look.annotator)) for look in order]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
@@ -97,10 +103,9 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) ->
     )
 
 
-def _look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
-    flags = [*look.flags]
-    if speed and speed.flagged:
-        flags.append(f"{speed.unread} of {speed.n} annotations took too little time to read.")
+def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
+    """What stands out about one annotator, as a row of a table."""
+    flags = [*look.flags, speed_flag(speed) if speed else ""]
     return {
         "Annotator": look.annotator + (" (excluded)" if look.excluded else ""),
         "Kind": look.kind,
@@ -110,7 +115,7 @@ def _look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
         "All equal": percent(look.equal.share) if isinstance(look.equal, StraightLining) else NONE,
         "Missing": percent(look.missing.rate.share) if isinstance(look.missing, FlaggedRate) else NONE,
         "Seconds": f"{speed.median:.0f}" if speed else NONE,
-        "Why to look": " ".join(flags),
+        "Why to look": " ".join(filter(None, flags)),
     }
 
 

@@ -272,8 +272,23 @@ def test_a_missing_option_is_left_out_of_the_headline_and_told_where_it_matters(
     assert {"missing as a category", "missing answers"} <= kinds
 
 
+def test_an_option_set_apart_stays_in_the_headline_and_is_left_out_beside_it():
+    rubric = SMALL_RUBRIC.replace("missing: true", "apart: true")
+    rows = [
+        {"annotator": f"P-{n}", "item": f"i{item}", "system": 1, "criterion": "verdict"}
+        | {"option": ("unsure" if n and item % 2 else ("accept", "reject")[item // 2 % 2])}
+        for item in range(40)
+        for n in range(2)
+    ]
+    found = next(one for one in analysis(make_frame(rubric, rows)).agreement if one.criterion == "verdict")
+    assert (found.units, found.percent) == (40, 0.5)
+    assert (found.apart.units, found.apart["percent"].value) == (20, 1.0)
+    assert found.category is None
+
+
 def test_without_missing_options_there_is_no_second_version():
-    assert analysis(crossed(items=6, annotators=3)).agreement[0].category is None
+    plain = analysis(crossed(items=6, annotators=3)).agreement[0]
+    assert (plain.category, plain.apart) == (None, None)
 
 
 def test_an_annotator_who_rates_at_random_stands_out_and_the_severe_one_does_not():

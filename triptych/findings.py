@@ -107,8 +107,9 @@ class Agreement:
     """Between annotators, over units (a candidate or an item under this criterion) rated by two or more.
 
     table: all coefficients; answers that the rubric marks missing are missing in it. category: the same with them as
-    categories of their own, at the nominal level, where there are such answers. note, band: sentences for a reader,
-    empty where there is nothing to say.
+    categories of their own, at the nominal level, where there are such answers. apart: without the options that the
+    rubric sets apart, where there are such answers. note, band: sentences for a reader, empty where there is nothing
+    to say.
     """
 
     criterion: str
@@ -116,6 +117,7 @@ class Agreement:
     units: int
     table: AgreementTable | str
     category: AgreementTable | str | None
+    apart: AgreementTable | str | None
     note: str
     band: str
 
@@ -318,6 +320,7 @@ def _agreement(ratings: Ratings) -> Agreement:
         units=table.units if known else 0,
         table=table,
         category=category,
+        apart=_set_apart(ratings, units),
         note=note,
         band="" if isinstance(limits, str) else band_note(limits),
     )
@@ -328,8 +331,29 @@ def agreement_values(ratings: Ratings) -> tuple[np.ndarray, list[float] | None]:
     scale = ratings.criterion.scale
     if not isinstance(scale, Choice):
         return ratings.number, list(_points(ratings.criterion)) or None
-    places = [float(place) for place, option in enumerate(scale.options) if not option.missing]
-    return np.where(np.isin(ratings.option, places), ratings.option.astype(float), np.nan), places
+    return _among_options(ratings, [place for place, option in enumerate(scale.options) if not option.missing])
+
+
+def _among_options(ratings: Ratings, places: list[int]) -> tuple[np.ndarray, list[float]]:
+    """(n,) the places of the options chosen, NaN for any but these, and these."""
+    return np.where(np.isin(ratings.option, places), ratings.option.astype(float), np.nan), list(map(float, places))
+
+
+def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | str | None:
+    """Agreement without the options that the rubric sets apart; None where nobody chose one."""
+    scale = ratings.criterion.scale
+    options = list(enumerate(scale.options)) if isinstance(scale, Choice) else []
+    if not np.isin(ratings.option, [place for place, option in options if option.apart]).any():
+        return None
+    kept = [place for place, option in options if not option.missing and not option.apart]
+    values, places = _among_options(ratings, kept)
+    return or_words(agreement_table, units, values, scale.level.value, places, RESAMPLES)
+
+
+def titles_apart(criterion: Criterion) -> str:
+    """The options that the rubric sets apart, as a reader knows them."""
+    options = criterion.scale.options if isinstance(criterion.scale, Choice) else ()
+    return " or ".join(f"“{option.title}”" for option in options if option.apart)
 
 
 def _with_categories(

@@ -175,7 +175,8 @@ class _Writer:
         self._ratings(rows)
         self._highlights(rows)
         self._places(items)
-        counts = self.found.counts() | {"files": list(self.found.files)}
+        excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.found.excluded)
+        counts = self.found.counts() | {"files": list(self.found.files), "excluded": excluded}
         events.record(self.session, self.study.id, "ratings imported", actor, new=counts)
         logged = {row.assignment_id: _logged(row) for row in rows}
         events.record_many(self.session, self.study.id, IMPORTED, actor, logged)
@@ -197,14 +198,17 @@ class _Writer:
             people[kind, name] = Person(kind=kind, pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())
         self.session.flush()
-        self.session.add_all(
-            self._membership(person, self.found.excluded.get(name)) for (_, name), person in people.items()
-        )
+        self.session.add_all(self._membership(person, self._excluded(name)) for (_, name), person in people.items())
         self.session.flush()
         return people
 
+    def _excluded(self, name: str) -> str | None:
+        """Why the file counts this annotator as excluded; None if it does not."""
+        reason = self.found.excluded.get(name)
+        return reason if reason is None else reason or "excluded before"
+
     def _membership(self, person: Person, excluded: str | None) -> Membership:
-        reason = {} if excluded is None else {"excluded_at": self.now, "excluded_reason": excluded or "excluded before"}
+        reason = {} if excluded is None else {"excluded_at": self.now, "excluded_reason": excluded}
         return Membership(study_id=self.study.id, person_id=person.id, joined_at=self.now, **reason)
 
     def _assignments(self, people: dict[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:

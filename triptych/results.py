@@ -40,6 +40,7 @@ from triptych.models import (
     Role,
     Slot,
     Study,
+    StudyState,
     System,
     Turn,
 )
@@ -173,6 +174,21 @@ def frame_of(session: Session, study: Study) -> Frame:
         return _frames[name]
 
 
+def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
+    """The frame with nothing in it but what annotators rated twice: hidden repeats, and the first ratings of them."""
+    again = _load(session, study, None, Purpose.repeat)[1]
+    if again.empty:
+        return replace(frame, ratings=frame.ratings[:0])
+    pairs = pd.MultiIndex.from_frame(again[["annotator", "item"]].astype(str).drop_duplicates())
+    first = pd.MultiIndex.from_frame(frame.ratings[["annotator", "item"]].astype(str)).isin(pairs)
+    return replace(frame, ratings=_replaced(frame.ratings[first], again, set()))
+
+
+def forget() -> None:
+    """Every frame is built anew: the database has become another one."""
+    _frames.clear()
+
+
 def name_of(study: Study) -> StudyName:
     return study.id, study.seed, study.created_at.isoformat()
 
@@ -203,7 +219,8 @@ def _leads_of(session: Session, study: Study) -> frozenset[str]:
 def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int) -> Frame:
     """Rows of every assignment or person that a later event names are replaced, never appended."""
     changed = _changed(session, study, kept)
-    if len(changed) > MANY:
+    another = kept.design is not studies.design_of(session, study) or len(kept.meta) != study.item_count
+    if len(changed) > MANY or another:
         return build_frame(session, study, number)
     work, ratings = _load(session, study, changed) if changed else (kept.work[:0], kept.ratings[:0])
     return replace(
@@ -239,10 +256,12 @@ def _replaced(old: pd.DataFrame, fresh: pd.DataFrame, changed: set[int]) -> pd.D
     return pd.DataFrame(columns)
 
 
-def _load(session: Session, study: Study, only: Collection[int] | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Work and ratings of the study's main assignments, or of some of them."""
-    work = _typed(session.execute(_limited(_work_of(study), only)).all(), WORK)
-    wanted = _ratings_of(study).where(Assignment.purpose == Purpose.main, Assignment.state.in_(RATED))
+def _load(
+    session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Work and ratings of the assignments of one purpose, or of some of them."""
+    work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), WORK)
+    wanted = _ratings_of(study).where(Assignment.purpose == purpose, Assignment.state.in_(RATED))
     rows = [(*row[:-2], ",".join(row[-2] or ()), row[-1]) for row in session.execute(_limited(wanted, only))]
     ratings = _typed(rows, RATING)
     unknown = ratings["position"].isna() | ~ratings.pop("order_known").eq(True)
@@ -279,7 +298,7 @@ def membership_of() -> Any:
     )
 
 
-def _work_of(study: Study) -> Select[Any]:
+def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
     return (
         select(
             Assignment.id,
@@ -296,7 +315,7 @@ def _work_of(study: Study) -> Select[Any]:
         .outerjoin(Membership, membership_of())
         .where(
             Assignment.study_id == study.id,
-            Assignment.purpose == Purpose.main,
+            Assignment.purpose == purpose,
             Assignment.state.in_((*FINISHED, AssignmentState.skipped)),
         )
     )
@@ -453,6 +472,7 @@ def _progress_rows(
     )
     by_person = dict(tuple(frame.work.groupby("annotator", observed=True)))
     limit = min(study.item_count, study.settings.get("items_per_annotator") or study.item_count)
+    limit = 0 if study.state == StudyState.closed else limit  # nothing more comes
     return tuple(
         _progress(pseudonym, kind, excluded_at is not None, by_person.get(pseudonym, frame.work[:0]), limit, left)
         for pseudonym, kind, excluded_at in session.execute(members)
@@ -462,7 +482,7 @@ def _progress_rows(
 def _progress(
     pseudonym: str, kind: str, excluded: bool, rows: pd.DataFrame, limit: int, left: int
 ) -> AnnotatorProgress:
-    total = max(limit, len(rows))
+    total, timed = max(limit, len(rows)), _timed(rows)
     return AnnotatorProgress(
         pseudonym=pseudonym,
         kind=kind,
@@ -471,7 +491,7 @@ def _progress(
         skipped=_count(rows, AssignmentState.skipped),
         ignored=_count(rows, AssignmentState.ignored),
         surplus=_count(rows, AssignmentState.surplus),
-        minutes_per_item=float(rows["active_seconds"].mean()) / 60 if len(rows) else None,
+        minutes_per_item=float(timed.mean()) / 60 if len(timed) else None,
         minutes_left=None if excluded else _minutes_left(rows, min(total - len(rows), left)),
         last_at=_last(rows),
         excluded=excluded,
@@ -489,8 +509,13 @@ def _last(rows: pd.DataFrame) -> datetime | None:
 def _minutes_left(rows: pd.DataFrame, places: int) -> int | None:
     if not places:
         return 0
-    seconds = rows["active_seconds"].mean() if len(rows) >= 3 else 0
-    return round(places * seconds / 60) if seconds else None
+    timed = _timed(rows)
+    return round(places * timed.mean() / 60) if len(timed) >= 3 else None
+
+
+def _timed(rows: pd.DataFrame) -> pd.Series:
+    """Active seconds where they are known: workbooks and ratings from elsewhere bring none."""
+    return rows.loc[rows["active_seconds"] > 0, "active_seconds"]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,20 @@
 """What the ratings of a study say, as typed numbers that pages and reports print."""
 
-from triptych.analyses.conclusions import Finding, NotRun, verdict
+from triptych.analyses.conclusions import Finding, NotRun, missing_answers, verdict
 from triptych.analyses.contrasts import Contrast, Example, RankingOf
 from triptych.analyses.disagreement import AnnotatorDistance, Disagreement, ItemDisagreement
 from triptych.analyses.study import LengthOf, OrdinalOf, StudyAnalysis, analyse, lengths, spans
-from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, speeds_of
+from triptych.analyses.trust import (
+    AnnotatorLook,
+    EffectsOf,
+    PeopleOf,
+    Repeated,
+    WithSelf,
+    repeated,
+    speed_flag,
+    speeds_of,
+    with_self,
+)
 
 __all__ = [
     "AnnotatorDistance",
@@ -20,10 +30,16 @@ __all__ = [
     "OrdinalOf",
     "PeopleOf",
     "RankingOf",
+    "Repeated",
     "StudyAnalysis",
+    "WithSelf",
     "analyse",
     "lengths",
+    "missing_answers",
+    "repeated",
     "spans",
+    "speed_flag",
     "speeds_of",
     "verdict",
+    "with_self",
 ]

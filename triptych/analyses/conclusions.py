@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from triptych.analyses.contrasts import CLEAR, Contrast, turned_by_one
 from triptych.analyses.trust import EffectsOf
@@ -12,7 +14,9 @@ from triptych.analysis.coefficients import BANDS
 from triptych.analysis.diagnostics import MISSING_SHARE
 from triptych.analysis.effects import PositionEffect
 from triptych.analysis.intervals import ENOUGH_ANNOTATORS
+from triptych.findings import Ratings
 from triptych.results import Filters
+from triptych.rubric import Choice
 
 if TYPE_CHECKING:
     from triptych.analyses.study import StudyAnalysis
@@ -44,7 +48,7 @@ class NotRun:
 
 def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
     """What there is to say against a quick reading of the results, most important first."""
-    sources = (_simulated, _exclusions, _single_annotators, _these_only, _agreement, _late, _missing)
+    sources = (_simulated, _exclusions, _single_annotators, _these_only, _agreement, _late, missing_answers)
     return _in_order(finding for source in sources for finding in source(one))
 
 
@@ -207,14 +211,24 @@ def _late(one: StudyAnalysis) -> Iterator[Finding]:
         yield Finding(88, "after unblinding", sentence, Filters(marks=frozenset({"after unblinding"})))
 
 
-def _missing(one: StudyAnalysis) -> Iterator[Finding]:
-    for result in one.criteria:
-        total = result.n + result.missing
-        if total and result.missing > MISSING_SHARE * total:
-            share = f"{100 * result.missing / total:.0f} %"
-            sentence = f"{result.criterion.title}: {share} of the answers are marked missing; is the question clear?"
-            marked = Filters(criteria=frozenset({result.criterion.key}), marks=frozenset({"missing"}))
-            yield Finding(60, "missing answers", sentence, marked)
+def missing_answers(one: StudyAnalysis) -> Iterator[Finding]:
+    """Criteria with many answers like "I don't know": that speaks about the rubric, not about the annotators."""
+    for ratings in one.ratings:
+        scale = ratings.criterion.scale
+        apart = [option for option in scale.options if option.apart] if isinstance(scale, Choice) else []
+        places = [scale.values.index(option.key) for option in apart]
+        titles = " or ".join(f"“{option.title}”" for option in apart)
+        keys = frozenset(option.key for option in apart)
+        yield from _often(ratings, ratings.missing, "marked missing", Filters(marks=frozenset({"missing"})))
+        yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=keys))
+
+
+def _often(ratings: Ratings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
+    """A finding where more than a fifth of the answers are such."""
+    criterion, share = ratings.criterion, given.mean() if len(given) else 0
+    if share > MISSING_SHARE:
+        sentence = f"{criterion.title}: {100 * share:.0f} % of the answers are {what}; is the question clear?"
+        yield Finding(60, "missing answers", sentence, replace(which, criteria=frozenset({criterion.key})))
 
 
 def _people(one: StudyAnalysis) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from triptych.analyses.contrasts import not_comparable
+from triptych.analysis.coefficients import AgreementTable, intra_annotator
 from triptych.analysis.columns import codes
 from triptych.analysis.diagnostics import (
     AnnotatorAgreement,
@@ -34,7 +35,8 @@ from triptych.analysis.effects import (
 from triptych.analysis.icc import Reliability, reliability
 from triptych.analysis.leave_one_out import WithoutAnnotator, without_each
 from triptych.analysis.pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
-from triptych.findings import Ratings, agreement_values, ends_of, or_words
+from triptych.analysis.rates import Rate, rate
+from triptych.findings import RESAMPLES, Ratings, agreement_values, criterion_ratings, ends_of, or_words
 from triptych.results import RATED, Counted, Frame, counted_work
 from triptych.texts import Texts
 
@@ -83,6 +85,25 @@ class AnnotatorLook:
     drift: Drift | str
     missing: FlaggedRate | str
     flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WithSelf:
+    """How far annotators agree with themselves on one criterion, over what they rated twice without knowing."""
+
+    criterion: str
+    table: AgreementTable | str
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What one annotator rated twice, over all criteria: how often the same, and how far apart on average.
+
+    apart: mean distance as a share of the scale's width; two different options are a whole width apart.
+    """
+
+    same: Rate
+    apart: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,3 +261,47 @@ def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...]
     seconds = work["active_seconds"].where(work["active_seconds"] > 0).to_numpy(dtype=float)
     known = ~np.isnan(words) & (words > 0)
     return or_words(speeds, seconds[known], words[known], work["annotator"].astype(str).to_numpy()[known])
+
+
+def speed_flag(speed: Speed) -> str:
+    """A sentence where an annotator was often too fast to read; empty elsewhere."""
+    return f"{speed.unread} of {speed.n} annotations took too little time to read." if speed.flagged else ""
+
+
+def with_self(twice: Frame, counted: Counted) -> tuple[WithSelf, ...]:
+    """Agreement of annotators with themselves per criterion; `twice` as triptych.results.twice_rated gives it."""
+    return tuple(_with_self(ratings) for ratings in criterion_ratings(twice, counted))
+
+
+def _with_self(ratings: Ratings) -> WithSelf:
+    values, scale = agreement_values(ratings)
+    level = ratings.criterion.scale.level.value
+    table = or_words(intra_annotator, ratings.annotator, ratings.units, values, level, scale, RESAMPLES)
+    return WithSelf(ratings.criterion.key, table)
+
+
+def repeated(twice: Frame, counted: Counted) -> dict[str, Repeated]:
+    """By annotator: what she rated twice; `twice` as triptych.results.twice_rated gives it."""
+    parts = [_twice(ratings) for ratings in criterion_ratings(twice, counted)]
+    if not parts:
+        return {}
+    annotator, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+    names, found = twice.ratings["annotator"].cat.categories, {}
+    for code in np.unique(annotator).tolist():
+        mine = distance[annotator == code]
+        found[names[code]] = Repeated(rate(int((mine == 0).sum()), len(mine)), float(mine.mean()))
+    return found
+
+
+def _twice(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
+    """(annotator codes, distances as shares of the scale) of every pair of ratings that one annotator gave a unit."""
+    values, _ = agreement_values(ratings)
+    known = np.flatnonzero(~np.isnan(values))
+    people, units = ratings.annotator[known].astype(np.int64), ratings.units[known]
+    order = np.lexsort((units, people))
+    people, units, values = people[order], units[order], values[known][order]
+    pair = np.flatnonzero((people[1:] == people[:-1]) & (units[1:] == units[:-1]))
+    apart = np.abs(values[pair + 1] - values[pair])
+    low, high = ends_of(ratings.criterion)
+    nominal = ratings.criterion.scale.kind in ("choice", "best")
+    return people[pair], (apart > 0).astype(float) if nominal else apart / (high - low)

@@ -1,0 +1,96 @@
+"""How the annotators of one study work, who is left out and what that changes, and what the work pays."""
+
+from collections.abc import Callable, Iterable
+
+import streamlit as st
+
+from components import pay_meter, quality, state
+from components.live import follow
+from components.study_choice import choose_study
+from triptych import analyses, events, exclusions, pay, results, studies, texts
+from triptych import quality as watched
+from triptych.analyses import StudyAnalysis
+from triptych.models import Round, Study
+from triptych.people import Who
+from triptych.quality import Line
+from triptych.results import Counted, Frame
+from triptych.study_settings import settings_of
+
+
+def number_now() -> int:
+    with state.reading() as session:
+        return events.last_number(session, study.id)
+
+
+def lines_of(one: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list[Line]:
+    with state.reading() as session:
+        read = texts.texts_of(session, study)
+        people = watched.standings(session, study, kinds)
+    speeds = analyses.speeds_of(one.frame, everybody.scope, read)
+    return watched.lines(people, one, everybody, speeds, analyses.repeated(twice, everybody.scope))
+
+
+def exclusions_of(lines: list[Line], one: StudyAnalysis, who: Who) -> None:
+    """Who is out, two forms, and what it changes."""
+    st.subheader("Exclusions", anchor=False)
+    quality.excluded(lines)
+    out = [line.standing.annotator for line in lines if line.standing.excluded_at]
+    counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
+    with st.expander("Exclude or reinstate somebody"):
+        st.caption("Excluding takes nothing away: the ratings stay, marked, and every result can be shown with them.")
+        left, right = st.columns(2)
+        with left:
+            decide(exclusions.exclude, quality.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
+        with right:
+            taken_in = quality.decision("Excluded annotator", out, "Reinstate", slug)
+            decide(exclusions.reinstate, taken_in, who, "counts again")
+    if out:
+        quality.both_ways(one)
+
+
+def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: Who, now: str) -> None:
+    if decision is not None:
+        state.run_command(command, study, *decision, who.pseudonym, done=f"{decision[0]} {now}.")
+        st.rerun()
+
+
+def pay_of(frame: Frame, mine: Iterable[Study]) -> None:
+    """Live from this study, before from its pilot, before that from a guess."""
+    st.subheader("Pay", anchor=False)
+    settings = settings_of(study).pay
+    if settings.per_item is None:
+        st.text("No pay per item is set. Where it is, this shows what it comes to per hour.")
+        return
+    pilot = next((s for s in mine if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
+    found, whose = pay.meter_of(settings, frame, kinds), "this study"
+    if isinstance(found, str) and pilot is not None:
+        with state.reading() as session:
+            found, whose = pay.meter_of(settings, results.frame_of(session, pilot), kinds), "the pilot"
+    if not isinstance(found, str):
+        pay_meter.pay_meter(found, whose)
+    elif seconds := pay_meter.guess(slug):
+        st.text(pay.expected(settings, seconds))
+
+
+who = state.require("lead")
+st.title("Quality", anchor=False)
+with state.reading() as session:
+    mine = studies.for_lead(session, who)
+slug = choose_study(mine)
+with state.reading() as session:
+    study = studies.led_by(session, who, slug)
+    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+    names, twice = results.system_names(session, study), results.twice_rated(session, study, frame)
+state.show_messages()
+one = analyses.analyse(frame, Counted(kinds), names)
+everybody = analyses.analyse(frame, Counted(kinds, with_excluded=True), names)
+lines = lines_of(one, everybody, twice)
+quality.annotators(lines)
+quality.rubric_warnings(list(analyses.missing_answers(one)), one, slug)
+if not twice.ratings.empty:
+    st.subheader("The same item twice", anchor=False)
+    quality.with_self(analyses.with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
+exclusions_of(lines, one, who)
+pay_of(frame, mine)
+every = 1 if len(frame.ratings) < 100_000 else 1000
+follow(lambda: number_now() // every, frame.number // every)

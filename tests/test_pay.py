@@ -1,0 +1,78 @@
+"""Fair pay: what the pay for an item comes to per hour."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych import pay
+from triptych.errors import UndefinedStatistic
+from triptych.study_settings import Pay
+
+HALF = Pay(per_item=Decimal("0.50"), floor_per_hour=Decimal("12"))
+
+
+def test_pay_per_hour_is_that_of_each_annotators_mean_time_lowest_first():
+    found = pay.meter(HALF, ["P-1", "P-1", "P-2"], [100.0, 200.0, 60.0])
+
+    assert [(one.annotator, one.items, one.seconds, one.per_hour) for one in found.annotators] == [
+        ("P-1", 2, 150.0, 12.0),
+        ("P-2", 1, 60.0, 30.0),
+    ]
+    assert found.seconds == 100.0
+    assert (found.quantiles["Lowest"], found.quantiles["Median"], found.quantiles["Highest"]) == (12.0, 21.0, 30.0)
+    assert not found.warning
+
+
+def test_who_earns_less_than_the_floor_is_named_with_the_pay_that_would_reach_it():
+    found = pay.meter(HALF, ["P-1", "P-2", "P-2"], [151.0, 60.0, 60.0])
+
+    assert [one.annotator for one in found.below] == ["P-1"]
+    assert found.warning == (
+        "1 of 2 annotators earns less than USD 12.00 per hour; P-1 earns USD 11.92. USD 0.51 per item would reach it "
+        "for everybody so far."
+    )
+
+
+@settings(max_examples=40)
+@given(
+    seconds=st.lists(st.floats(1, 4000), min_size=1, max_size=12),
+    floor=st.decimals(Decimal("0.01"), 90, places=2),
+    rate=st.decimals(Decimal("0.01"), 9, places=2),
+)
+def test_the_pay_that_is_named_reaches_the_floor_for_everybody_and_a_cent_less_does_not(seconds, floor, rate):
+    names = [f"P-{n % 3}" for n in range(len(seconds))]
+    found = pay.meter(Pay(per_item=rate, floor_per_hour=floor), names, seconds)
+    cents = round(Decimal(str(found.needed)), 2)
+
+    assert not pay.meter(Pay(per_item=cents, floor_per_hour=floor), names, seconds).below
+    if cents > Decimal("0.01"):
+        less = pay.meter(Pay(per_item=cents - Decimal("0.01"), floor_per_hour=floor), names, seconds)
+        assert less.annotators[0].per_hour < float(floor) + 1e-6
+
+
+def test_times_that_are_not_known_are_left_out_and_none_at_all_is_said_in_words():
+    found = pay.meter(HALF, ["P-1", "P-2", "P-3"], [60.0, 0.0, float("nan")])
+
+    assert [one.annotator for one in found.annotators] == ["P-1"]
+    with pytest.raises(UndefinedStatistic, match="no active time"):
+        pay.meter(HALF, ["P-1"], [0.0])
+    with pytest.raises(UndefinedStatistic, match="no pay per item"):
+        pay.meter(Pay(), ["P-1"], [60.0])
+
+
+def test_a_guess_before_the_launch_is_held_against_the_floor():
+    assert pay.expected(HALF, 60) == "At 60 seconds per item, USD 0.50 per item comes to USD 30.00 per hour."
+    said = pay.expected(HALF, 180)
+    assert said.endswith("USD 10.00 per hour, less than the floor of USD 12.00. USD 0.60 per item would reach it.")
+    with pytest.raises(UndefinedStatistic):
+        pay.expected(HALF, 0)
+
+
+def test_an_amount_keeps_the_decimals_that_the_lead_entered():
+    assert pay.money(Decimal("0.005"), "EUR") == "EUR 0.005"
+    assert pay.money(Decimal("0.5"), "EUR") == "EUR 0.50"
+    assert pay.money(12.3456, "EUR") == "EUR 12.35"

@@ -1,0 +1,150 @@
+"""Fair pay: what the pay for one item comes to per hour of work, by annotator and over all of them.
+
+Time is the active time of finished annotations as the workbench measures it: a pause of more than 120 seconds is not
+counted, nor is a tab that is not looked at. Reading instructions, training and tests are not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from triptych.errors import UndefinedStatistic
+from triptych.findings import or_words
+from triptych.results import FINISHED, Frame
+from triptych.study_settings import Pay
+
+HOUR = 3600
+QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}
+NO_TIME = "Not defined: no active time is known yet."
+NO_RATE = "Not defined: the study has no pay per item."
+
+
+@dataclass(frozen=True)
+class AnnotatorPay:
+    """One annotator: items finished with a known time, mean active seconds per item, pay per hour of that time."""
+
+    annotator: str
+    items: int
+    seconds: float
+    per_hour: float
+    below: bool
+
+
+@dataclass(frozen=True)
+class PayMeter:
+    """Pay per hour. annotators: lowest first. quantiles: over annotators, by the names of QUANTILES.
+
+    seconds: median active seconds per item over all annotations. needed: the pay per item at which everybody would
+    have reached the floor, None without a floor.
+    """
+
+    pay: Pay
+    annotators: tuple[AnnotatorPay, ...]
+    seconds: float
+    quantiles: dict[str, float]
+    needed: float | None
+
+    @property
+    def below(self) -> tuple[AnnotatorPay, ...]:
+        """Those who earn less per hour than the lead finds fair."""
+        return tuple(one for one in self.annotators if one.below)
+
+    @property
+    def warning(self) -> str:
+        """What a lead must know when somebody earns less than the floor; empty when nobody does."""
+        if not self.below:
+            return ""
+        low, of = self.below[0], len(self.annotators)
+        currency, floor = self.pay.currency, self.pay.floor_per_hour
+        return (
+            f"{len(self.below)} of {of} {'annotator' if of == 1 else 'annotators'} "
+            f"{'earns' if len(self.below) == 1 else 'earn'} less than "
+            f"{money(floor, currency)} per hour; {low.annotator} earns {money(low.per_hour, currency)}. "
+            f"{money(self.needed, currency)} per item would reach it for everybody so far."
+        )
+
+
+def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | str:
+    """The pay of everybody of these kinds, excluded or not, or why there is none. Seconds to a tenth, as in exports."""
+    work = frame.work[frame.work["state"].isin(FINISHED) & frame.work["kind"].isin(kinds)]
+    return or_words(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
+
+
+def meter(pay: Pay, annotators: Sequence[str], seconds: Sequence[float]) -> PayMeter:
+    """The pay of finished annotations. annotators, seconds: (n,) who made each and its active seconds; NaN or 0 = not
+    known, and left out.
+
+    Raises UndefinedStatistic when the study has no pay per item or no time is known.
+    """
+    if pay.per_item is None:
+        raise UndefinedStatistic(NO_RATE)
+    time = np.asarray(seconds, dtype=float)
+    known = np.flatnonzero(time > 0)
+    if not len(known):
+        raise UndefinedStatistic(NO_TIME)
+    names, code = np.unique(np.asarray(annotators, dtype=str)[known], return_inverse=True)
+    items, total = np.bincount(code), np.bincount(code, time[known])
+    rows = [_of_one(pay, *row) for row in zip(names.tolist(), items.tolist(), total.tolist(), strict=True)]
+    rates = [one.per_hour for one in rows]
+    slowest = max(one.seconds for one in rows)
+    return PayMeter(
+        pay,
+        tuple(sorted(rows, key=lambda one: (one.per_hour, one.annotator))),
+        float(np.median(time[known])),
+        {name: float(np.quantile(rates, at)) for name, at in QUANTILES.items()},
+        None if pay.floor_per_hour is None else enough(pay, slowest),
+    )
+
+
+def _of_one(pay: Pay, annotator: str, items: int, total: float) -> AnnotatorPay:
+    rate = hourly(pay, total / items)
+    return AnnotatorPay(annotator, items, total / items, rate, below_floor(pay, rate))
+
+
+def hourly(pay: Pay, seconds: float) -> float:
+    """Pay per hour at so many seconds per item. Raises UndefinedStatistic without a pay per item or a time."""
+    if pay.per_item is None:
+        raise UndefinedStatistic(NO_RATE)
+    if not seconds > 0:
+        raise UndefinedStatistic(NO_TIME)
+    return float(pay.per_item) * HOUR / seconds
+
+
+def below_floor(pay: Pay, per_hour: float) -> bool:
+    """Whether a pay per hour, to the cent, is less than the floor; never where there is no floor."""
+    return pay.floor_per_hour is not None and round(per_hour, 2) < float(pay.floor_per_hour)
+
+
+def expected(pay: Pay, seconds: float) -> str:
+    """What a guess of the time per item means, in a sentence. Raises UndefinedStatistic as hourly."""
+    rate = hourly(pay, seconds)
+    said = f"At {seconds:.0f} seconds per item, {rate_of(pay)} comes to {money(rate, pay.currency)} per hour"
+    if not below_floor(pay, rate):
+        return f"{said}."
+    return (
+        f"{said}, less than the floor of {money(pay.floor_per_hour, pay.currency)}. "
+        f"{money(enough(pay, seconds), pay.currency)} per item would reach it."
+    )
+
+
+def enough(pay: Pay, seconds: float) -> float:
+    """The least pay per item, in whole cents, that reaches the floor at so many seconds per item."""
+    return math.ceil(round(float(pay.floor_per_hour) * seconds / HOUR * 100, 6)) / 100
+
+
+def rate_of(pay: Pay) -> str:
+    """As in: USD 0.50 per item. Raises UndefinedStatistic without a pay per item."""
+    if pay.per_item is None:
+        raise UndefinedStatistic(NO_RATE)
+    return f"{money(pay.per_item, pay.currency)} per item"
+
+
+def money(amount: Decimal | float, currency: str) -> str:
+    """An amount as people write it: two decimals; what a lead entered keeps more if it has them."""
+    exact = isinstance(amount, Decimal) and amount != round(amount, 2)
+    return f"{currency} {amount.normalize() if exact else round(amount, 2):{'f' if exact else '.2f'}}"

@@ -1,0 +1,175 @@
+"""How annotators work, for their lead: checks among the items, entry tests, and what stands out beside them.
+
+Everything here flags and nothing drops: leaving somebody out is a lead's act of its own (`exclusions`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlmodel import Session
+
+from triptych.analyses import AnnotatorLook, Repeated, StudyAnalysis, speed_flag
+from triptych.analysis.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
+from triptych.checks import compared
+from triptych.findings import or_words
+from triptych.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.results import RATED
+
+FAILED_ATTENTION = 2
+CHECKS = (Purpose.gold, Purpose.attention)
+BEFORE_WORK = (Purpose.training, Purpose.entry_test)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at the entry test. passed: None while it is going on."""
+
+    number: int
+    right: int
+    asked: int
+    passed: bool | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One annotator of a study: what the checks say, and whether she was excluded, when and why.
+
+    attention: attention checks answered, and how many of them not as told. gold: gold items answered as agreed
+    beforehand. before_work: active seconds of training and entry test, which pay per item does not cover.
+    """
+
+    annotator: str
+    attention: int = 0
+    attention_failed: int = 0
+    gold: FlaggedRate | str = "No gold item yet."
+    attempts: tuple[Attempt, ...] = ()
+    before_work: float = 0
+    excluded_at: datetime | None = None
+    excluded_reason: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether she has only joined."""
+        known = self.attention or isinstance(self.gold, FlaggedRate) or self.attempts or self.excluded_at
+        return not known
+
+    @property
+    def flags(self) -> Iterator[str]:
+        """A sentence for each check that asks for a look."""
+        if self.attention_failed >= FAILED_ATTENTION:
+            yield f"{self.attention_failed} of {self.attention} attention checks failed."
+        if isinstance(self.gold, FlaggedRate) and self.gold.flagged:
+            found = self.gold.rate
+            yield f"{found.hits} of {found.n} gold items as agreed, {100 * found.high:.0f} % at best."
+
+
+@dataclass(frozen=True)
+class Line:
+    """All there is to see about one annotator; look, speed and repeated are None where there is nothing yet."""
+
+    standing: Standing
+    look: AnnotatorLook | None
+    speed: Speed | None
+    repeated: Repeated | None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """A sentence for each thing that asks for a look; none of them leaves anybody out."""
+        from_look = self.look.flags if self.look else ()
+        from_speed = speed_flag(self.speed) if self.speed else ""
+        return tuple(filter(None, (*from_look, from_speed, *self.standing.flags)))
+
+
+def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[Standing, ...]:
+    """Every annotator of these kinds, in the order in which they joined."""
+    checked = _checked(session, study)
+    attempts = _attempts(session, study)
+    before = _before_work(session, study)
+    wanted = (
+        select(Membership.person_id, Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
+        .join(Person, Person.id == Membership.person_id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind.in_(list(kinds)))
+        .order_by(Membership.joined_at, Membership.id)
+    )
+    return tuple(
+        Standing(name, *_told(checked[person]), attempts.get(person, ()), before.get(person, 0), at, reason or "")
+        for person, name, at, reason in session.execute(wanted)
+    )
+
+
+def _told(found: Counter[tuple[str, bool]]) -> tuple[int, int, FlaggedRate | str]:
+    """Attention checks answered and failed, and gold accuracy, of the checks counted by (purpose, as agreed)."""
+    attention = found[Purpose.attention, True] + found[Purpose.attention, False]
+    gold = found[Purpose.gold, True] + found[Purpose.gold, False]
+    accuracy = or_words(gold_accuracy, found[Purpose.gold, True], gold)
+    return attention, found[Purpose.attention, False], accuracy
+
+
+def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, bool]]]:
+    """By person: how many checks of each purpose she answered as agreed, and how many not.
+
+    An attention check tells what to answer, so every answer must be as told. Gold items have ranges that careful
+    people leave now and then: 70 % of the answers, as in a calibration.
+    """
+    done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(RATED)
+    as_agreed: dict[int, list[bool]] = defaultdict(list)
+    for one in compared(session, done):
+        as_agreed[one.assignment_id].append(one.verdict != "different")
+    counts: defaultdict[int, Counter[tuple[str, bool]]] = defaultdict(Counter)
+    wanted = select(Assignment.id, Assignment.person_id, Assignment.purpose).where(done)
+    for assignment, person, purpose in session.execute(wanted):
+        answers = as_agreed[assignment]
+        least = 1 if purpose == Purpose.attention else GOLD_SHARE
+        counts[person][purpose, sum(answers) >= least * len(answers)] += 1
+    return counts
+
+
+def _attempts(session: Session, study: Study) -> dict[int, tuple[Attempt, ...]]:
+    wanted = (
+        select(Membership.person_id, EntryAttempt)
+        .join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
+        .where(Membership.study_id == study.id)
+        .order_by(EntryAttempt.number)
+    )
+    found: dict[int, tuple[Attempt, ...]] = {}
+    for person, one in session.execute(wanted):
+        attempt = Attempt(one.number, one.right, one.asked, one.passed)
+        found[person] = (*found.get(person, ()), attempt)
+    return found
+
+
+def _before_work(session: Session, study: Study) -> dict[int, float]:
+    wanted = (
+        select(Assignment.person_id, func.sum(Assignment.active_seconds))
+        .where(Assignment.study_id == study.id, Assignment.purpose.in_(BEFORE_WORK))
+        .group_by(Assignment.person_id)
+    )
+    return {person: float(seconds) for person, seconds in session.execute(wanted)}
+
+
+def lines(
+    people: Sequence[Standing],
+    without: StudyAnalysis,
+    with_everybody: StudyAnalysis,
+    speeds: Sequence[Speed] | str,
+    repeats: Mapping[str, Repeated],
+) -> list[Line]:
+    """A line per annotator with anything to see; those that ask for a look first, excluded ones last.
+
+    without, with_everybody: the analyses without and with excluded annotators. People who count are compared with
+    each other, so that somebody who was excluded does not make others look worse; the excluded with everybody.
+    """
+    looks = {look.annotator: look for look in without.annotators}
+    if any(one.excluded_at for one in people):
+        looks |= {look.annotator: look for look in with_everybody.annotators if look.excluded}
+    speed = {} if isinstance(speeds, str) else {one.annotator: one for one in speeds}
+    found = [
+        Line(one, looks.get(one.annotator), speed.get(one.annotator), repeats.get(one.annotator)) for one in people
+    ]
+    seen = [one for one in found if one.look or not one.standing.is_empty]
+    return sorted(seen, key=lambda one: (one.standing.excluded_at is not None, not one.flags, one.standing.annotator))
