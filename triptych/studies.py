@@ -324,8 +324,10 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
         found.append(f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations.")
     for name in sorted(shown_fields - given_fields):
         found.append(f"The rubric shows the field '{name}' beside the responses, but no item has it.")
+    rounds = " and ".join(rubric.context.extra_rounds)
+    when = f" in the {rounds} round" if rounds else ""
     for name in sorted(set(rubric.context.extra_texts) - given_texts):
-        found.append(f"The rubric shows the text '{name}' beside the responses, but no item has it.")
+        found.append(f"The rubric shows the text '{name}' beside the responses{when}, but no item has it.")
     return found
 
 
