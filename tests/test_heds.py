@@ -118,7 +118,7 @@ def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_pat
     with database.reading(engine) as session:
         study = studies.by_slug(session, study.slug)
         assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in given.items() if answer}
-        assert (study.design_hash, study.settings["items_per_annotator"]) == (before, None)
+        assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)
     report = report_of(engine, study)
     sheet = json.loads(report.files["heds.json"])
     engine.dispose()

@@ -32,9 +32,10 @@ from triptych.analyses import StudyAnalysis
 from triptych.findings import spoken_number
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.models import Assignment, Membership, Role, StudyState
-from triptych.reports import data, recompute, replay
+from triptych.reports import data, replay
 from triptych.reports.build import ABOUT, build_report
 from triptych.reports.numbers import Book
+from triptych.reports.recompute import whole as recompute
 from triptych.reports.tables import tables_of
 from triptych.results import Counted
 
@@ -341,6 +342,7 @@ def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(seed,
     (tmp_path / "codebook.json").write_bytes(report.files["codebook.json"])
     for name, header, lines in (
         ("ratings", data.RATINGS_HEADER, data.rating_rows(found)),
+        ("repeats", data.RATINGS_HEADER, []),
         ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
     ):
         (tmp_path / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")

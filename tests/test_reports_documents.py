@@ -16,9 +16,9 @@ from openpyxl import load_workbook
 
 from triptych.formats.long_csv import FORMULA_STARTS
 from triptych.reports import data, html, tex
+from triptych.reports.cells import Cell, Table
 from triptych.reports.figures import answers, means
 from triptych.reports.numbers import Book
-from triptych.reports.tables import Cell, Table
 
 chromium = browser.chromium
 HOSTILE = [

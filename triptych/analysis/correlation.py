@@ -19,6 +19,7 @@ FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10
 RESAMPLES = 1000
 _ROUNDING = 1e-12
+_DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def _candidates(values: Column, items: Column, systems: Column, metric: Column) 
     item, system = codes(item)[0], codes(system)[0]
     cell = item * (system.max(initial=0) + 1) + system
     _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    means = [np.bincount(candidate, column.astype(float)) / sizes for column in (kept, other)]
-    return *means, item[first], system[first]
+    rating, beside = (np.bincount(candidate, column.astype(float)) / sizes for column in (kept, other))
+    # The same mean summed in another order must tie.
+    return np.round(rating, _DIGITS), beside, item[first], system[first]
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,10 +139,15 @@ def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float)
         side = "ratings" if total[1] <= 0 else "other numbers"
         raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
-    drawn = weights @ products
+    drawn = weights @ products[_by_content(products)]
     whole = (drawn[:, 1] > 0) & (drawn[:, 2] > 0)
     resampled = drawn[whole, 0] / np.sqrt(drawn[whole, 1] * drawn[whole, 2])
     return _with_ends(value, resampled, len(products), confidence)
+
+
+def _by_content(rows: np.ndarray) -> np.ndarray:
+    """Order of rows (r, q) by what they hold: the draws then do not depend on the order of the ratings."""
+    return np.lexsort(np.round(rows, _DIGITS).T)
 
 
 def _resampled_systems(
@@ -153,6 +160,9 @@ def _resampled_systems(
     drawn = random.integers(0, shape[1], size=(RESAMPLES, shape[1]))
     cells = np.zeros((3, *shape))
     cells[:, item, system] = np.stack([rating, other, np.ones(len(rating))])
+    means = np.stack([np.bincount(system, column) / np.bincount(system) for column in (rating, other)], axis=1)
+    cells = cells[:, :, _by_content(means[:, ::-1])]
+    cells = cells[:, _by_content(cells.swapaxes(0, 1).reshape(shape[0], -1))]
     sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
     whole = (sums[2] > 0).all(axis=1)
     x, y = sums[0, whole] / sums[2, whole], sums[1, whole] / sums[2, whole]

@@ -24,7 +24,8 @@ INCOMPLETE = "Not defined: not every annotator rated every item once. See the on
 _ONE_ITEM = "Not defined: there is only one item."
 _NO_DIFFERENCE = "Not defined: the items do not differ more than chance makes them."
 _NEVER = "No number of annotators would do: single ratings do not tell the items apart."
-_ROUNDING = 1e-20  # squared; values lie in [-1, 1], so a smaller mean square is not variation
+_ALIKE = 1e-10  # of the largest rating
+_ROUNDING = 1e-12  # values lie in [-1, 1], so a smaller mean square, or difference of mean squares, is none
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def reliability(units: Column, annotators: Column, values: Column, target: float
     if len(items) < 2:
         raise UndefinedStatistic(_ONE_ITEM)
     centred = kept - kept.mean()
-    if np.ptp(kept) <= _ROUNDING**0.5 * np.abs(kept).max():
+    if np.ptp(kept) <= _ALIKE * np.abs(kept).max():
         raise UndefinedStatistic(NO_VARIATION)
     centred /= np.abs(centred).max()
     sizes = np.bincount(unit)
@@ -92,7 +93,7 @@ def raters_needed(single: float, target: float = 0.8) -> int:
     single: reliability r of one rating; 0 < target < 1. Raises UndefinedStatistic when r is not above 0. Source:
     Spearman 1910, Brown 1910.
     """
-    if single <= 0:
+    if round(single, 9) <= 0:
         raise UndefinedStatistic(_NEVER)
     return max(1, math.ceil(target * (1 - single) / (single * (1 - target)) - 1e-9))
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element  # noqa: S405 (a type)
 
@@ -24,22 +23,29 @@ from triptych.formats.out.codebook import COLUMNS, codebook
 from triptych.formats.out.model import File, Options
 from triptych.formats.out.writing import csv_file, json_file, parquet_file, text_file, zipped
 from triptych.models import Study
-from triptych.reports import data, figures, heds, html, recompute, replay, tex
+from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
+from triptych.reports.cells import Table
 from triptych.reports.citation import citation
 from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
+from triptych.reports.further import MARGIN, Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
-from triptych.reports.tables import Table
+from triptych.reports.script import script
 from triptych.results import Counted
 
+BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
+WORDS = "Words of the response; empty where it has no text."
 COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
-UNSEALED = '\nSNAPSHOT = ""'
+OF_THEIR_OWN = {
+    "results.tex": ["results", "ranks", "strengths"],
+    "agreement.tex": ["agreement", "reliability", "repeats"],
+}
 ABOUT = {
     "report.html": "the whole report, to read; opens without a network",
-    "results.tex": "the main table for a paper, LaTeX with booktabs",
-    "agreement.tex": "agreement between annotators, LaTeX",
-    "tables.tex": "all other tables, LaTeX",
+    "results.tex": "the main table for a paper, then mean ranks and strengths of systems; LaTeX with booktabs",
+    "agreement.tex": "agreement between annotators, of each with herself, and reliability; LaTeX",
+    "tables.tex": "all other tables, those of an appendix among them; LaTeX",
     "methods.tex": "a paragraph about methods, LaTeX",
     "methods.md": "the same paragraph as plain text",
     "results.csv": "every number of the report, one per row",
@@ -50,6 +56,7 @@ ABOUT = {
     "exclusions.csv": "who and what was left out, when, by whom and why",
     "assignments.csv": "in which order every response was shown, and whether that order could be made again",
     "ratings.csv": "the ratings",
+    "repeats.csv": "what annotators rated twice without knowing: their first and second ratings",
     "annotations.csv": "the annotations",
     "codebook.json": "what was asked, on which scales, and what every column means",
     "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
@@ -95,8 +102,10 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     scope = scope or Counted(results.kinds_by_default(study))
     frame = results.build_frame(session, study)
     found = StudyAnalysis(frame, scope, results.system_names(session, study))
-    facts, book = facts_of(session, study, found), Book.of(found)
-    files = {file.name: b"".join(file.blocks) for file in _data(session, study, found, facts)}
+    facts = facts_of(session, study, found)
+    further = further_of(session, study, found)
+    book = Book.of(found, facts.pay, further)
+    files = {file.name: b"".join(file.blocks) for file in _data(session, study, found, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(found, book), printed.findings(found), printed.not_run(found))
@@ -109,17 +118,29 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     return Report(sha256, scope_as_json(scope), facts.event_number, facts.event_hash, files, packed)
 
 
-def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts) -> Iterator[File]:
+def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
     """What the snapshot holds the hashes of."""
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER}
-    columns = {**{name: words for name, words in COLUMNS.items() if name in header}, "counted": COUNTED}
-    book = {**codebook(finished, Options()), "columns": columns, "resamples": RESAMPLES}
-    yield json_file("codebook.json", book)
-    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found))
+    known = {name: words for name, words in COLUMNS.items() if name in header}
+    columns = {**known, "counted": COUNTED, "beside": BESIDE, "words": WORDS}
+    made = {"columns": columns, "resamples": RESAMPLES, "epsilon": MARGIN, **_pay(facts, found.scope)}
+    yield json_file("codebook.json", {**codebook(finished, Options()), **made})
+    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
+    twice = data.rating_rows(further.twice) if further.twice else iter(())
+    yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
     yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
+
+
+def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
+    """What the numbers about pay are made of, where there are any."""
+    if isinstance(facts.pay, str):
+        return {}
+    pay, states = facts.pay.pay, [state.value for state in results.FINISHED]
+    counted = {"kinds": sorted(scope.kinds), "states": states}
+    return {"pay": {"per_item": float(pay.per_item), "currency": pay.currency, **counted}}
 
 
 def _exclusion(one: Any) -> tuple[Any, ...]:
@@ -149,8 +170,9 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 def _documents(parts: Parts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.found.criteria]
-    rest = [table for table in parts.tables if table.name not in ("results", "agreement") and table.rows]
-    for name, given in (("results.tex", ["results"]), ("agreement.tex", ["agreement"])):
+    named = [name for names in OF_THEIR_OWN.values() for name in names]
+    rest = [table for table in parts.tables if table.name not in named and table.rows]
+    for name, given in OF_THEIR_OWN.items():
         yield _tex(parts, name, [tex.tabular(by_name[one]) for one in given if one in by_name])
     yield _tex(parts, "tables.tex", [tex.tabular(table) for table in rest])
     yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
@@ -174,12 +196,6 @@ def _parquet(parts: Parts) -> File:
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
     sealed = schema.with_metadata({"snapshot": parts.sha256})
     return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
-
-
-def script(sha256: str) -> str:
-    """analysis.py: our own module that prints and checks numbers, with the snapshot's hash in it."""
-    source = Path(recompute.__file__).read_text(encoding="utf-8")
-    return source.replace(UNSEALED, f'{UNSEALED[:-1]}{sha256}"', 1)
 
 
 def _html(parts: Parts) -> str:
@@ -207,15 +223,20 @@ def _sections(parts: Parts) -> Iterator[Element]:
         said = " ".join(filter(None, (headline(result, found.names), verdict(found, result.criterion.key))))
         drawn = figures.means(result, found.names), figures.answers(result, found.names)
         yield html.section(result.criterion.title, html.text(said), *drawn)
-    yield from (html.section(one.title, html.table(one)) for one in rest if one.rows and one.name != "findings")
+    body = [one for one in rest if one.rows and one.name != "findings" and not one.appendix]
+    yield from (html.section(one.title, html.table(one)) for one in body)
     left_out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in parts.facts.exclusions]
     yield html.section("Exclusions", html.listed(left_out) or html.text("Nothing was left out."))
     yield html.section("Methods", html.text(parts.methods))
+    more = [one for one in rest if one.rows and one.appendix]
+    if more:
+        yield html.section("Appendix", *(part for one in more for part in (html.heading(one.title), html.table(one))))
 
 
 def _readme(parts: Parts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items() if name in files)
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "
-        "that annotators wrote are not in a report; the exports of the study have them.\n"
+        "that annotators wrote are not in a report; the exports of the study have them. The ordinal mixed model of the "
+        "results page is not in it either: the script could not make its fit again in a few lines.\n"
     )

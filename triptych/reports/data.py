@@ -16,9 +16,10 @@ from openpyxl import Workbook
 from triptych import results
 from triptych.analyses import StudyAnalysis
 from triptych.formats.long_csv import Cell, safe_cell
+from triptych.reports.cells import Table
+from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
-from triptych.reports.tables import Table
 
 RATINGS_HEADER = (
     "annotation",
@@ -35,6 +36,8 @@ RATINGS_HEADER = (
     "surplus",
     "excluded",
     "counted",
+    "beside",
+    "words",
     "submitted_at",
     "active_seconds",
 )
@@ -51,9 +54,13 @@ ANNOTATIONS_HEADER = (
 )
 
 
-def rating_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
-    """Every rating of the main work in a stable order, with a mark whether it counts in this report."""
-    ratings = found.frame.ratings.assign(counted=results.counting(found.frame, found.scope))
+def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterator[tuple[Cell, ...]]:
+    """Every rating of the frame in a stable order, with a mark whether it counts in this report.
+
+    words: of each candidate, by (item, system).
+    """
+    counted, lengths = results.counting(found.frame, found.scope), words_of(found, words)
+    ratings = found.frame.ratings.assign(counted=counted, beside=beside(found), words=lengths)
     order = [criterion.key for criterion in found.frame.rubric.asked(found.frame.round)]
     ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])
     for row in ratings.sort_values(["assignment", "place", "position", "system"]).itertuples():
@@ -69,6 +76,8 @@ def rating_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
             int(row.state == "surplus"),
             int(row.excluded),
             int(row.counted),
+            int(row.beside),
+            None if pd.isna(row.words) else int(row.words),
             *_time(row),
         )
 

@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych import results, studies
+from triptych import freezing, results, studies
 from triptych.analyses import StudyAnalysis
+from triptych.freezing import Amendment
 from triptych.models import (
     Assignment,
     Candidate,
@@ -24,7 +25,9 @@ from triptych.models import (
     Study,
     System,
 )
+from triptych.pay import PayMeter, meter_of
 from triptych.rubric import Rubric
+from triptych.study_settings import Preregistration, Recruitment, settings_of
 
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
 
@@ -46,6 +49,8 @@ class Exclusion:
 class Facts:
     """outputs: candidates of the main items, by the systems' names that may be written. as_of: time of the last event.
 
+    recruitment: how annotators were found, as the lead wrote it. pay: what the work pays, or why that is not known.
+    preregistration: what was declared before launch. amendments: what was changed since, oldest first.
     sheet: what the lead answered of the datasheet, as stored.
     """
 
@@ -65,6 +70,10 @@ class Facts:
     outputs: dict[str, int]
     items: int
     exclusions: tuple[Exclusion, ...]
+    recruitment: Recruitment
+    pay: PayMeter | str
+    preregistration: Preregistration
+    amendments: tuple[Amendment, ...]
     sheet: dict[str, Any]
 
 
@@ -80,6 +89,7 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         .order_by(System.blind_code)
     )
     last = select(Event.at).where(Event.study_id == study.id).order_by(Event.number.desc()).limit(1)
+    settings = settings_of(study)
     return Facts(
         slug=study.slug,
         title=study.title,
@@ -97,7 +107,11 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         outputs={found.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, found), *_items(session, study, found)),
-        sheet=study.settings.get("heds", {}),
+        recruitment=settings.recruitment,
+        pay=meter_of(settings.pay, found.frame, found.scope.kinds),
+        preregistration=settings.preregistration,
+        amendments=tuple(freezing.amendments(session, study)),
+        sheet=settings.heds,
     )
 
 

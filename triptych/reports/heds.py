@@ -16,6 +16,7 @@ from sqlmodel import Session
 from triptych import events, studies
 from triptych.analyses import StudyAnalysis
 from triptych.models import Study
+from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES
 from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
@@ -105,7 +106,10 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
         "3.1.3.2": Answer(text="N/A"),
         "3.1.3.3": Answer(text="N/A"),
         "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.frame.kinds)}."),
+        "3.2.2.2": _paid(facts),
+        "3.2.3": Answer(text=facts.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
+        "3.2.5": Answer(text=_eligible(facts)),
         "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
         "3.3.3.1": Answer(_quality(facts)),
         "3.3.3.2": Answer(text=_quality_words(facts)),
@@ -116,6 +120,21 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
     if facts.imported:
         known |= dict.fromkeys(ELSEWHERE, Answer(text="Not known here: the ratings were made elsewhere and imported."))
     return (((number, ""), answer) for number, answer in known.items() if answer)
+
+
+def _paid(facts: Facts) -> Answer:
+    """Whether evaluators are paid, where the study knows it."""
+    return (
+        Answer()
+        if isinstance(facts.pay, str)
+        else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}.")
+    )
+
+
+def _eligible(facts: Facts) -> str:
+    """The rules that evaluators had to meet."""
+    rules = facts.recruitment.eligibility
+    return f"Eligibility, as the panel enforced it: {'; '.join(rules)}." if rules else ""
 
 
 def _training(facts: Facts) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, tostring  # noqa: S405 (writes only)
 
-from triptych.reports.tables import Cell, Table
+from triptych.reports.cells import Cell, Table
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -55,6 +55,13 @@ def section(title: str, *parts: Element | None) -> Element:
     made = Element("section")
     _add(made, "h2", title, dir="auto")
     made.extend([part for part in parts if part is not None])
+    return made
+
+
+def heading(title: str) -> Element:
+    """The title of something inside a section."""
+    made = Element("h3", {"dir": "auto"})
+    made.text = readable(title)
     return made
 
 

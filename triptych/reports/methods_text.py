@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.intervals import ENOUGH_ANNOTATORS
 from triptych.findings import RESAMPLES
+from triptych.pay import rate_of
+from triptych.preregistration import declared
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
 from triptych.rubric import Criterion, shown
@@ -21,7 +23,8 @@ SCALES = {
 
 def paragraph(facts: Facts, found: StudyAnalysis, book: Book) -> str:
     """Who rated what, how it was shown, and how the numbers were made."""
-    return " ".join([*_design(facts, found, book), *_numbers(found), *_left_out(facts)])
+    parts = (_design(facts, found, book), _people(facts, book), _declared(facts), _numbers(found), _left_out(facts))
+    return " ".join(sentence for part in parts for sentence in part)
 
 
 def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
@@ -44,6 +47,44 @@ def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+def _people(facts: Facts, book: Book) -> Iterator[str]:
+    """How annotators were found, which rules a panel enforced, what they were paid."""
+    found = facts.recruitment
+    if found.how:
+        yield f"Recruitment: {_ended(found.how)}"
+    if found.eligibility:
+        yield f"Eligibility, as the panel enforced it: {_ended('; '.join(found.eligibility))}"
+    if isinstance(facts.pay, str):
+        return
+    seconds, median, lowest = (
+        book["pay", "", name].printed for name in ("seconds per item, median", "per hour, median", "per hour, lowest")
+    )
+    currency = facts.pay.pay.currency
+    yield (
+        f"The pay was {rate_of(facts.pay.pay)}. With a median active time of {seconds} seconds per item, pauses over "
+        f"120 seconds not counted, the median annotator earned {currency} {median} per hour and the lowest-paid "
+        f"{currency} {lowest}."
+    )
+
+
+def _declared(facts: Facts) -> Iterator[str]:
+    """What was said before the first annotation, and what was changed after it."""
+    said = list(declared(facts.rubric, facts.preregistration))
+    if said:
+        yield "The following was preregistered and frozen with the design before the first annotation."
+    for heading, words in said:
+        yield _ended(f"{heading}: {words}")
+    if facts.amendments:
+        count = len(facts.amendments)
+        listed = "; ".join(f"{one.at:%Y-%m-%d}: {one.reason}" for one in facts.amendments)
+        yield f"The design had {count} {'amendment' if count == 1 else 'amendments'} after launch ({listed})."
+
+
+def _ended(words: str) -> str:
+    """The words as a sentence ends."""
+    return words if words.endswith((".", "!", "?")) else f"{words}."
 
 
 def _asked(criterion: Criterion) -> str:

@@ -12,61 +12,19 @@ from itertools import chain
 
 from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import Contrast
-from triptych.analysis.coefficients import AgreementTable
 from triptych.analysis.comparison import Dominance, SignedRank
 from triptych.analysis.descriptive import MajorityShare, Shares, Summary
-from triptych.analysis.intervals import Estimate, Interval
+from triptych.analysis.intervals import Estimate
 from triptych.findings import Agreement, CriterionResult, SystemResult
-from triptych.reports.recompute import written
-from triptych.results import ABOUT_ITEM, LETTERS
+from triptych.pay import PayMeter
+from triptych.reports.appendix import appendix
+from triptych.reports.further import NOTHING, Further
+from triptych.reports.places import Number, Place, name_of
+from triptych.reports.recompute.agreement import AS_CATEGORY, SET_APART
+from triptych.results import LETTERS
 
 HEADER = ("snapshot", "part", "criterion", "system", "baseline", "statistic", "value", "style", "printed")
-WITHOUT_TABLE = ("percent", "alpha")
 NO_ANSWER = "Not defined: every answer is marked missing."
-
-
-@dataclass(frozen=True)
-class Number:
-    """One number of a report. value: None where it is not defined; `printed` then says why, in words.
-
-    criterion: its key. system, baseline: names that may be written, or a place on screen. style: see `written`.
-    """
-
-    part: str
-    criterion: str
-    system: str
-    baseline: str
-    statistic: str
-    value: float | None
-    style: str
-    printed: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where numbers stand."""
-
-    part: str
-    criterion: str = ""
-    system: str = ""
-    baseline: str = ""
-
-    def number(self, statistic: str, value: float | str, style: str) -> Number:
-        """value: a number, or the words why there is none."""
-        where = (self.part, self.criterion, self.system, self.baseline, statistic)
-        if isinstance(value, str):
-            return Number(*where, None, style, value)
-        return Number(*where, float(value), style, written(value, style))
-
-    def limits(self, name: str, found: Interval | tuple[float, float] | str, style: str) -> Iterator[Number]:
-        """Both ends of an interval, or twice the words why there is none."""
-        low: float | str
-        if isinstance(found, Interval):
-            low, high = (found.sentence,) * 2 if found.low is None else (found.low, found.high)
-        else:
-            low, high = (found,) * 2 if isinstance(found, str) else found
-        yield self.number(f"{name} low", low, style)
-        yield self.number(f"{name} high", high, style)
 
 
 @dataclass(frozen=True)
@@ -77,8 +35,8 @@ class Book:
     places: dict[tuple[str, ...], Number]
 
     @classmethod
-    def of(cls, found: StudyAnalysis) -> Book:
-        numbers = tuple(numbers_of(found))
+    def of(cls, found: StudyAnalysis, pay: PayMeter | str = "", further: Further = NOTHING) -> Book:
+        numbers = (*numbers_of(found), *appendix(found, further), *(() if isinstance(pay, str) else _pay(pay)))
         return cls(numbers, {(n.part, n.criterion, n.system, n.baseline, n.statistic): n for n in numbers})
 
     def get(self, part: str, criterion: str, statistic: str, system: str = "", baseline: str = "") -> Number | None:
@@ -92,7 +50,7 @@ class Book:
 
 
 def numbers_of(found: StudyAnalysis) -> Iterator[Number]:
-    """The whole list, in the order of results.csv."""
+    """What the tables of a paper print, in the order of results.csv; the appendix comes after it."""
     yield from _counts(found)
     for result in found.criteria:
         yield from chain.from_iterable(_system(found, result, one) for one in result.systems)
@@ -114,9 +72,13 @@ def _counts(found: StudyAnalysis) -> Iterable[Number]:
     return (place.number(name, count, "count") for name, count in counted.items())
 
 
-def name_of(found: StudyAnalysis, code: int) -> str:
-    """A system's name that may be written; nothing for the item itself."""
-    return "" if code == ABOUT_ITEM else found.names[code]
+def _pay(found: PayMeter) -> Iterator[Number]:
+    """What the work pays, over everybody of the kinds that count."""
+    place = Place("pay")
+    yield place.number("annotators", len(found.annotators), "count")
+    yield place.number("seconds per item, median", found.seconds, "number")
+    yield place.number("per hour, lowest", found.quantiles["Lowest"], "number")
+    yield place.number("per hour, median", found.quantiles["Median"], "number")
 
 
 def _system(found: StudyAnalysis, result: CriterionResult, one: SystemResult) -> Iterator[Number]:
@@ -177,21 +139,8 @@ def _contrast(found: StudyAnalysis, one: Contrast) -> Iterator[Number]:
 
 def _agreement(found: Agreement) -> Iterator[Number]:
     place = Place("agreement", found.criterion)
-    yield place.number("units", found.units, "count")
-    yield from _coefficients(place, found.table, WITHOUT_TABLE)
+    yield from place.counted(found.table)
     if found.category is not None:
-        yield from _coefficients(place, found.category, ("alpha",), "with missing as a category: ")
-
-
-def _coefficients(
-    place: Place, table: AgreementTable | str, wanted: tuple[str, ...], before: str = ""
-) -> Iterator[Number]:
-    """The coefficients wanted, or the words why there is no table. WITHOUT_TABLE stands for all that there are."""
-    if isinstance(table, str):
-        yield from (place.number(f"{before}{key}", table, "number") for key in wanted)
-        return
-    for one in table.coefficients:
-        if one.key in wanted or wanted == WITHOUT_TABLE:
-            style = "share" if one.key == "percent" else "number"
-            yield place.number(f"{before}{one.key}", one.value, style)
-            yield from place.limits(f"{before}{one.key}", one.interval, style)
+        yield from place.coefficients(found.category, AS_CATEGORY, only=("alpha",))
+    if found.apart is not None:
+        yield from place.counted(found.apart, SET_APART)

@@ -3,73 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import Contrast
-from triptych.findings import CriterionResult, interval_note
-from triptych.reports.numbers import Book, Number, name_of
+from triptych.findings import Agreement, CriterionResult, interval_note, titles_apart
+from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
+from triptych.reports.cells import NONE, Cell, Notes, Table, limits
+from triptych.reports.numbers import Book
+from triptych.reports.places import Number, name_of
+from triptych.reports.recompute.agreement import SET_APART
 from triptych.results import LETTERS
 
-NONE = "–"
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What stands in a cell; `raised` stands smaller and above the line."""
-
-    text: str
-    raised: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """name: of its file. notes: sentences under the table; those that cells point at begin with their sign.
-
-    prose: the last column holds sentences, which want to be broken into lines.
-    """
-
-    name: str
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
-    prose: bool = False
-
-
-@dataclass
-class Notes:
-    """Words that stand where a number is not defined: a sign in the cell, the words under the table, each once."""
-
-    words: list[str] = field(default_factory=list)
-
-    def cell(self, number: Number | None, interval: tuple[Number, Number] | None = None, raised: str = "") -> Cell:
-        """The number with its interval, if it has one."""
-        if number is None:
-            return Cell(NONE)
-        if number.value is None:
-            return Cell(NONE, self.sign(number.printed))
-        if interval is None:
-            return Cell(number.printed, raised)
-        low, high = interval
-        if low.value is None:
-            return Cell(number.printed, ",".join(filter(None, (raised, self.sign(low.printed)))))
-        return Cell(f"{number.printed} [{low.printed}, {high.printed}]", raised)
-
-    def sign(self, words: str) -> str:
-        if words not in self.words:
-            self.words.append(words)
-        return str(self.words.index(words) + 1)
-
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(f"{n}: {words}" for n, words in enumerate(self.words, 1))
 
 
 def tables_of(found: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(found, book)
-    yield from (made for made in (table(found, book) for table in MORE) if made.rows)
+    more = (*(table(found, book) for table in MORE), *appendix_tables(found, book))
+    yield from (made for made in more if made.rows)
 
 
 def main_table(found: StudyAnalysis, book: Book) -> Table:
@@ -100,12 +52,7 @@ def _of_systems(result: CriterionResult) -> bool:
 
 def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: str) -> Cell:
     place = ("systems", result.criterion.key)
-    return notes.cell(book.get(*place, "mean", name), _limits(book, *place, "interval", name), raised)
-
-
-def _limits(book: Book, part: str, criterion: str, name: str, *places: str) -> tuple[Number, Number] | None:
-    low = book.get(part, criterion, f"{name} low", *places)
-    return None if low is None else (low, book[part, criterion, f"{name} high", *places])
+    return notes.cell(book.get(*place, "mean", name), limits(book, *place, "interval", name), raised)
 
 
 def _above(found: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
@@ -126,7 +73,7 @@ def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -
     cells = (
         notes.cell(
             book.get("agreement", result.criterion.key, "alpha"),
-            _limits(book, "agreement", result.criterion.key, "alpha"),
+            limits(book, "agreement", result.criterion.key, "alpha"),
         )
         for result in rated
     )
@@ -195,25 +142,14 @@ def _contrast_row(
     )
 
 
-COEFFICIENTS = {
-    "percent": "Percent",
-    "alpha": "Alpha",
-    "alpha_interval": "Alpha (interval)",
-    "ac": "Gwet's AC",
-    "fleiss": "Fleiss' kappa",
-}
-
-
 def agreement(found: StudyAnalysis, book: Book) -> Table:
     """Coefficients by criterion, with intervals."""
     notes, rows, said = Notes(), [], []
     for result, one in zip(found.criteria, found.agreement, strict=True):
-        key = result.criterion.key
-        cells = (
-            notes.cell(book.get("agreement", key, name), _limits(book, "agreement", key, name)) for name in COEFFICIENTS
-        )
-        units = Cell(book["agreement", key, "units"].printed)
-        rows.append((Cell(result.criterion.title), Cell(one.level), units, *cells))
+        titles = {"": result.criterion.title}
+        if one.apart is not None:
+            titles[SET_APART] = f"{result.criterion.title}, without {titles_apart(result.criterion)}"
+        rows += [_agreed(book, one, before, title, notes) for before, title in titles.items()]
         said += [f"{result.criterion.title}: {words}" for words in (one.band, one.note) if words]
     return Table(
         "agreement",
@@ -228,6 +164,14 @@ def agreement(found: StudyAnalysis, book: Book) -> Table:
             *notes.sentences(),
         ),
     )
+
+
+def _agreed(book: Book, one: Agreement, before: str, title: str, notes: Notes) -> tuple[Cell, ...]:
+    """The coefficients of one criterion; before: with all its answers, or without those set apart."""
+    place = ("agreement", one.criterion)
+    names = [f"{before}{name}" for name in COEFFICIENTS]
+    cells = (notes.cell(book.get(*place, name), limits(book, *place, name)) for name in names)
+    return Cell(title), Cell(one.level), Cell(book[*place, f"{before}units"].printed), *cells
 
 
 def answers(found: StudyAnalysis, book: Book) -> Table:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from triptych.reports.tables import Cell, Table
+from triptych.reports.cells import Cell, Table
 
 SPECIAL = str.maketrans(
     {

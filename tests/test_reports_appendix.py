@@ -1,0 +1,157 @@
+"""The numbers of a report's appendix: as the results page has them, and made again from the ratings alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from frames import make_frame
+
+from triptych.analyses import StudyAnalysis
+from triptych.formats.long_csv import write_csv
+from triptych.reports import data
+from triptych.reports.further import MARGIN, further_from
+from triptych.reports.numbers import Book
+from triptych.reports.recompute.whole import recomputed
+from triptych.reports.script import script
+from triptych.reports.tables import tables_of
+from triptych.results import Counted
+from triptych.texts import Texts
+
+RUBRIC = """
+key: appendix
+title: Appendix
+summary: One criterion of each level.
+instructions: Rate.
+criteria:
+  - key: points
+    title: Points
+    definition: How good.
+    scale: {kind: likert, points: [{value: 1}, {value: 2}, {value: 3}, {value: 4}]}
+  - {key: slider, title: Slider, definition: How much., scale: {kind: number, low: 0, high: 100}}
+  - key: kind
+    title: Kind
+    definition: Which.
+    scale:
+      kind: choice
+      options:
+        - {key: fits, title: Fits, positive: true}
+        - {key: odd, title: Odd}
+        - {key: unsure, title: Unsure, apart: true}
+        - {key: none, title: Nothing, missing: true}
+"""
+NAMES = {n: f"System {n}" for n in range(1, 8)}
+PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
+TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
+TABLES |= {"length", "judges"}
+PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
+
+
+def some_ratings(seed: int, systems: int, items: int, shown: int) -> pd.DataFrame:
+    """Ratings by four people and a judge; each sees `shown` of the systems on an item, drawn anew each time.
+
+    The judge sees all. Where they see only some, nobody rates the slider.
+    """
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=(items, systems)) + np.arange(systems) / systems
+    rows = []
+    for who, kind in PEOPLE.items():
+        for item in range(items):
+            for system in rng.permutation(systems)[: systems if kind == "judge" else shown]:
+                felt = quality[item, system] + rng.normal(scale=0.8)
+                place = {"annotator": who, "kind": kind, "item": f"item-{item}", "system": system + 1}
+                point, share = float(np.clip(round(2.5 + felt), 1, 4)), round(float(np.clip(50 + 20 * felt, 0, 100)), 1)
+                option = rng.choice(["unsure", "none"]) if rng.random() < 0.15 else "fits" if felt > 0 else "odd"
+                rows.append(place | {"criterion": "points", "value": point})
+                if shown == systems:
+                    rows.append(place | {"criterion": "slider", "value": share})
+                rows.append(place | {"criterion": "kind", "option": option, "missing": option == "none"})
+    return pd.DataFrame(rows)
+
+
+def analysed(table: pd.DataFrame, again: float = 0.3):
+    """The analysis, and what a report reads beside the ratings: some ratings given twice, lengths of all responses."""
+    found = StudyAnalysis(make_frame(RUBRIC, table), Counted(), NAMES)
+    rows = found.frame.ratings
+    first = rows[(rows["kind"] == "human") & (rows["item"].isin(["item-0", "item-1"]))]
+    second = first.sample(frac=again, random_state=1)
+    second = second.assign(value=np.clip(second["value"] - 1, 1, None), assignment=second["assignment"] + 10_000)
+    twice = replace(found.frame, ratings=pd.concat([first, second], ignore_index=True))
+    places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
+    words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
+    return found, further_from(found, twice, Texts(places.assign(words=words), {}))
+
+
+def made_again(found, further, folder: Path) -> dict:
+    """What the script makes of the files of a report."""
+    scales = [one.criterion.model_dump(mode="json") for one in found.ratings]
+    codebook = {"study": {"systems": list(NAMES.values())}, "criteria": scales, "resamples": 2000, "epsilon": MARGIN}
+    (folder / "codebook.json").write_text(json.dumps(codebook))
+    twice = data.rating_rows(further.twice) if further.twice else ()
+    for name, header, lines in (
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(found, further.words)),
+        ("repeats", data.RATINGS_HEADER, twice),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
+    ):
+        (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
+    return {row[:5]: row[5] for row in recomputed(folder)}
+
+
+@pytest.mark.parametrize(
+    ("systems", "items", "shown"),
+    [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
+)
+def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
+    found, further = analysed(some_ratings(5, systems, items, shown))
+    book = Book.of(found, further=further)
+    again = made_again(found, further, tmp_path)
+
+    assert {one.part for one in book.numbers} >= PARTS
+    assert again.keys() == {(n.part, n.criterion, n.system, n.baseline, n.statistic) for n in book.numbers}
+    for one in book.numbers:
+        value = again[one.part, one.criterion, one.system, one.baseline, one.statistic]
+        assert (value is None or math.isnan(value)) == (one.value is None), one
+        assert one.value is None or value == pytest.approx(one.value, rel=1e-7, abs=1e-7), one
+    tables = {table.name: table for table in tables_of(found, book) if table.appendix}
+    assert tables.keys() == TABLES | ({"ranks", "nemenyi"} if shown == systems else {"judges_by_annotator"})
+    assert all(cell.text for table in tables.values() for row in table.rows for cell in row)
+    assert_defined_where_they_can_be(book, shown == systems)
+
+
+def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
+    """Ranks need everything together, strengths do not; judges need thirty items, systems six."""
+    defined = {(one.part, one.statistic) for one in book.numbers if one.value is not None}
+    assert {("strengths", "strength high"), ("length", "Pearson low"), ("repeats", "alpha low")} <= defined
+    assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
+    assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
+    judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
+    assert judged.isdisjoint(defined) if together else judged <= defined
+
+
+def test_the_parts_of_the_script_have_no_two_things_of_one_name():
+    tree = ast.parse(script("0" * 64))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    names += [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_correlations_do_not_depend_on_the_order_of_the_ratings():
+    table = some_ratings(2, 6, 12, 6)
+    mixed = table.sample(frac=1, random_state=4).reset_index(drop=True)
+    found = [ends(further) for _, further in map(analysed, (table, mixed))]
+    assert len(found[0]) > 20
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+def ends(further) -> list[float]:
+    """Both limits of every correlation."""
+    beside = [each for judge in further.judges for each in (judge.within_items, judge.of_systems)]
+    every = [each for each in (*beside, *(one.correlations for one in further.lengths)) if not isinstance(each, str)]
+    return [end for each in every for one in (each.kendall, each.pearson) for end in (one.low, one.high)]

@@ -1,0 +1,270 @@
+"""The tables of the appendix, all from the list of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from triptych.analyses import StudyAnalysis
+from triptych.reports.cells import Cell, Notes, Table, limits
+from triptych.reports.further import MARGIN
+from triptych.reports.numbers import Book
+from triptych.reports.places import Number
+
+MOST_ROWS = 200
+COEFFICIENTS = {
+    "percent": "Percent",
+    "alpha": "Alpha",
+    "alpha_interval": "Alpha (interval)",
+    "ac": "Gwet's AC",
+    "fleiss": "Fleiss' kappa",
+}
+FORMS = ("ICC(1)", "ICC(A)", "ICC(C)")
+
+
+def appendix_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+    """All of them; one that nothing was found for has no rows."""
+    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
+    yield from (made(book, titles) for made in MADE)
+
+
+def _of(book: Book, part: str) -> list[Number]:
+    return [one for one in book.numbers if one.part == part]
+
+
+def _places(numbers: Iterable[Number]) -> list[tuple[str, str, str]]:
+    """Criterion, system and baseline of each, once, in order."""
+    return list(dict.fromkeys((one.criterion, one.system, one.baseline) for one in numbers))
+
+
+def _table(
+    name: str, title: str, header: Sequence[str], rows: Sequence[tuple[Cell, ...]], about: str, notes: Notes
+) -> Table:
+    """A table of the appendix, cut where it is longer than anybody reads."""
+    said = [about, *notes.sentences()]
+    if len(rows) > MOST_ROWS:
+        said.append(f"The first {MOST_ROWS} of {len(rows)} rows; results.csv has all of them.")
+    return Table(name, title, tuple(header), tuple(rows[:MOST_ROWS]), tuple(said), appendix=True)
+
+
+def _ranks(book: Book, titles: dict[str, str]) -> Table:
+    foot = {"Items": "items", "Friedman's chi-square": "Friedman chi-square", "p": "Friedman p"}
+    about = (
+        "Systems ranked on each item by their mean rating over the annotators who rated all of them; 1 is the highest. "
+        "Friedman's test over items, which speaks for these annotators only."
+    )
+    return _systems_by_criteria(book, titles, "ranks", ("ranks", "Mean ranks"), "mean rank", foot, about)
+
+
+def _systems_by_criteria(
+    book: Book,
+    titles: dict[str, str],
+    part: str,
+    names: tuple[str, str],
+    statistic: str,
+    foot: dict[str, str],
+    about: str,
+) -> Table:
+    """A row for each system, a column for each criterion; no row where the statistic is nowhere defined.
+
+    names: of the table, and its title; foot: what stands under the systems, and its statistic.
+    """
+    numbers, notes = _of(book, part), Notes()
+    keys = list(dict.fromkeys(one.criterion for one in numbers))
+    words = {key: next(n for n in numbers if n.criterion == key) for key in keys}
+    places = {name: (statistic, name) for name in dict.fromkeys(one.system for one in numbers if one.system)}
+    places |= {title: (name, "") for title, name in foot.items()} if places else {}
+    rows = [
+        (
+            Cell(title),
+            *(notes.cell(book.get(part, key, *place) or words[key], limits(book, part, key, *place)) for key in keys),
+        )
+        for title, place in places.items()
+    ]
+    return _table(*names, ("System", *(titles[key] for key in keys)), rows, about, notes)
+
+
+def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
+    numbers, notes = (one for one in _of(book, "ranks") if one.baseline), Notes()
+    rows = [
+        (
+            Cell(titles[key]),
+            Cell(f"{system} – {baseline}"),
+            *(notes.cell(book["ranks", key, name, system, baseline]) for name in ("difference of ranks", "Nemenyi p")),
+        )
+        for key, system, baseline in _places(numbers)
+    ]
+    about = "Nemenyi's test holds for all pairs of one criterion at once."
+    header = ("Criterion", "Systems", "Difference of ranks", "p (Nemenyi)")
+    return _table("nemenyi", "Ranks of systems against each other", header, rows, about, notes)
+
+
+def _strengths(book: Book, titles: dict[str, str]) -> Table:
+    about = (
+        "Bradley-Terry strengths with ties (Davidson 1970) from every two responses that one annotator rated on the "
+        "same item; 0 is the mean of the systems. 95 % intervals by drawing items anew, for these annotators."
+    )
+    foot = {"Pairs": "pairs", "Of them level": "level", "Ties (v)": "ties"}
+    return _systems_by_criteria(book, titles, "strengths", ("strengths", "Strengths"), "strength", foot, about)
+
+
+def _reliability(book: Book, titles: dict[str, str]) -> Table:
+    notes = Notes()
+    rows = [
+        (
+            Cell(titles[key]),
+            *(notes.cell(book.get("reliability", key, name)) for name in ("units", "annotators", "ratings per unit")),
+            *(_single_and_mean(book, key, form, notes) for form in FORMS),
+            notes.cell(book["reliability", key, "ICC(1) needed"]),
+            notes.cell(book["annotator pairs", key, "mean kappa"]),
+        )
+        for key, *_ in _places(_of(book, "reliability"))
+    ]
+    about = (
+        "Intraclass correlations of a single rating, and after the slash of the mean of k ratings; (1) one-way, (A) "
+        "absolute agreement, (C) consistency. Needed: ratings per unit whose mean reaches 0.8 by ICC(1). Kappa: the "
+        "mean of Cohen's over all two annotators, weighted by the level of the scale."
+    )
+    header = ("Criterion", "Units", "Annotators", "k", *FORMS, "Needed", "Kappa")
+    return _table("reliability", "Reliability", header, rows, about, notes)
+
+
+def _single_and_mean(book: Book, key: str, form: str, notes: Notes) -> Cell:
+    single, mean = (book.get("reliability", key, f"{form} {what}") for what in ("single", "mean"))
+    if single is None or mean is None or single.value is None or mean.value is None:
+        return notes.cell(single)
+    return Cell(f"{single.printed} / {mean.printed}")
+
+
+def _without_each(book: Book, titles: dict[str, str]) -> Table:
+    return _plain(
+        book,
+        titles,
+        "without annotator",
+        ("without", "Agreement without each annotator"),
+        {"Annotator left out": "", "Units": "units", "Alpha": "alpha", "Change": "change"},
+        "Krippendorff's alpha of the others, over the units that two of them rated.",
+    )
+
+
+def _pairs(book: Book, titles: dict[str, str]) -> Table:
+    columns = {"Both rated": "n", "The same": "the same", "Cohen's kappa": "kappa"}
+    return _plain(
+        book,
+        titles,
+        "annotator pairs",
+        ("pairs", "Annotators two by two"),
+        {"Annotators": "", **columns, "Correlation": "correlation", "Mean distance": "distance"},
+        "Over the units that both rated. Kappa is weighted by the level of the scale; the distance is in its points.",
+    )
+
+
+def _repeats(book: Book, titles: dict[str, str]) -> Table:
+    notes = Notes()
+    rows = [
+        (
+            Cell(titles[key]),
+            Cell(book["repeats", key, "units"].printed),
+            *(notes.cell(book.get("repeats", key, name), limits(book, "repeats", key, name)) for name in COEFFICIENTS),
+        )
+        for key, *_ in _places(one for one in _of(book, "repeats") if one.criterion)
+    ]
+    about = "Agreement of annotators with themselves, over what they rated twice without being told."
+    header = ("Criterion", "Units", *COEFFICIENTS.values())
+    return _table("repeats", "Annotators with themselves", header, rows, about, notes)
+
+
+def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
+    rows = [
+        (Cell(name), *(Cell(book["repeats", "", what, name].printed) for what in ("n", "the same", "apart")))
+        for key, name, _ in _places(_of(book, "repeats"))
+        if not key
+    ]
+    about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale away."
+    header = ("Annotator", "Rated twice", "The same", "Apart")
+    return _table("repeats_by_annotator", "Each annotator with herself", header, rows, about, Notes())
+
+
+def _lengths(book: Book, titles: dict[str, str]) -> Table:
+    return _plain(
+        book,
+        titles,
+        "length",
+        ("length", "Length of responses"),
+        {"Kendall": "Kendall", "Pearson": "Pearson", "Pairs": "pairs", "Items": "items"},
+        "Do longer responses get higher ratings? Correlation of words and mean rating within items, with 95 % "
+        "intervals over items, for these annotators.",
+    )
+
+
+def _judges(book: Book, titles: dict[str, str]) -> Table:
+    level = {f"{where}: {name}": f"{what} {name}" for where, what in LEVELS.items() for name in ("Kendall", "Pearson")}
+    return _plain(
+        book,
+        titles,
+        "judges",
+        ("judges", "Judges beside the annotators"),
+        {"Judge": "", "Shared": "shared", "Winning rate": "winning rate", "Advantage": "advantage", **level},
+        f"The alternative annotator test (Calderon, Reichart and Dror 2025), epsilon {MARGIN:g}: from a winning rate "
+        "of 50 % on a judge may stand in for an annotator. Correlations of its scores with the mean ratings.",
+    )
+
+
+def _judge_and_annotators(book: Book, titles: dict[str, str]) -> Table:
+    columns = {"Items": "items", "Judge wins": "judge wins", "Annotator wins": "annotator wins"}
+    return _plain(
+        book,
+        titles,
+        "judges",
+        ("judges_by_annotator", "Judges and each annotator"),
+        {"Judge and annotator": "", **columns, "p": "p", "p (corrected)": "p corrected"},
+        "Who goes along with the other annotators at least as well; ties win for both. p is one-sided, corrected by "
+        "Benjamini and Yekutieli.",
+        two=True,
+    )
+
+
+LEVELS = {"Within items": "within items", "Of systems": "of systems"}
+
+
+def _plain(
+    book: Book,
+    titles: dict[str, str],
+    part: str,
+    names: tuple[str, str],
+    columns: dict[str, str],
+    about: str,
+    two: bool = False,
+) -> Table:
+    """A row for each place of a part that has the first of these statistics.
+
+    names: of the table, and its title; columns: heading -> statistic, "" for who stands there; two: only places with
+    two names.
+    """
+    notes, rows = Notes(), []
+    first = next(name for name in columns.values() if name)
+    whom = "" in columns.values()
+    for key, one, other in _places(n for n in _of(book, part) if not two or n.baseline):
+        if book.get(part, key, first, one, other) is not None and (one or not whom):
+            cells = (
+                notes.cell(book.get(part, key, name, one, other), limits(book, part, key, name, one, other))
+                if name
+                else Cell(f"{one} – {other}" if other else one)
+                for name in columns.values()
+            )
+            rows.append((Cell(titles[key]), *cells))
+    return _table(*names, ("Criterion", *columns), rows, about, notes)
+
+
+MADE = (
+    _ranks,
+    _nemenyi,
+    _strengths,
+    _reliability,
+    _without_each,
+    _pairs,
+    _repeats,
+    _each_with_self,
+    _lengths,
+    _judges,
+    _judge_and_annotators,
+)

@@ -1,0 +1,72 @@
+"""What a report reads besides the ratings: second ratings of hidden repeats, lengths of responses, judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from sqlmodel import Session
+
+from triptych import results
+from triptych.analyses import LengthOf, Repeated, StudyAnalysis, WithSelf, lengths, repeated, with_self
+from triptych.analyses.judges import ALONE, JudgeOf, judges
+from triptych.analysis.judge import EPSILON
+from triptych.models import Study
+from triptych.results import Frame
+from triptych.texts import Texts, texts_of
+
+PEOPLE = "skilled"  # what a judge stands beside, unless somebody says otherwise
+MARGIN = EPSILON[PEOPLE]
+
+
+@dataclass(frozen=True, eq=False)
+class Further:
+    """Analyses beyond those of the ratings alone; empty where there is nothing to analyse.
+
+    twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
+    words: of each candidate, by (item, system).
+    """
+
+    twice: StudyAnalysis | None = None
+    words: pd.Series | None = None
+    with_self: tuple[WithSelf, ...] = ()
+    repeated: dict[str, Repeated] = field(default_factory=dict)
+    lengths: tuple[LengthOf, ...] = ()
+    judges: tuple[JudgeOf, ...] = ()
+
+
+NOTHING = Further()
+
+
+def further_of(session: Session, study: Study, found: StudyAnalysis) -> Further:
+    """All of it for one analysis."""
+    return further_from(found, results.twice_rated(session, study, found.frame), texts_of(session, study))
+
+
+def further_from(found: StudyAnalysis, twice: Frame, texts: Texts) -> Further:
+    """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
+    counts = results.counting(twice, found.scope).any()
+    known = words_of(found, texts.words).notna().any()
+    return Further(
+        twice=replace(found, frame=twice) if len(twice.ratings) else None,
+        words=texts.words,
+        with_self=with_self(twice, found.scope) if counts else (),
+        repeated=repeated(twice, found.scope) if counts else {},
+        lengths=lengths(found, texts) if known else (),
+        judges=tuple(judges(found.frame, found.scope, found.ratings, PEOPLE)),
+    )
+
+
+def words_of(found: StudyAnalysis, words: pd.Series | None) -> pd.Series:
+    """Words of the candidate of each rating of the frame; missing where it has no text, or is the item itself."""
+    rows = found.frame.ratings
+    if words is None or words.empty:
+        return pd.Series(np.nan, index=rows.index)
+    place = pd.MultiIndex.from_arrays([rows["item"].astype(object), rows["system"]])
+    return pd.Series(words.reindex(place).to_numpy(dtype=float), index=rows.index)
+
+
+def beside(found: StudyAnalysis) -> np.ndarray:
+    """(n,) whether a rating of the frame is a judge's score that is set beside the ratings that count."""
+    return results.counting(found.frame, replace(found.scope, kinds=ALONE, annotators=frozenset()))
