@@ -31,7 +31,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> Copy | None:
         names = {own: own, **{each: f"Next round: {ROUNDS[each]}" for each in free}}
         chosen = st.selectbox("As what", list(names), format_func=names.__getitem__, key=f"copy-as-{study.slug}")
         old = study.title.removeprefix("Demo: ")
-        proposed = f"{old} (copy)" if chosen == own else f"{old} ({chosen} round)"
+        proposed = f"{old} (copy)" if chosen == own else old  # lists say which round it is
         title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{chosen}")
         items = st.checkbox("With its items", chosen == own, key=f"copy-items-{chosen}")
         if st.button("Make the draft", type="primary", key=f"copy-make-{study.slug}"):

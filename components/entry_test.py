@@ -45,15 +45,19 @@ def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[],
 def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str], None]) -> None:
     titles = dict(question.options)
     keys = list(titles)
-    st.radio(
-        plain(f"{number}. {question.text}"),
-        keys,
-        index=None if question.given is None else keys.index(question.given),
-        format_func=lambda key: plain(titles[key]),
-        key=field(sheet, question.key),
-        on_change=on_answer,
-        args=(question.key,),
-    )
+    with st.container(gap="xsmall"):
+        st.text(f"{number}. {question.text}")
+        # a label of ours: a screen reader would spell out the signs that keep the question's text from being Markdown
+        st.radio(
+            f"Question {number}",
+            keys,
+            index=None if question.given is None else keys.index(question.given),
+            format_func=lambda key: plain(titles[key]),
+            key=field(sheet, question.key),
+            on_change=on_answer,
+            args=(question.key,),
+            label_visibility="collapsed",
+        )
 
 
 def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:

@@ -160,9 +160,10 @@ def _entry(now: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     if test is None:
         st.caption("This rubric has no entry questions; gold items can serve as a test.")
     else:
+        tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
         st.caption(
-            f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, "
-            f"{test.attempts} attempts. Leave the numbers empty to keep these."
+            f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}. "
+            "Leave the numbers empty to keep these."
         )
     columns = st.columns(4)
     kind = columns[0].selectbox(

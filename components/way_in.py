@@ -21,8 +21,12 @@ def way_in(study: Study) -> None:
     if study.access == Access.panel:
         st.write("Give this address to the panel; it fills in the two ids.")
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
-        st.write("Whoever has finished sees this completion code, which the panel asks for.")
-        st.code(settings_of(study).codes.finished, language=None)
+        code = settings_of(study).codes.finished
+        if code:
+            st.write("Whoever has finished sees this completion code, which the panel asks for.")
+            st.code(code, language=None)
+        else:
+            st.write("There is no completion code yet: make the codes under *Design → Panel and pay*.")
     elif study.access == Access.open:
         st.write("Anybody who opens this address can take part under a name.")
         st.code(addresses.study_address(study), language=None, wrap_lines=True)

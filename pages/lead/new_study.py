@@ -37,4 +37,4 @@ if st.button("Create the study", type="primary"):
         state.forget("files_read")
         st.switch_page("lead/study.py", query_params={"study": study.slug})
 state.show_messages()
-st.caption("The study starts as a draft: nobody can annotate before you open it.")
+st.caption("The study starts as a draft: nobody can annotate before you launch it.")

@@ -78,7 +78,8 @@ def facts(study: Study, view: Overview) -> None:
     """How far it is, and the design in one line."""
     progress(view)
     shown = PRESENTATIONS[study.presentation].lower()
-    st.caption(f"{study.raters_per_item} annotators per item · {study.round} round · {shown}")
+    each = "1 annotator" if study.raters_per_item == 1 else f"{study.raters_per_item} annotators"
+    st.caption(f"{each} per item · {study.round} round · {shown}")
     others = [one for one in mine if one.series == study.series and one.id != study.id]
     for other in others:
         label = f"{other.round.capitalize()} round of the same series"
