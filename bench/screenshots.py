@@ -36,6 +36,22 @@ DEMOS = {
     "conversations": "demo-emotional-support-conversations",
     "posts": "demo-answers-to-mental-health-questions",
 }
+# name → whether a second picture shows the whole page
+PAGES_OF_A_STUDY = {
+    "study": True,
+    "design": True,
+    "preview": False,
+    "dry_run": False,
+    "people": True,
+    "workbooks": False,
+    "log": False,
+    "planner": True,
+    "results": True,
+    "quality": True,
+    "items": True,
+    "ratings": False,
+    "report": True,
+}
 STILL = """
 () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
@@ -98,6 +114,9 @@ def annotators_screens(browser: Browser, server: Server, camera: Photographer, s
                 page.goto(server.url)
                 expect(page.get_by_role("heading", name="My work")).to_be_visible()
                 camera.take(page, "my-work")
+                page.goto(f"{server.url}/my_data")
+                expect(page.get_by_role("heading", name="My data")).to_be_visible()
+                camera.take(page, "my-data")
             if short == "conversations":
                 page.evaluate(SOME_ANSWERS, 99)
                 page.locator("[data-tw-submit]").click()
@@ -117,24 +136,25 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
     page.goto(f"{server.url}/import_ratings")
     expect(page.get_by_role("heading", name="Import ratings")).to_be_visible()
     camera.take(page, "import-ratings")
-    for name, whole in (("study", True), ("results", True), ("ratings", False), ("report", True)):
+    for name, whole in PAGES_OF_A_STUDY.items():
         page.goto(f"{server.url}/{name}?study={DEMOS['reviews']}")
-        page.get_by_test_id("stElementContainer").nth(6).wait_for()
+        page.get_by_test_id("stElementContainer").nth(3).wait_for()
         if name == "ratings":
             page.frame_locator("iframe").locator(".ag-row").first.wait_for()
         camera.take(page, name)
         if whole:
             camera.take(page, f"{name}-whole", whole)
-        if name == "results":
-            sections_of_results(page, camera)
+        if name in ("results", "design", "log"):
+            sections(page, camera, name)
 
 
-def sections_of_results(page: Page, camera: Photographer) -> None:
+def sections(page: Page, camera: Photographer, of: str) -> None:
+    """Every tab of a page, whole."""
     for tab in page.get_by_test_id("stTab").all():
         name = tab.inner_text().strip()
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")
-        camera.take(page, f"results-{name.lower().replace(' ', '-')}", whole=True)
+        camera.take(page, f"{of}-{re.sub(r'[^a-z]+', '-', name.lower())}", whole=True)
 
 
 def everyones_screens(page: Page, server: Server, camera: Photographer) -> None:

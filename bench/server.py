@@ -91,10 +91,13 @@ def is_healthy(url: str) -> bool:
         return False
 
 
-def start_server(home: Path, env: Mapping[str, str] | None = None, port: int | None = None) -> Server:
+def start_server(
+    home: Path, env: Mapping[str, str] | None = None, port: int | None = None, start: Callable[..., Any] | None = None
+) -> Server:
     """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
 
-    The demo studies stay out unless `env` says otherwise.
+    The demo studies stay out unless `env` says otherwise. `start` takes the arguments of subprocess.Popen and returns
+    what can be used as one.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)
@@ -103,16 +106,18 @@ def start_server(home: Path, env: Mapping[str, str] | None = None, port: int | N
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
     command += [f"--server.port={port}", "--server.address=127.0.0.1"]
     with log.open("ab") as file:
-        process = subprocess.Popen(
+        process = (start or subprocess.Popen)(
             command, cwd=ROOT, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, stdout=file, stderr=file
         )
     return Server(f"http://127.0.0.1:{port}", process, log)
 
 
 @contextmanager
-def running_app(home: Path, env: Mapping[str, str] | None = None, port: int | None = None) -> Iterator[Server]:
+def running_app(
+    home: Path, env: Mapping[str, str] | None = None, port: int | None = None, start: Callable[..., Any] | None = None
+) -> Iterator[Server]:
     """A server that answers; it is ended when the block is left. Raises ServerFailed with the end of its log."""
-    server = start_server(home, env, port)
+    server = start_server(home, env, port, start)
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         yield server

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +104,7 @@ class App:
     home: Path
     server: Server
     engine: Engine
+    start: Callable[..., Any] | None = None
 
     @property
     def url(self) -> str:
@@ -128,19 +129,22 @@ class App:
     def start_again(self) -> None:
         """A new process on the same port and the same data."""
         port = int(self.url.rpartition(":")[2])
-        self.server = start_server(self.home, {"TRIPTYCH_SECRET": SECRET}, port)
+        self.server = start_server(self.home, {"TRIPTYCH_SECRET": SECRET}, port, self.start)
         wait_until(lambda: is_healthy(self.url), self.server, "answer")
 
 
 @contextmanager
-def running(home: Path, before: Any = None) -> Iterator[App]:
-    """A server with its data in `home`, without demo studies; `before(session)` fills the database first."""
+def running(home: Path, before: Any = None, start: Callable[..., Any] | None = None) -> Iterator[App]:
+    """A server with its data in `home`, without demo studies; `before(session)` fills the database first.
+
+    `start` is the fixture `forked` where nothing is tested about how a server starts.
+    """
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
     database.migrate(engine)
     if before is not None:
         with database.writing(engine) as session:
             before(session)
-    app = App(home, start_server(home, {"TRIPTYCH_SECRET": SECRET}), engine)
+    app = App(home, start_server(home, {"TRIPTYCH_SECRET": SECRET}, start=start), engine, start)
     try:
         wait_until(lambda: is_healthy(app.url), app.server, "answer")
         yield app
@@ -169,6 +173,24 @@ def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -
     cookie = {"name": COOKIE, "value": session_cookie(app, person_id), "url": url, "httpOnly": True, "sameSite": "Lax"}
     context.add_cookies([cookie])
     return context
+
+
+def afresh(context: Any, app: App) -> Any:
+    """A page of the context, which is left as a new one would be: signed out, online, nothing stored or routed.
+
+    Another context or page costs the browser seconds of processor time at its first visit, this one nearly nothing.
+    What a test listens to on the context, it has to take away itself.
+    """
+    page, *others = context.pages or [context.new_page()]
+    for other in others:
+        other.close()
+    context.set_offline(False)
+    page.unroute_all()
+    page.goto(f"{app.url}/healthz")  # of the same origin, without a script that could store anything again
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    context.clear_cookies()
+    page.goto("about:blank")
+    return page
 
 
 def settled(page: Any) -> None:

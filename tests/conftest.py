@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from forking import forking
 from hypothesis import settings as hypothesis_settings
-from sqlalchemy import Engine, create_engine, func, select, text
+from sqlalchemy import Connection, Engine, create_engine, func, select, text
 
 from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych import clock, database, studies
@@ -56,6 +60,17 @@ def own_main(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
 
+@pytest.fixture(autouse=True)
+def components_found_once() -> None:
+    """Each AppTest would look through all installed packages for components: most of what a test of a page costs."""
+    if "streamlit" not in sys.modules:
+        return
+    from streamlit.components.v2 import manifest_scanner
+
+    if not hasattr(manifest_scanner.scan_component_manifests, "cache_info"):
+        manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """URL of a throw-away PostgreSQL cluster."""
@@ -65,25 +80,51 @@ def postgres() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+@pytest.fixture(scope="session")
+def ready_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that the migrations made, empty: a test's database is a copy of it, a thirtieth of the time of them."""
+    path = tmp_path_factory.mktemp("ready") / "triptych.db"
+    engine = database.open_engine(f"sqlite:///{path}")
     database.migrate(engine)
-    yield engine
     engine.dispose()
+    return path
 
 
-@pytest.fixture
-def postgres_engine(postgres: str) -> Iterator[Engine]:
-    name = f"t{uuid.uuid4().hex}"
+@pytest.fixture(scope="session")
+def postgres_admin(postgres: str) -> Iterator[Connection]:
+    """Where databases are made; one of them, `ready`, is empty and migrated, for the others to be copied from."""
     admin = create_engine(f"{postgres}/postgres", isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine = database.open_engine(f"{postgres}/{name}")
-    database.migrate(engine)
+        connection.execute(text("CREATE DATABASE ready"))
+        engine = database.open_engine(f"{postgres}/ready")
+        database.migrate(engine)
+        engine.dispose()
+        yield connection
+    admin.dispose()
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Callable[..., Any]]:
+    """The `start` for servers of tests that are not about how a server starts; see forking_parent.py."""
+    with forking() as start:
+        yield start
+
+
+@pytest.fixture
+def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
+    path = shutil.copy(ready_sqlite, tmp_path / "triptych.db")
+    engine = database.open_engine(f"sqlite:///{path}")
     yield engine
     engine.dispose()
-    admin.dispose()
+
+
+@pytest.fixture
+def postgres_engine(postgres: str, postgres_admin: Connection) -> Iterator[Engine]:
+    name = f"t{uuid.uuid4().hex}"
+    postgres_admin.execute(text(f"CREATE DATABASE {name} TEMPLATE ready"))
+    engine = database.open_engine(f"{postgres}/{name}")
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

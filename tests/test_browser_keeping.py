@@ -32,8 +32,8 @@ def fill(session: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.App]:
-    with browser.running(tmp_path_factory.mktemp("keeping"), fill) as app:
+def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("keeping"), fill, forked) as app:
         yield app
 
 
@@ -49,17 +49,18 @@ def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str
     return make
 
 
-@pytest.fixture
-def context(chromium: Any) -> Iterator[Any]:
-    context = chromium.new_context(viewport=browser.SIZE)
-    yield context
-    context.close()
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Any:
+    return chromium.new_context(viewport=browser.SIZE)
 
 
 @pytest.fixture
 def page(app: browser.App, context: Any, annotator: Callable[[str], int]) -> Any:
-    """A new annotator's first item, open in a browser of her own."""
-    return opened(browser.signed_in(context, app, annotator()), app)
+    """A new annotator's first item, open in a browser that knows of nobody before her."""
+    page = browser.afresh(context, app)
+    browser.signed_in(context, app, annotator())
+    browser.open_workbench(page, app, SLUG)
+    return page
 
 
 def opened(context: Any, app: browser.App, host: str | None = None) -> Any:
@@ -211,7 +212,11 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
     context.set_offline(False)
     browser.signed_in(context, app, annotator("Berta"))
     sent: list[str] = []
-    context.on("request", lambda request: sent.append(request.post_data or ""))
+
+    def hear(request: Any) -> None:
+        sent.append(request.post_data or "")
+
+    context.on("request", hear)
     hers = opened(context, app)
     assert token(hers) != name
     assert hers.locator("[data-tw-question] input:checked").count() == 0
@@ -220,6 +225,7 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
     browser.answer_all(hers)
     mine = token(hers)
     browser.submit(hers)
+    context.remove_listener("request", hear)
     assert not any(name in body or "Annas words" in body for body in sent)
     assert "Annas words" not in hers.content()
     assert stored(app, mine).draft["ratings"]["A"]["fluency"] == 1
@@ -296,8 +302,9 @@ def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
         assert given[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
 
 
-def test_a_plain_http_address_of_the_lab_works(app, context, annotator):
+def test_a_plain_http_address_of_the_lab_works(app, chromium, annotator):
     """Browsers withhold crypto.randomUUID and more where a page is no secure context."""
+    context = chromium.new_context(viewport=browser.SIZE)
     browser.signed_in(context, app, annotator(), browser.UNTRUSTED_HOST)
     page = opened(context, app, browser.UNTRUSTED_HOST)
     assert page.evaluate("[window.isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]

@@ -228,20 +228,24 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, world: World) -> Iterator[browser.App]:
-    with browser.running(tmp_path_factory.mktemp("xss"), world.fill) as app:
+def app(tmp_path_factory: pytest.TempPathFactory, world: World, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("xss"), world.fill, forked) as app:
         yield app
 
 
+@pytest.fixture(scope="module")
+def watch(app: browser.App, chromium: Any) -> Watch:
+    """A browser context whose content security policy is switched off."""
+    return Watch(chromium.new_context(viewport=browser.SIZE, bypass_csp=True), app.url)
+
+
 @pytest.fixture
-def watched(app: browser.App, chromium: Any) -> Iterator[tuple[Watch, Any]]:
-    """A page whose content security policy is switched off; at the end nothing may have happened on it."""
-    context = chromium.new_context(viewport=browser.SIZE, bypass_csp=True)
-    watch = Watch(context, app.url)
-    page = context.new_page()
+def watched(app: browser.App, watch: Watch) -> Iterator[tuple[Watch, Any]]:
+    """A page of that context, nobody signed in; at the end nothing may have happened on it."""
+    page = browser.afresh(watch.context, app)
+    watch.wrong.clear()
     yield watch, page
     watch.look(page)
-    context.close()
     assert watch.wrong == []
 
 
@@ -341,16 +345,17 @@ def test_the_list_of_studies_shows_titles_as_they_stand(app, world, watched):
     watch.look(page)
 
 
-def test_a_studys_page_shows_rubric_and_people_as_they_stand(app, world, watched):
+def test_pages_about_a_study_show_rubric_and_people_as_they_stand(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
-    page.goto(f"{app.url}/study?study={world.slug}")
-    page.get_by_text("7 questions").click()
+    page.goto(f"{app.url}/design?study={world.slug}&section=Rubric")
     page.get_by_text(PAYLOADS[12]).first.wait_for()
     browser.settled(page)
     assert missing(page, '[data-testid="stText"]') == []
-    page.get_by_label("Name", exact=True).fill("![n](https://evil.test/name.png)")
-    page.get_by_role("button", name="Make a personal link").click()
+    watch.look(page)
+    page.goto(f"{app.url}/people?study={world.slug}")
+    page.get_by_label("Name", exact=True).first.fill("![n](https://evil.test/name.png)")
+    page.get_by_role("button", name="Make a personal link").first.click()
     browser.expect(page.get_by_text("Personal link of ![n](https://evil.test/name.png)")).to_be_visible()
     watch.look(page)
 

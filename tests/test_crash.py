@@ -99,12 +99,12 @@ def check_stored(home: Path, known: Acknowledged) -> None:
     engine.dispose()
 
 
-def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path):
+def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path, forked: Any):
     draw = random.Random(20)
     world, known = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()
 
     for _ in range(ROUNDS):
-        with running_app(tmp_path) as server:
+        with running_app(tmp_path, start=forked) as server:
             asyncio.run(load_then_kill(world, server, known, draw))
         check_stored(tmp_path, known)
 
@@ -112,7 +112,7 @@ def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowle
     assert known.restored >= ROUNDS
 
 
-def test_a_submission_repeated_after_a_kill_is_stored_once(tmp_path: Path):
+def test_a_submission_repeated_after_a_kill_is_stored_once(tmp_path: Path, forked: Any):
     world = build_world(tmp_path)
 
     async def submit_and_die(server: Server) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def test_a_submission_repeated_after_a_kill_is_stored_once(tmp_path: Path):
             await annotator.act(message)
             return annotator.view["work"]
 
-    with running_app(tmp_path) as server:
+    with running_app(tmp_path, start=forked) as server:
         message = asyncio.run(submit_and_die(server))
-    with running_app(tmp_path) as server:
+    with running_app(tmp_path, start=forked) as server:
         after = asyncio.run(repeat(server, message))
 
     assert after["receipt"] == message["submission"]

@@ -20,7 +20,7 @@ from triptych.database import writing
 from triptych.entry import Stage
 from triptych.errors import Conflict, InvalidAnnotation, StudyNotOpen
 from triptych.members import membership_of
-from triptych.models import Event, Item, Membership, PlannedItem, Purpose, StudyState, TestAnswer
+from triptych.models import Access, Event, Item, Membership, PlannedItem, Purpose, StudyState, TestAnswer
 from triptych.rubric import load_rubric, shipped_rubrics
 from triptych.study_settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
 
@@ -287,6 +287,20 @@ def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make
     assert outcome(session, study, who).percent == 50
     with pytest.raises(Conflict, match="submitted before"):
         annotations.submit(session, who, submission(assignments.by_token(session, who, first[0].token), "again-00001"))
+
+
+def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
+    session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1))
+    admission.start(session, study, who)
+    for question in studies.design_of(session, study).rubric.entry_test.questions:
+        admission.answer(session, study, who, question.key, "a")
+    admission.hand_in(session, study, who)
+    at_home = outcome(session, study, who)
+    study.access = Access.panel
+    session.flush()
+
+    assert not at_home.passed and any(one.right for one in at_home.answers)
+    assert not any(one.right or one.reason for one in outcome(session, study, who).answers)
 
 
 def test_who_was_at_work_before_there_was_a_test_is_not_tested(make):

@@ -96,5 +96,6 @@ def test_failing_is_told_politely_with_the_reasons_and_a_code(visit):
 
     assert [title.value for title in app.title] == ["Thank you for taking the test"]
     assert [code.value for code in app.code] == ["FAIL1"]
+    assert any("1 of 2 right, 50 %" in one.value for one in app.markdown)
     assert "Right answer: Beta" in shown(app)
     assert state.plain(HOSTILE) in [caption.value for caption in app.caption]

@@ -6,6 +6,7 @@ import re
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import browser
 import pytest
 from browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from conftest import ROOT
@@ -40,11 +41,14 @@ def data(server, home):
     engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def context(chromium):  # noqa: F811
+    return chromium.new_context()
+
+
 @pytest.fixture
-def page(chromium):  # noqa: F811
-    context = chromium.new_context()
-    yield context.new_page()
-    context.close()
+def page(server, context):
+    return browser.afresh(context, server)
 
 
 def frames_of(page) -> list[bytes]:
@@ -122,7 +126,7 @@ def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, da
     expect(other.get_by_role("tab", name="Lead")).to_be_visible(timeout=20_000)
 
     assert session_of(page) is None
-    page.get_by_role("link", name="My work").click()
+    page.get_by_role("link", name="Studies").click()
     expect(page.get_by_role("tab", name="Lead")).to_be_visible(timeout=20_000)
 
 
@@ -170,10 +174,9 @@ def test_a_panel_participant_stays_signed_in_without_the_id_in_the_address(serve
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
 
 
-def test_a_login_survives_a_restart_of_the_server(tmp_path, chromium):  # noqa: F811
+def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
     first = start_server(tmp_path / "home")
     wait_until(lambda: "?setup=" in first.output(), first, "print a set-up link")
-    page = chromium.new_context().new_page()
     page.goto(first.setup_link())
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
@@ -184,7 +187,6 @@ def test_a_login_survives_a_restart_of_the_server(tmp_path, chromium):  # noqa: 
     with running_app(tmp_path / "home", port=port) as again:
         page.goto(again.url)
         expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
-    page.context.close()
 
 
 def test_the_pages_break_no_rule_of_their_own_security_policy(server, page):

@@ -65,7 +65,10 @@ def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path
     page.get_by_label("Annotators per item", exact=True).fill(str(raters))
     page.get_by_label("Annotators per item", exact=True).press("Enter")
     page.get_by_role("button", name="Create the study").click()
-    page.get_by_test_id("stButton").get_by_role("button", name="Open", exact=True).click()
+    page.get_by_role("button", name="Launch …").click()
+    page.get_by_role("button", name="Launch the study").click()
+    expect(page.get_by_text("The study is open.")).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
     address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     return address.inner_text().strip()
@@ -172,12 +175,12 @@ def with_highlights(tmp_path: Path) -> Path:
     return own
 
 
-def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromium: Any):
+def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
     file = shared / "real" / "ems_3.jsonl"
     items = [json.loads(line) for line in file.read_text().splitlines()]
     criteria = ["relevance", "empathy", "specificity", "usefulness", "personal_tone"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
-    with running_app(tmp_path / "home") as server:
+    with running_app(tmp_path / "home", start=forked) as server:
         lead = chromium.new_context().new_page()
         make_lead(lead, server)
         address = make_study(lead, server, file, "Real posts", with_highlights(tmp_path))
@@ -222,13 +225,13 @@ def pseudonyms(home: Path) -> dict[str, str]:
         return dict(session.execute(select(Person.name, Person.pseudonym)).all())
 
 
-def test_real_conversations_are_judged_whole(tmp_path: Path, shared: Path, chromium: Any):
+def test_real_conversations_are_judged_whole(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
     file = shared / "real" / "esconv_contexts.jsonl"
     items = {json.loads(line)["item_id"]: json.loads(line) for line in file.read_text().splitlines()}
     criteria = ["informativeness", "comprehensibility", "helpfulness", "consistency", "coherence", "safety"]
     values = ["0", "0.5", "1", "1.5", "2", "2.5", "3"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
-    with running_app(tmp_path / "home") as server:
+    with running_app(tmp_path / "home", start=forked) as server:
         lead = chromium.new_context().new_page()
         make_lead(lead, server)
         address = make_study(lead, server, file, "Real talks", "Emotional-support conversations")

@@ -12,7 +12,7 @@ from functools import partial
 
 import browser
 import pytest
-from browser import expect, radio, select_text
+from browser import SIZE, expect, radio, select_text
 from conftest import ROOT, absent
 
 pytestmark = pytest.mark.browser
@@ -35,6 +35,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     server: Server
+    protocol_version = "HTTP/1.1"  # one connection for the dozens of files of a page
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
         """Quiet."""
@@ -68,36 +70,61 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # it looks for the end of its work in between; the half second of its default would be each test's last
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
     server.server_close()
 
 
-@pytest.fixture
-def open_view(chromium, server):
-    """Opens a view of tests/workbench/views.js; the test fails if the page raises an error."""
-    contexts, errors = [], []
+@pytest.fixture(scope="module")
+def first_page(chromium):
+    """One page for the module: a browser takes more than a second of processor time for another one.
 
-    def open_(view: str = "reviews", width: int = 1440, height: int = 900, context=None, **options):
-        context = context or chromium.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    Every test has a server, and so an origin with a store and a cache of its own; `open_view` resets the rest.
+    """
+    return chromium.new_context(viewport=SIZE).new_page()
+
+
+@pytest.fixture
+def open_view(chromium, first_page, server):
+    """Opens a view of tests/workbench/views.js; the test fails if the page raises an error.
+
+    The first one is on the module's page; another one is in the context given, or in one of its own.
+    """
+    others, used, errors = [], [], []
+
+    def open_(view: str = "reviews", width: int = SIZE["width"], height: int = SIZE["height"], context=None):
+        if used or context:
+            others.append(context or chromium.new_context())
+        page = others[-1].new_page() if others else first_page
+        used.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("pageerror", hear)
         page.goto(f"{server.page}?view={view}")
         page.wait_for_function("window.ready")
         return page
 
+    def hear(error):
+        errors.append(str(error))
+
     yield open_
-    for context in dict.fromkeys(contexts):
-        context.close()
+    first_page.unroute_all()
+    first_page.goto("about:blank")
+    first_page.remove_listener("pageerror", hear)
+    for page in used:
+        if page is not first_page:
+            page.close()
+    for context in others:
+        if context is not first_page.context:
+            context.close()
     assert errors == []
 
 
 def answer_all(page) -> None:
-    for question in page.locator("[data-tw-question]").all():
-        question.locator("input[type=radio]").first.check()
+    page.evaluate("""document.querySelectorAll('[data-tw-question]').forEach(
+      (question) => question.querySelector('input[type=radio]').click())""")
 
 
 def draft(page) -> dict:
@@ -247,7 +274,7 @@ def test_every_value_of_a_slider_can_be_picked_with_the_mouse(open_view):
     slider = page.locator(".tw-range")
     seen = set()
     box = slider.bounding_box()
-    for pixel in range(1, int(box["width"])):
+    for pixel in range(1, int(box["width"]), 4):
         page.mouse.click(box["x"] + pixel, box["y"] + box["height"] / 2)
         seen.add(slider.input_value())
     assert seen == {str(value) for value in range(0, 101, 5)}
@@ -264,8 +291,8 @@ def test_submit_names_what_is_missing_and_goes_there(open_view):
     assert actions(page, "submit") == []
 
 
-def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view):
-    page = open_view()
+def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, chromium):
+    page = open_view(context=chromium.new_context())  # its clock is set, and stays so
     page.clock.install()
     answer_all(page)
     radio(page, "B:fluency", 7).check()

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Desk } from "../../components/workbench/desk.js";
+import { postTo } from "../../components/workbench/network.js";
 
 const RUBRIC = { criteria: [] };
 const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, ...more });
@@ -113,4 +114,17 @@ test("the answer to going back no longer counts once an annotation is on its way
   late({ status: 200, answer: { showing: "t-0", view: seen("t-0") } });
   await Promise.all([back, sent]);
   assert.deepEqual(shown.map(({ work }) => work.token), ["t-2"]);
+});
+
+test("a preview has no routes: drafts vanish, and whoever submits or stops is told and stays", async () => {
+  const told = [];
+  const left = [];
+  const preview = { ...view("t-1"), routes: { draft: "", renew: "", act: "" } };
+  const desk = new Desk({ post: postTo(""), show: (next) => told.push(next.notice?.text), leave: (why) => left.push(why) });
+  desk.open(preview);
+  await desk.act(submit);
+  await desk.act({ kind: "stop" });
+  assert.deepEqual([told[1], told[2]], Array(2).fill("This is a preview: nothing you do here is sent or kept."));
+  assert.deepEqual(left, []);
+  assert.equal((await postTo("")(JSON.stringify({ draft: {} }))).status, 200);
 });
