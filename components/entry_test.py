@@ -67,6 +67,12 @@ def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
         explained(outcome)
 
 
+def failed(outcome: Outcome) -> None:
+    """The score under the ending, and what may be told of the answers."""
+    st.write(_reached(outcome))
+    explained(outcome)
+
+
 def explained(outcome: Outcome) -> None:
     """Every answer, with the right one and its reason where they may be told."""
     for one in outcome.answers:

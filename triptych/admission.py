@@ -18,6 +18,7 @@ from triptych.answers import LETTERS
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.members import locked_membership, membership_of
 from triptych.models import (
+    Access,
     Assignment,
     AssignmentState,
     EntryAttempt,
@@ -192,13 +193,15 @@ def outcome(session: Session, study: Study, membership: Row[Any]) -> Outcome | N
         return None
     rubric = studies.design_of(session, study).rubric
     left = 0 if attempt.passed else max(test.attempts - attempt.number, 0)
+    # on a panel, answers told to those who failed would soon be known to those who come
+    told = attempt.passed or study.access != Access.panel
     if test.kind == "gold":
         again = left and _gold_of(session, study, test, attempt.number) == _gold_of(
             session, study, test, attempt.number + 1
         )
-        explained = _of_items(session, rubric, _rated(study, membership, attempt), tell=not again)
+        explained = _of_items(session, rubric, _rated(study, membership, attempt), tell=told and not again)
     else:
-        explained = _of_questions(session, rubric, attempt, tell=not left)
+        explained = _of_questions(session, rubric, attempt, tell=told and not left)
     return Outcome(attempt.right, attempt.asked, test.percent, attempt.passed, left, explained)
 
 

@@ -443,6 +443,12 @@ def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None
     return study if study and panel_of(study).id_param in parameters else None
 
 
+def came_from_panel(session: Session, who: Who) -> bool:
+    """Whether a panel sent this person: she came for one study and is offered no other."""
+    wanted = select(PanelIdentity.id).where(PanelIdentity.person_id == who.person_id)
+    return session.scalars(wanted).first() is not None
+
+
 def join_from_panel(session: Session, study: Study, panel: str, external_id: str, session_id: str) -> Person:
     """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
 

@@ -51,7 +51,7 @@ def draw(step: Step) -> None:
         case _:
             endings.draw(Nothing(step.stage), step.ending)
             if step.outcome:
-                entry_test.explained(step.outcome)
+                entry_test.failed(step.outcome)
 
 
 try:

@@ -80,7 +80,8 @@ with state.reading() as session:
         )
         for s in mine
     ]
-    others = [s for s in studies.open_to_all(session) if s.slug not in {m.slug for m in mine}]
+    open_to_her = [] if people.came_from_panel(session, who) else studies.open_to_all(session)
+    others = [study for study in open_to_her if study.slug not in {one.slug for one in mine}]
 for study, member, done, work in drawn:
     draw(study, member, done, work)
 if not drawn:
