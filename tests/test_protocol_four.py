@@ -125,8 +125,12 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     page.goto(f"{server.url}/study?study={slug}")
     page.get_by_role("button", name="Duplicate").click()
     choose(page, "As what", "Next round: Crowd")
-    settled(page)  # the box below is another one for every choice
+    # the boxes below are others for every choice
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Answers")
+    settled(page)
     page.get_by_text("With its items").click()
+    expect(page.get_by_role("checkbox", name="With its items")).to_be_checked()
+    settled(page)
     page.get_by_role("button", name="Make the draft").click()
     expect(page.get_by_text("1 annotator per item · crowd round")).to_be_visible()
     page.get_by_role("link", name="Design").last.click()
