@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Connection, Engine, Insert, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy import Connection, Dialect, Engine, Insert, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
+from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
 from triptych import clock, host
@@ -33,6 +35,7 @@ PRAGMAS = {
     "trusted_schema": 0,
     "mmap_size": 0,
 }
+RESTED = 5.0  # seconds
 MIGRATING = 7226  # the advisory lock of whoever migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
@@ -66,7 +69,7 @@ class DatabaseAway(TriptychError):
 def open_engine(url: str) -> Engine:
     """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder."""
     if make_url(url).get_backend_name() == "postgresql":
-        return create_engine(
+        engine = create_engine(
             url,
             pool_size=10,
             max_overflow=20,
@@ -75,6 +78,9 @@ def open_engine(url: str) -> Engine:
             connect_args=POSTGRES,
             hide_parameters=True,
         )
+        event.listen(engine, "checkin", _rest)
+        event.listen(engine, "checkout", partial(_make_sure, engine.dialect))
+        return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
     if sqlite3.sqlite_version_info < SAFE_SQLITE:
@@ -89,6 +95,23 @@ def open_engine(url: str) -> Engine:
     event.listen(engine, "connect", _settle)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _rest(_: Any, record: ConnectionPoolEntry) -> None:
+    record.info["resting since"] = time.monotonic()
+
+
+def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+    """A connection that has rested is asked whether it still stands; one in steady use is not, it costs a round trip.
+
+    Raises DisconnectionError: the pool then opens another.
+    """
+    if time.monotonic() - record.info.get("resting since", time.monotonic()) < RESTED:
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.dbapi.Error as error:
+        raise DisconnectionError("A connection that had rested was gone.") from error
 
 
 def sqlite_path(url: str) -> Path:
