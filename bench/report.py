@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import sqlite3
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -25,7 +27,8 @@ Written by `python -m bench --write-docs` from the JSON files of the last run; n
 Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
 rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
 and the browser run on the same machine as the server and compete with it; so does whatever else runs there, which is
-why each measure names the machine's load before it began (0 is a quiet machine).
+why each measure names the machine's load before it began (0 is a quiet machine), and how long a fixed loop of Python
+took right after it: on a shared machine the same code can take half as long again an hour later.
 """
 
 
@@ -46,11 +49,23 @@ def other_load() -> float:
     return round(getloadavg()[0], 1)
 
 
+def fixed_loop() -> float:
+    """Milliseconds for a fixed amount of Python, best of five: tells a slow hour of a shared machine from slow code."""
+    seconds = []
+    for _ in range(5):
+        began, found = time.perf_counter(), b""
+        for _ in range(100_000):
+            found = hashlib.sha256(found).digest()
+        seconds.append(time.perf_counter() - began)
+    return round(1000 * min(seconds))
+
+
 def save(name: str, figures: Sequence[Figure], quick: bool, load: float) -> None:
     """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began."""
     OUT.mkdir(exist_ok=True)
     found = [asdict(figure) for figure in figures]
-    result = {"measure": name, "quick": quick, "load": load, "machine": machine(), "figures": found}
+    told = {"measure": name, "quick": quick, "load": load, "loop": fixed_loop()}
+    result = {**told, "machine": machine(), "figures": found}
     (OUT / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -78,7 +93,8 @@ def page(results: Sequence[dict[str, Any]]) -> str:
 
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
-    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}"
+    loop = f", fixed loop {result['loop']:g} ms" if "loop" in result else ""
+    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}"
 
 
 def write_docs() -> None:
