@@ -9,7 +9,7 @@ import pytest
 from conftest import full_answers
 from sqlalchemy import func, select
 
-from triptych import annotations, assignments, clock, events, studies
+from triptych import annotations, assignments, clock, events, people, studies
 from triptych.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
 from triptych.assignments import Nothing
 from triptych.database import reading, writing
@@ -21,6 +21,7 @@ from triptych.models import (
     Explanation,
     Highlight,
     Item,
+    Person,
     Rating,
     StudyState,
     Submission,
@@ -167,6 +168,38 @@ def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(op
     )
     assert taken == 2
     assert first_again.reason == "open_elsewhere"
+
+
+def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is_not_closed(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, other) = make_study(session)
+        work = assignments.current(session, study, who)
+        hers, others = (
+            people.use_ticket(session, people.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
+            for one in (who, other)
+        )
+    assert not annotations.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
+    with writing(engine) as session:
+        assert annotations.save_draft(session, who, draft(work, 1)) == 1
+
+    assert annotations.save_next_draft(engine, hers, draft(work, 2))
+    refused = [
+        (hers, draft(work, 2)),
+        (hers, draft(work, 3, pen="another-pen")),
+        (hers, draft(work, 3, version=2)),
+        (others, draft(work, 3)),
+        ("no login of ours", draft(work, 3)),
+    ]
+    assert [annotations.save_next_draft(engine, *one) for one in refused] == [False] * len(refused)
+    with pytest.raises(InvalidAnnotation):
+        annotations.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
+    with writing(engine) as session:
+        studies.set_state(session, study, StudyState.closed, "lead")
+    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
+    with writing(engine) as session:
+        studies.set_state(session, study, StudyState.open, "lead")
+        people.sign_out(session, people.who_is(session, hers))
+    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
 
 
 def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):

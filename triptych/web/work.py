@@ -30,8 +30,7 @@ from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 MAX_BODY = 4 * 2**20
 # Few: on PostgreSQL whoever holds the study's row would otherwise wait for nine others to let the interpreter go, and
-# everybody for her. Of 100 annotators the slowest twentieth waited twice as long with ten (`python -m bench
-# two-processes`).
+# everybody for her (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 
 
