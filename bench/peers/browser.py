@@ -130,7 +130,7 @@ def _rate(page: Page, screen: Screen) -> None:
     page.wait_for_timeout(500)
     questions = page.locator(screen.question)
     for n in range(questions.count()):
-        questions.nth(n).locator(screen.option).nth(1).click(delay=PRESS, force=screen.covered)
+        questions.nth(n).locator(screen.option).nth(1).click(delay=PRESS)
     page.wait_for_timeout(600)
     page.locator(screen.submit).first.click(delay=PRESS)
     page.wait_for_function(

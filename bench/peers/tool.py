@@ -31,7 +31,7 @@ class Screen:
 
     `shown`: an expression of JavaScript, what names the item on the screen, null until it can be rated.
     `question` holds the `option` elements of one of the fifteen questions; an option is, or holds, something that
-    matches `chosen` once it is chosen. `covered`: the options lie under something that takes the mouse for them.
+    matches `chosen` once it is chosen.
     """
 
     address: str
@@ -40,7 +40,6 @@ class Screen:
     option: str
     chosen: str
     submit: str
-    covered: bool = False
 
 
 class Visitor(Protocol):

@@ -64,10 +64,9 @@ class Triptych:
             address=f"{project.url}/annotate?study={_world(project).slug}",
             shown="document.querySelector('.tw [data-tw-submit]') ? document.querySelector('.tw').dataset.token : null",
             question="[data-tw-question]",
-            option="input[type=radio]",
+            option="label:has(input[type=radio])",
             chosen=":checked",
             submit="[data-tw-submit]",
-            covered=True,
         )
 
     def fill(self, project: Project, count: int) -> None:
