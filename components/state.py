@@ -96,8 +96,12 @@ def remember(key: str, value: Any) -> None:
 
 
 def recall(key: str, default: Any = None) -> Any:
-    """A remembered value, or a widget's."""
-    return st.session_state.get(key, default)
+    """A remembered value, or a widget's.
+
+    Read from a copy: a plain read gives way to the next click, which would end a callback before it has stored
+    what it was called for.
+    """
+    return st.session_state.to_dict().get(key, default)
 
 
 def forget(key: str) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import ROOT, SMALL_RUBRIC, add_person, draft_items, join
 from sqlalchemy import select
+from streamlit.runtime.scriptrunner import RerunData, RerunException
+from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 from test_entry import CODES, QUESTIONS
 from test_sign_in_pages import be, press, shown
@@ -99,3 +102,32 @@ def test_failing_is_told_politely_with_the_reasons_and_a_code(visit):
     assert any("1 of 2 right, 50 %" in one.value for one in app.markdown)
     assert "Right answer: Beta" in shown(app)
     assert state.plain(HOSTILE) in [caption.value for caption in app.caption]
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """The browser has sent another click whenever a callback runs: the callback ends where Streamlit lets it."""
+    running = []
+
+    def calling(states, widget):
+        running.append(widget)
+        try:
+            called(states, widget)
+        finally:
+            running.pop()
+
+    def reading(values, key):
+        if running:
+            raise RerunException(RerunData())
+        return read(values, key)
+
+    called, read = WStates.call_callback, SafeSessionState.__getitem__
+    monkeypatch.setattr(WStates, "call_callback", calling)
+    monkeypatch.setattr(SafeSessionState, "__getitem__", reading)
+
+
+def test_answers_chosen_faster_than_the_page_draws_are_all_kept(visit, impatient):
+    app = press(visit(), "Start the test")
+    app.radio[0].set_value("a")
+    answer(app, 1, "b")
+    assert stored_answers() == ["a", "b"]
