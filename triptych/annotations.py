@@ -62,6 +62,7 @@ _ADJUDICATED = (
     .where(Assignment.item_id == bindparam("item"), Assignment.purpose == Purpose.adjudication)
     .where(Assignment.state == AssignmentState.submitted)
 )
+OF_ANOTHER = "This submission belongs to another item."
 OPEN_ELSEWHERE = "This item is open in another tab or on another computer."
 GIVEN = "This item was submitted before."
 DECIDED = "The lead has recorded final values for this item, so it cannot be changed any more."
@@ -134,7 +135,14 @@ _WRITTEN = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).wher
     _rating.c.assignment_id == _this_assignment
 )
 _ADD_RATINGS, _ADD_EXPLANATIONS = insert(_rating), insert(_explanation)
-_ADD_HIGHLIGHTS, _ADD_SUBMISSION = insert(_highlight), insert(_submission)
+_ADD_HIGHLIGHTS = insert(_highlight)
+# no row for an id that another assignment has
+_ADD_SUBMISSION = insert(_submission).from_select(
+    [column.name for column in _submission.c],
+    select(*(bindparam(column.name, type_=column.type) for column in _submission.c)).where(
+        ~exists().where(_submission.c.id == bindparam("id", type_=_submission.c.id.type)).correlate(None)
+    ),
+)
 _CLEAR = (
     delete(_rating).where(_rating.c.assignment_id == _this_assignment),
     delete(_highlight).where(_highlight.c.assignment_id == _this_assignment),
@@ -347,7 +355,7 @@ def _taken_in(
     message: SubmitMessage | SetAsideMessage,
 ) -> Assigned:
     """The assignment with what the message ends it with; as it is, if this very submission was stored before."""
-    if _is_repeat(session, assignment, message.submission):
+    if message.version != assignment.version and _is_repeat(session, assignment, message.submission):
         return assignment
     _refuse_unless_current(study, membership, assignment, message)
     _refuse_adjudicated(session, assignment)
@@ -402,19 +410,12 @@ def _leave_out(session: Session, study: Study, assignment: Assigned, who: Who, m
 
 def _locked(session: Session, who: Who, token: str) -> tuple[Study, Row[Any], Assigned]:
     """Study, her membership in it, and the assignment as it is once the membership is locked."""
-    found = assignments.by_token(session, who, token)
-    membership = assignments.locked_membership(session, found.study_id, who)
-    if not database.is_sqlite(session):
-        # another tab of hers may have been faster between the two; on SQLite a write transaction is alone
-        found = assignments.by_token(session, who, token)
+    membership, found = assignments.locked(session, who, token)
     return session.get_one(Study, found.study_id), membership, found
 
 
 def _is_repeat(session: Session, assignment: Assigned, submission: str) -> bool:
-    known = session.connection().execute(_SUBMITTED, {"submission": submission}).scalar()
-    if known not in (None, assignment.id):
-        raise NotFound("This submission belongs to another item.")
-    return known is not None
+    return session.connection().execute(_SUBMITTED, {"submission": submission}).scalar() == assignment.id
 
 
 def _refuse_unless_current(study: Study, membership: Row[Any], assignment: Assigned, message: Message) -> None:
@@ -469,7 +470,8 @@ def _finish(
         "received_at": done.submitted_at,
         "active_seconds": done.active_seconds,
     }
-    run(_ADD_SUBMISSION, kept)
+    if run(_ADD_SUBMISSION, kept).rowcount == 0:
+        raise NotFound(OF_ANOTHER)
     return done
 
 

@@ -36,15 +36,17 @@ from sqlmodel import Session
 from triptych import admission, checks, clock, database, entry, events
 from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
-from triptych.members import locked_membership, membership_of
+from triptych.members import FACTS, locked_membership, membership_of
 from triptych.models import (
     Assignment,
     AssignmentState,
     Candidate,
     Item,
+    Membership,
     Origin,
     PlannedItem,
     Purpose,
+    Role,
     Slot,
     Study,
     StudyState,
@@ -84,11 +86,29 @@ class Assigned:
 # prepared once: these run for every annotation, on the connection and past the object mapper
 _assignment, _item_row = Assignment.__table__, Item.__table__
 _study, _person, _item, _now = (bindparam(name) for name in ("study", "person", "item", "now"))
+_FIELDS = len(fields(Assigned))
 _candidates_of = select(func.count()).where(Slot.assignment_id == _assignment.c.id).scalar_subquery()
 _ASSIGNED = select(
     *(_assignment.c[field.name] for field in fields(Assigned) if field.name != "candidates"), _candidates_of
 )
 _OWN = _ASSIGNED.where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
+# her membership first, then the assignment as it is once she has that: on PostgreSQL a plain join would give it as it
+# was before another tab of hers was done
+_membership = (
+    select(*FACTS, _assignment.c.id.label("assignment_id"))
+    .join(
+        _assignment, (_assignment.c.study_id == Membership.study_id) & (_assignment.c.person_id == Membership.person_id)
+    )
+    .where(_assignment.c.token == bindparam("token"), Membership.person_id == _person)
+    .where(Membership.role == Role.annotator)
+    .with_for_update(key_share=True, of=Membership)
+    .cte("locked")
+)
+_LOCKED_OWN = (
+    _ASSIGNED.join(_membership, _membership.c.assignment_id == _assignment.c.id)
+    .add_columns(*_membership.c)
+    .with_for_update(key_share=True, of=_assignment)
+)
 _mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
 _STUDY_OF = (
     select(Study)
@@ -193,7 +213,6 @@ _UNSEEN_CHECKS = (
 )
 _OWN_PLANNED = select(func.count()).where(_my_plan)
 _FIRST_ORDER = select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
-_CANDIDATES = select(Candidate.id, Candidate.system_id).where(Candidate.item_id == _item).order_by(Candidate.system_id)
 _shown = (
     select(Candidate.system_id, Slot.position, func.count())
     .join(Slot, Slot.candidate_id == Candidate.id)
@@ -201,8 +220,12 @@ _shown = (
     .where(Assignment.state != AssignmentState.expired)
     .group_by(Candidate.system_id, Slot.position)
 )
-_SHOWN = union_all(
-    _shown.where(_mine_here).add_columns(literal(1)), _shown.where(Assignment.item_id == _item).add_columns(literal(0))
+# one statement: the item's candidates, and how often each system was shown where, to her and with this item
+_CANDIDATE, _TO_HER, _WITH_ITEM = range(3)
+_CANDIDATES_SHOWN = union_all(
+    select(Candidate.system_id, Candidate.id, literal(0), literal(_CANDIDATE)).where(Candidate.item_id == _item),
+    _shown.where(_mine_here).add_columns(literal(_TO_HER)),
+    _shown.where(Assignment.item_id == _item).add_columns(literal(_WITH_ITEM)),
 )
 
 
@@ -512,27 +535,21 @@ def free_workbook(session: Session, workbook_id: int) -> int:
     return len(items)
 
 
-def _candidates(session: Session, item_id: int) -> list[tuple[int, int]]:
-    """(candidate, system) of an item, by system."""
-    return [(row.id, row.system_id) for row in session.connection().execute(_CANDIDATES, {"item": item_id})]
-
-
 def _order(session: Session, study: Study, who: Who, item_id: int, repeat_of: int | None) -> tuple[int, ...]:
     """Candidate ids in the order of their slots; a repeat comes in another order than the first time."""
     run = session.connection().execute
-    candidates = _candidates(session, item_id)
     here = {"study": study.id, "person": who.person_id, "item": item_id}
-    shown = run(_SHOWN, here).all()
-    places = {candidate: place for place, (candidate, _) in enumerate(candidates)}
+    found = run(_CANDIDATES_SHOWN, here).all()
+    candidates = sorted(row[:2] for row in found if row[3] == _CANDIDATE)
+    places = {candidate: place for place, (_, candidate) in enumerate(candidates)}
     first = run(_FIRST_ORDER, {"assignment": repeat_of}).scalars() if repeat_of else ()
     order = balanced_order(
-        [system for _, system in candidates],
-        Counter({(system, place): n for system, place, n, to_her in shown if to_her}),
-        Counter({(system, place): n for system, place, n, to_her in shown if not to_her}),
+        [system for system, _ in candidates],
+        *(Counter({row[:2]: row[2] for row in found if row[3] == kind}) for kind in (_TO_HER, _WITH_ITEM)),
         f"{study.seed}|{who.pseudonym}|{item_id}",
         other_than=tuple(places[candidate] for candidate in first),
     )
-    return tuple(candidates[place][0] for place in order)
+    return tuple(candidates[place][1] for place in order)
 
 
 def balanced_order(
@@ -594,6 +611,14 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
     if found is None:
         raise NotFound(NOT_YOURS)
     return Assigned(*found)
+
+
+def locked(session: Session, who: Who, token: str) -> tuple[Row[Any], Assigned]:
+    """Her membership, locked, and this assignment of hers as it is then. Raises NotFound for any other."""
+    found = session.connection().execute(_LOCKED_OWN, {"token": token, "person": who.person_id}).first()
+    if found is None:
+        raise NotFound(NOT_YOURS)
+    return found, Assigned(*found[:_FIELDS])
 
 
 def study_of(session: Session, who: Who, token: str) -> Study:

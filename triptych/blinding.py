@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, exists
 from sqlmodel import Session, col, select
 
 from triptych import assignments
@@ -24,7 +24,9 @@ from triptych.study_settings import settings_of
 
 LETTERS = "ABCDEF"
 # prepared once: they run for every item shown
-_ITEM = select(Item.context, Item.meta, Item.extra_texts).where(col(Item.id) == bindparam("item"))
+_ITEM = select(
+    Item.context, Item.meta, Item.extra_texts, exists().where(col(Turn.item_id) == Item.id).label("has_turns")
+).where(col(Item.id) == bindparam("item"))
 _TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
 _SLOTS = (
     select(Slot.position, Candidate.text, Candidate.turns)
@@ -248,7 +250,8 @@ def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: As
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
     item = run(_ITEM, {"item": assignment.item_id}).one()
-    context_turns = [(speaker, text) for speaker, text in run(_TURNS, {"item": assignment.item_id})]
+    told = run(_TURNS, {"item": assignment.item_id}) if item.has_turns else ()
+    context_turns = [(speaker, text) for speaker, text in told]
     slots = ((position, text, spoken or []) for position, text, spoken in run(_SLOTS, {"assignment": assignment.id}))
     return as_seen(rubric, study_round, item, context_turns, slots)
 

@@ -7,17 +7,40 @@ SQLite below 3.51.3 cannot happen inside one process.
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import Connection, Dialect, Engine, Insert, create_engine, event, inspect, make_url, text
+from sqlalchemy import (
+    JSON,
+    ColumnClause,
+    Connection,
+    Dialect,
+    Engine,
+    Insert,
+    String,
+    Table,
+    TableValuedAlias,
+    bindparam,
+    cast,
+    column,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -185,14 +208,36 @@ def wipe(engine: Engine, tables: Sequence[str]) -> bool:
 
 
 def add_rows(session: Session, adding: Insert, rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows of one shape; on PostgreSQL in one statement, where the driver would send one for each."""
-    session.connection().execute(adding if is_sqlite(session) else _in_one(adding), rows)
+    """Inserts rows of one shape.
+
+    On PostgreSQL the driver would send a statement for each: there they travel as one JSON value in a statement that
+    is the same for any number of rows, so that it is prepared once.
+    """
+    if is_sqlite(session):
+        session.connection().execute(adding, rows)
+    else:
+        session.connection().execute(_from_json(adding.table, tuple(rows[0])), {"rows": as_json(rows)})
 
 
 @lru_cache(maxsize=64)
-def _in_one(adding: Insert) -> Insert:
-    """What asks for something back is sent as one statement of many rows."""
-    return adding.returning(next(iter(adding.table.primary_key)))
+def _from_json(table: Table, names: tuple[str, ...]) -> Insert:
+    given = rows_of(*(column(name, table.c[name].type) for name in names))
+    return insert(table).from_select(names, select(*given.c))
+
+
+def rows_of(*columns: ColumnClause[Any]) -> TableValuedAlias:
+    """The rows of the JSON value `rows`, on PostgreSQL, as a table of these columns."""
+    given = func.json_to_recordset(cast(bindparam("rows", type_=String), JSON))
+    return given.table_valued(*columns, name="given").render_derived(with_types=True)
+
+
+def as_json(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows for `rows_of`; times in ISO 8601."""
+    return json.dumps(rows, default=_iso)
+
+
+def _iso(value: datetime) -> str:
+    return value.isoformat()
 
 
 @lru_cache(maxsize=8)

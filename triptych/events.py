@@ -15,7 +15,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, String, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Integer,
+    String,
+    and_,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy import inspect as state_of
 from sqlalchemy.event import listens_for
 from sqlalchemy.orm import Session as MappedSession
@@ -44,7 +58,16 @@ _INSERT = insert(_event)
 _detail_of = select(
     _event.c.id, bindparam("salt", type_=String), bindparam("old", type_=JSON), bindparam("new", type_=JSON)
 ).where(_event.c.study_id == bindparam("study"), _event.c.number == bindparam("number"))
-_INSERT_DETAIL = insert(EventDetail.__table__).from_select(["event_id", "salt", "old", "new"], _detail_of)
+_DETAIL = ["event_id", "salt", "old", "new"]
+_INSERT_DETAIL = insert(EventDetail.__table__).from_select(_DETAIL, _detail_of)
+# PostgreSQL: all of a transaction's in one statement; values as texts, so that none at all stays JSON's null
+_given = database.rows_of(
+    *(column(name, kind) for name, kind in [("number", Integer), *((n, String) for n in _DETAIL[1:])])
+)
+_details_of = select(_event.c.id, _given.c.salt, cast(_given.c.old, JSON), cast(_given.c.new, JSON)).join(
+    _given, and_(_event.c.study_id == bindparam("study"), _event.c.number == _given.c.number)
+)
+_INSERT_DETAILS = insert(EventDetail.__table__).from_select(_DETAIL, _details_of)
 _MOVE_HEAD = (
     update(_study)
     .where(_study.c.id == bindparam("study"))
@@ -111,15 +134,24 @@ def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any
         row["hash"] = previous = chain_hash(row)
         rows.append(row)
         if old is not None or new is not None:
-            details.append({"study": study_id, "number": number, "salt": salt, "old": old, "new": new})
+            details.append({"number": number, "salt": salt, "old": old, "new": new})
     database.add_rows(session, _INSERT, rows)
     if details:
-        run(_INSERT_DETAIL, details)
+        _add_details(session, study_id, details)
     run(_MOVE_HEAD, {"study": study_id, "number": number, "hash": previous})
     if study is not None:
         # written already: the mapper shall not write the row again
         set_committed_value(study, "event_number", number)
         set_committed_value(study, "event_hash", previous)
+
+
+def _add_details(session: Session, study_id: int, details: Sequence[dict[str, Any]]) -> None:
+    run = session.connection().execute
+    if database.is_sqlite(session):
+        run(_INSERT_DETAIL, [{"study": study_id, **detail} for detail in details])
+        return
+    written = [{**detail, **{name: json.dumps(detail[name]) for name in ("old", "new")}} for detail in details]
+    run(_INSERT_DETAILS, {"study": study_id, "rows": database.as_json(written)})
 
 
 def locked_study(session: Session, study_id: int) -> Study:

@@ -13,8 +13,8 @@ from triptych.models import Item, Membership, PlannedItem, Purpose, Role, Study
 from triptych.people import Who
 
 _study, _person = bindparam("study"), bindparam("person")
-# prepared once: it runs for every annotation
-_MEMBERSHIP = select(
+# prepared once: they run for every annotation
+FACTS = (
     Membership.id,
     Membership.excluded_at,
     Membership.withdrawn_at,
@@ -22,11 +22,14 @@ _MEMBERSHIP = select(
     Membership.consent_version,
     Membership.instructions_read_at,
     # told with it, so that a study without a plan and without checks pays for no further statement
-    exists().where(PlannedItem.study_id == _study).label("planned"),
+    exists().where(PlannedItem.study_id == Membership.study_id).label("planned"),
     exists()
-    .where(Item.study_id == _study, (Item.purpose == Purpose.attention) | (Item.purpose == Purpose.gold))
+    .where(Item.study_id == Membership.study_id, (Item.purpose == Purpose.attention) | (Item.purpose == Purpose.gold))
     .label("checked"),
-).where(Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator)
+)
+_MEMBERSHIP = select(*FACTS).where(
+    Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
+)
 _LOCKED_MEMBERSHIP = _MEMBERSHIP.with_for_update(key_share=True, of=Membership)
 
 
