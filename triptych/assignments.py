@@ -86,7 +86,6 @@ class Assigned:
 # prepared once: these run for every annotation, on the connection and past the object mapper
 _assignment, _item_row = Assignment.__table__, Item.__table__
 _study, _person, _item, _now = (bindparam(name) for name in ("study", "person", "item", "now"))
-_FIELDS = len(fields(Assigned))
 _candidates_of = select(func.count()).where(Slot.assignment_id == _assignment.c.id).scalar_subquery()
 _ASSIGNED = select(
     *(_assignment.c[field.name] for field in fields(Assigned) if field.name != "candidates"), _candidates_of
@@ -105,8 +104,9 @@ _membership = (
     .cte("locked")
 )
 _LOCKED_OWN = (
-    _ASSIGNED.join(_membership, _membership.c.assignment_id == _assignment.c.id)
-    .add_columns(*_membership.c)
+    select(*_membership.c)  # first: the row's id is the membership's
+    .join(_assignment, _assignment.c.id == _membership.c.assignment_id)
+    .add_columns(*_ASSIGNED.selected_columns)
     .with_for_update(key_share=True, of=_assignment)
 )
 _mine_here = (Assignment.study_id == _study) & (Assignment.person_id == _person)
@@ -298,7 +298,8 @@ def _reserve_next(
 
     `expired`: her own reservations that ran out before; one with work in it comes first, so nothing she wrote is lost.
     """
-    give_back_expired(session, study)
+    if membership.due:
+        give_back_expired(session, study)
     first = _before_work(session, study, who, membership, expired)
     if first is not None:
         return first
@@ -615,10 +616,11 @@ def by_token(session: Session, who: Who, token: str) -> Assigned:
 
 def locked(session: Session, who: Who, token: str) -> tuple[Row[Any], Assigned]:
     """Her membership, locked, and this assignment of hers as it is then. Raises NotFound for any other."""
-    found = session.connection().execute(_LOCKED_OWN, {"token": token, "person": who.person_id}).first()
+    here = {"token": token, "person": who.person_id, "now": clock.now()}
+    found = session.connection().execute(_LOCKED_OWN, here).first()
     if found is None:
         raise NotFound(NOT_YOURS)
-    return found, Assigned(*found[:_FIELDS])
+    return found, Assigned(*found[len(_membership.c) :])
 
 
 def study_of(session: Session, who: Who, token: str) -> Study:

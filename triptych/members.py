@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import Row, Select, bindparam, exists, select
 from sqlmodel import Session
 
-from triptych import database
+from triptych import clock, database
 from triptych.errors import NotFound
-from triptych.models import Item, Membership, PlannedItem, Purpose, Role, Study
+from triptych.models import Assignment, AssignmentState, Item, Membership, PlannedItem, Purpose, Role, Study
 from triptych.people import Who
 
 _study, _person = bindparam("study"), bindparam("person")
+_given_out = Assignment.__table__.alias("given_out")  # under a name of its own: a statement may ask for hers beside it
 # prepared once: they run for every annotation
 FACTS = (
     Membership.id,
@@ -21,11 +22,18 @@ FACTS = (
     Membership.turned_away_as,
     Membership.consent_version,
     Membership.instructions_read_at,
-    # told with it, so that a study without a plan and without checks pays for no further statement
+    # told with it: a study without plan and checks, where nothing has run out, pays for no further statement
     exists().where(PlannedItem.study_id == Membership.study_id).label("planned"),
     exists()
     .where(Item.study_id == Membership.study_id, (Item.purpose == Purpose.attention) | (Item.purpose == Purpose.gold))
     .label("checked"),
+    exists()
+    .where(
+        _given_out.c.study_id == Membership.study_id,
+        _given_out.c.state == AssignmentState.reserved,
+        _given_out.c.expires_at < bindparam("now"),
+    )
+    .label("due"),
 )
 _MEMBERSHIP = select(*FACTS).where(
     Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
@@ -47,7 +55,8 @@ def membership_of(session: Session, study: Study, who: Who) -> Row[Any]:
 
 
 def _found(session: Session, wanted: Select[Any], study_id: int, who: Who) -> Row[Any]:
-    found = session.connection().execute(wanted, {"study": study_id, "person": who.person_id}).first()
+    here = {"study": study_id, "person": who.person_id, "now": clock.now()}
+    found = session.connection().execute(wanted, here).first()
     if found is None:
         raise NotFound("You are not an annotator of this study.")
     return found
