@@ -8,8 +8,8 @@ import gc
 # what is imported stays for good: walking it again and again finds nothing; `running` turns the collector on
 gc.disable()
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -18,11 +18,9 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.watcher.polling_path_watcher import PollingPathWatcher
 
-from triptych.database import DatabaseAway
+from triptych.web.assets import ASSET_ROUTES, Ahead
 from triptych.web.headers import SecurityHeaders
-from triptych.web.metrics import Measured
-from triptych.web.routes import ROUTES, away
-from triptych.web.start import running
+from triptych.web.opening import Doorway, Opened, Opening, OurRoutes
 
 STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
 
@@ -49,19 +47,26 @@ def warm_up() -> None:
         import_module(name)
 
 
-@asynccontextmanager
-async def lifespan(_: object) -> AsyncIterator[dict[str, object]]:
-    with running(address(), st.get_option("server.address")):
+@contextmanager
+def running() -> Iterator[Opened]:
+    """Our own part, imported while a browser can already load Streamlit's files."""
+    from triptych.web import routes, start
+
+    with start.running(address(), st.get_option("server.address")):
         Thread(target=warm_up, daemon=True).start()
-        yield {}
+        yield routes.opened()
 
 
 stop_watching_files()
+opening = Opening(running)
 # a literal call: `streamlit run` looks for it in the source
 app = st.App(
     "pages/router.py",
-    routes=ROUTES,
-    middleware=[Middleware(Measured), Middleware(SecurityHeaders, index=STREAMLIT_PAGE)],
-    exception_handlers={DatabaseAway: away},
-    lifespan=lifespan,
+    routes=[*ASSET_ROUTES, OurRoutes(opening)],
+    middleware=[
+        Middleware(Doorway, opening=opening),
+        Middleware(SecurityHeaders, index=STREAMLIT_PAGE),
+        Middleware(Ahead),
+    ],
+    lifespan=opening.lifespan,
 )

@@ -83,9 +83,9 @@ def wait_until(holds: Callable[[], Any], server: Server, what: str, patience: fl
         time.sleep(0.02)
 
 
-def is_healthy(url: str) -> bool:
+def is_healthy(url: str, path: str = "/_stcore/health") -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as answer:
+        with urllib.request.urlopen(f"{url}{path}", timeout=2) as answer:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False

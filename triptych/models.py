@@ -28,6 +28,8 @@ from sqlmodel import Field, SQLModel
 class Base(SQLModel, registry=registry()):
     """Our own registry: a reload of this module then makes new tables instead of failing."""
 
+    model_config = {"defer_build": True}  # rows are not validated, so nobody needs what pydantic would build
+
 
 class Utc(TypeDecorator[datetime]):
     """Times in UTC that keep their zone on SQLite too, which stores none."""

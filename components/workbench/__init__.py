@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import streamlit as st
 
 from triptych.blinding import View
-from triptych.web.assets import version
+from triptych.web.assets import modules, version
 
-# all are asked for at once, instead of one level of imports after the other
-MODULES = sorted(path.name for path in Path(__file__).parent.glob("*.js"))
 # The modules come from a versioned route that browsers may keep for ever; only these lines ride in each message.
 LOADER = """
 const at = (file) => new URL('assets/%s/' + file, document.baseURI).href;
@@ -33,7 +30,7 @@ export default async (component) => (await module).default(component);
 """
 
 _mount = st.components.v2.component(
-    "triptych.workbench", js=LOADER % (version(), json.dumps(MODULES)), isolate_styles=False
+    "triptych.workbench", js=LOADER % (version(), json.dumps(modules())), isolate_styles=False
 )
 
 

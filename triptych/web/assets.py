@@ -4,46 +4,69 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from mimetypes import guess_type
 
-from starlette.exceptions import HTTPException
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych.settings import ROOT
 
 FOLDER = ROOT / "components" / "workbench"
 SERVED = (".js", ".css")
+PAGE = "/annotate"
+FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+@lru_cache(maxsize=1)
+def files() -> dict[str, bytes]:
+    """Scripts and styles of the folder, never anything else that lies in it, as they were when the process started."""
+    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in SERVED}
 
 
 @lru_cache(maxsize=1)
 def version() -> str:
-    """A digest of all served files, fixed when the process starts."""
+    """A digest of all served files."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.iterdir()):
-        if path.suffix in SERVED:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for name, content in files().items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
     return digest.hexdigest()[:16]
 
 
-class ImmutableFiles(StaticFiles):
-    """Scripts and styles of one folder, never anything else that lies in it."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        if not path.endswith(SERVED):
-            raise HTTPException(404)
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
+def modules() -> list[str]:
+    """The scripts' names: all are asked for at once, instead of one level of imports after the other."""
+    return [name for name in files() if name.endswith(".js")]
 
 
-async def _gone(_: object) -> Response:
-    # without this Streamlit answers with its page, and a browser would read that as a script
-    return PlainTextResponse("No such file in this version.", status_code=404)
+class Ahead:
+    """ASGI middleware: the page with the workbench names its modules, and the browser fetches them beside Streamlit's
+    own files instead of after the page has been drawn. They are asked for last, so that nothing waits for them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        wanted = (f"<assets/{version()}/{name}>; rel=modulepreload; fetchpriority=low" for name in modules())
+        self.link = ", ".join(wanted)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].endswith(PAGE):
+            return await self.app(scope, receive, send)
+
+        async def send_with_link(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Link"] = self.link
+            await send(message)
+
+        return await self.app(scope, receive, send_with_link)
 
 
-ASSET_ROUTES = [
-    Mount(f"/assets/{version()}", app=ImmutableFiles(directory=FOLDER)),
-    Route("/assets/{rest:path}", _gone),
-]
+async def _file(request: Request) -> Response:
+    place, _, name = request.path_params["path"].partition("/")
+    if place != version() or name not in files():
+        # without this Streamlit answers with its page, and a browser would read that as a script
+        return PlainTextResponse("No such file in this version.", status_code=404)
+    return Response(files()[name], media_type=guess_type(name)[0], headers=FOR_EVER)
+
+
+ASSET_ROUTES = [Route("/assets/{path:path}", _file)]

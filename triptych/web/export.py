@@ -6,6 +6,7 @@ Streamlit's own download button serves bytes under an address that needs no sign
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from sqlmodel import Session
 from starlette.concurrency import run_in_threadpool
@@ -17,12 +18,13 @@ from triptych import studies
 from triptych.database import reading
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.formats.out.model import Options
-from triptych.formats.out.writing import BLOCK, in_blocks
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.models import Role, Study
 from triptych.people import Who
 from triptych.web.session import current_login, web_engine
+
+if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
+    from triptych.formats.out.model import Options
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 Rows = Callable[[Session, Study], Iterator[Sequence[Cell]]]
@@ -103,6 +105,8 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
+    from triptych.formats.out.writing import BLOCK, in_blocks
+
     name = request.path_params["name"]
     if name not in FILES:
         raise NotFound(f"There is no such file; there are {', '.join(FILES)}.")
@@ -153,6 +157,8 @@ def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Bloc
 
 def _options(request: Request) -> Options:
     """Raises NotAllowed for a margin that is no number."""
+    from triptych.formats.out.model import Options
+
     asked = request.query_params
     try:
         return Options(float(asked.get("margin", 0)), asked.get("criterion") or None)

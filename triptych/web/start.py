@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import database, host, logs, people, settings
+from triptych import database, logs, people, settings
 from triptych.database import reading, writing
 from triptych.web import metrics
 from triptych.web.session import web_engine
@@ -41,7 +41,6 @@ def running(address: str, bound: str | None) -> Iterator[None]:
     if link:
         sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
         sys.stdout.flush()
-    host.send_at_once()
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
     gc.freeze()
     gc.enable()
