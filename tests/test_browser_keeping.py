@@ -289,6 +289,95 @@ def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, pag
     assert page.evaluate(LOCAL) == []
 
 
+class Line:
+    """A page's websockets to the server, which can be cut while its requests still get through."""
+
+    def __init__(self, page: Any) -> None:
+        self.cut, self.open = False, []
+        page.route_web_socket("**/_stcore/stream", self._dial)
+
+    def _dial(self, socket: Any) -> None:
+        if self.cut:
+            socket.close()
+            return
+        socket.connect_to_server()
+        self.open.append(socket)
+
+    def drop(self) -> None:
+        self.cut = True
+        for socket in self.open:
+            socket.close()
+
+
+@pytest.fixture
+def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tuple[Any, Line]:
+    """A page whose websocket can be cut, for an annotator who has yet to open her first item."""
+    browser.afresh(context, app)
+    browser.signed_in(context, app, annotator())
+    page = context.new_page()
+    return page, Line(page)
+
+
+def test_an_annotator_who_leaves_while_the_line_is_down_still_has_what_she_wrote(app, lined):
+    page, line = lined
+    name = browser.open_workbench(page, app, SLUG)
+    line.drop()
+    page.get_by_role("button", name="Stop for today").click()  # Streamlit's own links are off meanwhile
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("written in a tunnel")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    line.cut = False
+    expect(page.get_by_role("heading", name="My work")).to_be_visible()
+    with page.expect_response(DRAFT):
+        page.unroute(DRAFT)
+    assert stored(app, name).draft["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
+    assert page.evaluate(LOCAL) == []
+
+
+def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined):
+    page, line = lined
+    held: list[Any] = []
+    page.route("**/assets/*/entry.js", lambda route: held.append(route))
+    page.goto(f"{app.url}/annotate?study={SLUG}")
+    browser.settled(page)
+    line.open[0].close()
+    page.wait_for_function("document.querySelector('[data-testid=stApp]').dataset.testConnectionState !== 'CONNECTED'")
+    browser.settled(page)
+    assert (len(line.open), len(held), page.locator(".tw").count()) == (2, 1, 0)
+    held[0].continue_()
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    browser.answer_all(page)
+    name = token(page)
+    browser.submit(page)
+    assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
+
+
+def test_a_sign_out_cut_off_is_said_and_the_next_asks_about_what_was_written_since(app, page):
+    out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
+    page.route(out, lambda route: route.abort())
+    page.get_by_role("button", name="Sign out").click()
+    expect(again).to_be_enabled()
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    page.route(out, lambda route: (route.fetch(), route.abort()))  # it arrives, and its answer does not
+    again.click()
+    expect(again).to_be_enabled()
+    radio(page, "B:fluency", 2).check()
+    expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        again.click()
+    assert "have not reached the server" in asked.value.message
+    assert len(page.evaluate(LOCAL)) == 1
+    page.unroute(out)
+    page.once("dialog", lambda dialog: dialog.accept())
+    again.click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    assert page.evaluate(LOCAL) == []
+
+
 def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     page.locator("[data-tw-question] input").first.focus()
     page.keyboard.type("321132", delay=30)

@@ -623,12 +623,26 @@ def test_a_second_tab_has_its_own_pen_and_a_reload_keeps_it(open_view):
     assert page.evaluate("sessionStorage.getItem('triptych-pen')") == pen
 
 
+def is_all_saved(page) -> bool:
+    """What the page that signs out hears."""
+    return page.evaluate("""() => new Promise((resolve) => window.dispatchEvent(
+      new CustomEvent('triptych:sign-out', {detail: {waitUntil: (done) => done.then(resolve)}})))""")
+
+
+def test_signing_out_waits_for_items_left_before_their_draft_had_arrived(open_view, server):
+    page = open_view()
+    server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
+    radio(page, "A:fluency", 5).check()
+    page.evaluate("show(views.reviews({work: {token: 't-2', store_key: 'one.c'}}))")
+    assert is_all_saved(page) is False
+    page.evaluate("unmount()")
+    assert is_all_saved(page) is False
+
+
 def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, server):
     page = open_view()
     radio(page, "A:fluency", 5).check()
-    saved_all = page.evaluate("""() => new Promise((resolve) => window.dispatchEvent(
-      new CustomEvent('triptych:sign-out', {detail: {waitUntil: (done) => done.then(resolve)}})))""")
-    assert saved_all is True
+    assert is_all_saved(page) is True
     assert server.drafts[-1]["draft"]["ratings"]["A"]["fluency"] == 5
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
@@ -669,8 +683,20 @@ def test_training_feedback_shows_the_reference_and_goes_on(open_view):
     page = open_view("training")
     expect(page.locator("[data-tw-feedback]")).to_contain_text("Easy to read, with small slips.")
     assert page.locator("[data-tw-question] input:enabled").count() == 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".tw-narrow")).to_be_visible()
+    reason = page.get_by_role("row", name="Fluency").get_by_role("cell").last
+    assert reason.bounding_box()["width"] > 300
     page.locator("[data-tw-continue]").click()
     assert actions(page, "continue") == [{"kind": "continue", "assignment": "t-1"}]
+
+
+def test_a_preview_never_says_that_something_is_saved(open_view):
+    page = open_view("preview")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
+    page.locator("[data-tw-question] input[type=radio]").first.check()
+    expect(page.locator("[data-tw-answered]")).to_contain_text("1 of")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
 
 
 @pytest.mark.parametrize("view", ["reviews", "dialogue", "conversation", "succession", "training"])

@@ -201,9 +201,13 @@ export class DraftSender {
     }
   }
 
+  get isSettled() {
+    return !this.dirty && !this.flying;
+  }
+
   /** Resolves to true once all is stored, to false after `ms` or a refusal. */
   settled(ms) {
-    if (!this.dirty && !this.flying) return Promise.resolve(true);
+    if (this.isSettled) return Promise.resolve(true);
     if (this.stopped) return Promise.resolve(false);
     this.send();
     return new Promise((resolve) => {

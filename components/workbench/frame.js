@@ -3,6 +3,7 @@
 import { button, h, write } from "./dom.js";
 
 const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
+const PREVIEW = "Preview: nothing is kept";
 
 const NAMES = { training: "Training item", entry_test: "Test item" };
 
@@ -14,12 +15,16 @@ export function itemName({ work, progress }) {
 }
 
 export function buildHead(view) {
-  const { study, rubric } = view;
+  const { study, rubric, routes } = view;
+  const preview = routes?.draft === "";
   return h("header", { class: "tw-head" },
     h("h1", { class: "tw-heading", tabindex: "-1", data: { "tw-progress": "1" } }),
     h("div", { class: "tw-bar", "aria-hidden": "true" }, h("div", { class: "tw-bar-done" })),
     h("span", { class: "tw-head-study", dir: "auto", text: study.title }),
-    h("span", { class: "tw-saved", role: "status", "aria-live": "polite", data: { "tw-saved": "1", state: "saved" }, text: SAVED.saved }),
+    h("span", {
+      class: "tw-saved", role: "status", "aria-live": "polite",
+      data: { "tw-saved": "1", state: "saved", preview }, text: preview ? PREVIEW : SAVED.saved,
+    }),
     h("div", { class: "tw-head-tools" },
       button("A−", { class: "tw-button tw-quiet tw-small", data: { "tw-size": "-1" }, "aria-label": "Smaller text" }),
       button("A+", { class: "tw-button tw-quiet tw-small", data: { "tw-size": "1" }, "aria-label": "Larger text" }),
@@ -43,7 +48,7 @@ export function syncHead(head, view) {
 export function showSaved(head, state, text = SAVED[state]) {
   const saved = head.querySelector("[data-tw-saved]");
   saved.dataset.state = state;
-  write(saved, text);
+  if (!saved.dataset.preview) write(saved, text);
 }
 
 export function buildFoot({ rubric, work, feedback }) {

@@ -14,6 +14,20 @@ export function localDrafts() {
   }
 }
 
+const keepings = new Set(); // of the item that lies here, and of items left before their draft had arrived
+
+/** Resolves to whether everything has arrived within `ms`, of items left on the way as well. */
+export async function allSettled(ms) {
+  const settled = await Promise.all([...keepings].map(({ sender }) => sender.settled(ms)));
+  return settled.every(Boolean);
+}
+
+/** Nothing is sent or kept any more. */
+export function giveUp() {
+  for (const { sender } of keepings) sender.done();
+  keepings.clear();
+}
+
 export class Keeping {
   /**
    * @param view the blinded view, `pen` this tab's pen, `seconds` () => active seconds
@@ -45,6 +59,14 @@ export class Keeping {
       onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
     });
     this.adopted = adopted ? found.seq : null;
+    for (const other of keepings) if (other.left && other.sender.isSettled) keepings.delete(other);
+    keepings.add(this);
+  }
+
+  /** The item or the page is left; what has not arrived is sent on. */
+  leave() {
+    this.left = true;
+    this.sender.leave();
   }
 
   /** Sends again what an earlier visit left unacknowledged on this computer. */

@@ -102,7 +102,7 @@ export class Surface {
 
   /** Another item: everything fresh, from the top, with its heading focused. */
   #open(before) {
-    if (this.keeping) this.keeping.sender.leave();
+    if (this.keeping) this.keeping.leave();
     this.activity.nextItem(this.view.work.active_seconds ?? 0);
     this.keeping = this.#keep();
     this.sending.reset();
@@ -300,7 +300,7 @@ export class Surface {
 
   close() {
     this.closed = true;
-    this.keeping?.sender.leave();
+    this.keeping?.leave();
     this.sending.close();
     this.events.close();
     this.notices.close();

@@ -1,12 +1,11 @@
 // The annotation surface: the default function is called at every change of data or theme,
 // with the same parent element; the surface lives on, and only what changed is drawn.
 
-import { localDrafts } from "./keeping.js";
+import { allSettled, giveUp, localDrafts } from "./keeping.js";
 import { personOf } from "./store.js";
 import { Surface } from "./surface.js";
 
 const surfaces = new WeakMap();
-const mounted = new Set();
 const people = new Set(); // who worked in this page: one, unless two signed in after one another
 
 export default function workbench(component) {
@@ -16,12 +15,10 @@ export default function workbench(component) {
   if (!surface || surface.closed) {
     surface = new Surface(component);
     surfaces.set(parentElement, surface);
-    mounted.add(surface);
   }
   surface.update(component);
   return () => {
     surface.close();
-    mounted.delete(surface);
     surfaces.delete(parentElement);
   };
 }
@@ -39,23 +36,16 @@ export function clearLocal() {
 
 const WAIT = 3500; // less than the page that signs out waits
 
-/** Waits for what is unsaved; resolves to whether all was saved. Nothing is given up here: she may yet stay. */
-async function save() {
-  const saved = await Promise.all([...mounted].map((surface) => surface.settled(WAIT)));
-  if (!saved.every(Boolean)) return false;
-  clearLocal();
-  return true;
-}
-
-// The page that signs out hears when it may go on, by detail.waitUntil(promise) or a list detail.waits.
+// The page that signs out hears when it may go on, by detail.waitUntil(promise) or a list detail.waits. Nothing is given
+// up here: she may yet stay, or not be heard.
 window.addEventListener("triptych:sign-out", (event) => {
-  const done = save();
+  const done = allSettled(WAIT);
   event.detail?.waitUntil?.(done);
   event.detail?.waits?.push(done);
 });
 
 // It happened: what is left belongs to somebody who is gone, and is neither kept nor sent.
 window.addEventListener("triptych:signed-out", () => {
-  for (const surface of mounted) surface.keeping.sender.done();
+  giveUp();
   clearLocal();
 });

@@ -120,6 +120,11 @@ export function training(more = {}) {
   });
 }
 
+/** What a lead sees of a study: the same, with nowhere to send it. */
+export function preview(more = {}) {
+  return reviews({ routes: { draft: "", renew: "", act: "" }, ...more });
+}
+
 /** Scripts, emoji made of several code points, right-to-left text. */
 export function scripts(more = {}) {
   const view = reviews(more);
