@@ -41,7 +41,7 @@ class PageSession:
         self.kept: dict[str, ForwardMsg] = {}
         self.runs_since: dict[str, int] = {}
         self.runs = self.bytes_in = 0
-        self.page_hash = ""
+        self.page_hash = self.fragment = ""
         self.socket: aiohttp.ClientWebSocketResponse | None = None
 
     async def open(self) -> None:
@@ -55,13 +55,14 @@ class PageSession:
         if self.socket is not None:
             await self.socket.close()
 
-    async def run(self, *widgets: WidgetState) -> float:
-        """Asks for one run of the page with these widget values; returns seconds until it finished."""
+    async def run(self, *widgets: WidgetState, fragment: str = "") -> float:
+        """Asks for one run of the page, or of a fragment of it, with these widget values; returns seconds it took."""
         message = BackMsg()
         state = message.rerun_script
         state.query_string, state.page_script_hash = self.query, self.page_hash
         if not self.page_hash:
             state.page_name = self.page
+        state.fragment_id, state.is_auto_rerun = fragment, bool(fragment)
         state.widget_states.widgets.extend(widgets)
         state.cached_message_hashes.extend(self.kept)
         state.context_info.url, state.context_info.timezone = f"{self.url}/{self.page}", "UTC"
@@ -88,12 +89,16 @@ class PageSession:
             match message.WhichOneof("type"):
                 case "navigation":
                     self.page_hash = message.navigation.page_script_hash
+                case "auto_rerun":
+                    self.fragment = message.auto_rerun.fragment_id
                 case "delta" if message.delta.WhichOneof("type") == "new_element":
                     place = tuple(message.metadata.delta_path)
                     self.elements[place] = message.delta.new_element
                     touched.add(place)
                 case "script_finished" if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                     touched.clear()
+                case "script_finished" if message.script_finished == ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY:
+                    return
                 case "script_finished":
                     self._settle(touched)
                     return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, load, processes, resources, surface
+from bench import analysis, load, processes, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -23,4 +23,6 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "memory": resources.memory,
     "size": resources.size,
     "analysis": analysis.analysis,
+    "results-size": results.large_study,
+    "results-tabs": results.many_tabs,
 }

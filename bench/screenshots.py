@@ -20,6 +20,7 @@ from bench.surface import chromium
 
 PICTURES = ROOT / "docs" / "screenshots"
 Size = dict[str, int]
+PATIENCE = 120_000  # ms; a machine that does other things too
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 LOOKS = [(scheme, size) for scheme in ("light", "dark") for size in (WIDE, NARROW)]
 KEPT = {
@@ -52,10 +53,18 @@ PAGES_OF_A_STUDY = {
     "ratings": False,
     "report": True,
 }
+# what is drawn last on pages that bring a component of their own
+DRAWN_LAST = {"preview": ".tw[data-token]", "ratings": "iframe"}
+DRAFT = "Next turns, a first try"
+# for half a second: between two runs, and before a component that is still loading, everything stands still too
 STILL = """
-() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
-  && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
-  && (document.querySelector('[data-tw-saved]')?.dataset.state ?? 'saved') === 'saved'
+() => {
+  const still = document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+    && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
+    && (document.querySelector('[data-tw-saved]')?.dataset.state ?? 'saved') === 'saved';
+  window.stillSince = still ? window.stillSince ?? performance.now() : null;
+  return still && performance.now() - window.stillSince > 500;
+}
 """
 SOME_ANSWERS = """
 (limit) => [...document.querySelectorAll('.tw [data-tw-question]')].slice(0, limit).forEach((question, n) => {
@@ -73,20 +82,26 @@ class Photographer:
         self.look = ""
 
     def take(self, page: Page, name: str, whole: bool = False) -> None:
-        page.wait_for_function(STILL)
+        stand_still(page)
         page.evaluate("document.fonts.ready")
         size = page.viewport_size
         if whole:
             height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
             page.set_viewport_size({"width": size["width"], "height": min(height + 40, 6000)})
-            page.wait_for_function(STILL)
+            stand_still(page)
         page.screenshot(path=self.folder / f"{name}-{self.look}.png")
         page.set_viewport_size(size)
+
+
+def stand_still(page: Page) -> None:
+    page.evaluate("window.stillSince = null")
+    page.wait_for_function(STILL)
 
 
 @contextmanager
 def looking(browser: Browser, scheme: str, size: Size, state: dict | None = None) -> Iterator[Page]:
     context = browser.new_context(viewport=size, color_scheme=scheme, storage_state=state, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -97,7 +112,7 @@ def begin(page: Page, server: Server, study: str, name: str) -> None:
     page.get_by_label("Your name", exact=True).fill(name)
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name=re.compile("noted")).click()
-    expect(page.get_by_role("heading", name="My work")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("heading", name="My work")).to_be_visible()
     page.goto(f"{server.url}/annotate?study={study}")
     page.locator(".tw[data-token]").wait_for()
 
@@ -128,24 +143,43 @@ def leads_screens(page: Page, server: Server, camera: Photographer) -> None:
     page.goto(server.url)
     expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
     camera.take(page, "studies")
-    page.goto(f"{server.url}/new_study")
-    region = page.get_by_role("region", name=re.compile("^Items"))
-    region.locator("input[type=file]").set_input_files(ROOT / "data" / "demo" / "dialogue_response.jsonl")
-    expect(page.get_by_role("button", name="Create the study")).to_be_visible()
-    camera.take(page, "new-study", whole=True)
+    new_study(page, server, camera)
     page.goto(f"{server.url}/import_ratings")
     expect(page.get_by_role("heading", name="Import ratings")).to_be_visible()
     camera.take(page, "import-ratings")
     for name, whole in PAGES_OF_A_STUDY.items():
         page.goto(f"{server.url}/{name}?study={DEMOS['reviews']}")
         page.get_by_test_id("stElementContainer").nth(3).wait_for()
-        if name == "ratings":
-            page.frame_locator("iframe").locator(".ag-row").first.wait_for()
+        if name in DRAWN_LAST:
+            page.locator(DRAWN_LAST[name]).first.wait_for()
         camera.take(page, name)
         if whole:
             camera.take(page, f"{name}-whole", whole)
         if name in ("results", "design", "log"):
             sections(page, camera, name)
+        if name == "dry_run":
+            page.get_by_role("button", name=re.compile("Run$")).click()
+            page.get_by_test_id("stDataFrame").first.wait_for()
+            camera.take(page, "dry-run-report", whole=True)
+
+
+def new_study(page: Page, server: Server, camera: Photographer) -> None:
+    """The form, and the draft that it makes in the first look, before its launch."""
+    page.goto(f"{server.url}/new_study")
+    region = page.get_by_role("region", name=re.compile("^Items"))
+    region.locator("input[type=file]").set_input_files(ROOT / "data" / "demo" / "dialogue_response.jsonl")
+    create = page.get_by_role("button", name="Create the study")
+    expect(create).to_be_visible()
+    camera.take(page, "new-study", whole=True)
+    if camera.look == "light-1440":
+        page.get_by_role("textbox", name="Title").fill(DRAFT)
+        page.keyboard.press("Tab")
+        stand_still(page)
+        create.click()
+        expect(page.get_by_role("heading", name="New study")).to_be_hidden()
+    page.goto(f"{server.url}/design?study={re.sub(r'[^a-z]+', '-', DRAFT.lower())}&section=Launch")
+    expect(page.get_by_role("button", name="Launch")).to_be_visible()
+    camera.take(page, "draft-launch", whole=True)
 
 
 def sections(page: Page, camera: Photographer, of: str) -> None:
@@ -171,7 +205,7 @@ def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) ->
         picture(page)
         page.locator("input[type=password]").fill("a long passcode 42")
         page.get_by_role("button", name="Make the account").click()
-        expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible(timeout=20_000)
+        expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
         return page.context.storage_state()
 
 
@@ -187,6 +221,7 @@ def main() -> int:
     folder = PICTURES / "all"
     folder.mkdir(parents=True, exist_ok=True)
     camera = Photographer(folder)
+    expect.set_options(PATIENCE)
     with (
         tempfile.TemporaryDirectory() as home,
         running_app(Path(home), {"TRIPTYCH_DEMO": "1"}) as server,

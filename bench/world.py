@@ -14,7 +14,7 @@ from bench.client import Annotator
 from bench.server import ROOT
 from triptych import database, people, settings, studies
 from triptych.formats import ItemDraft, read_items
-from triptych.models import Access, StudyState
+from triptych.models import Access, Person, StudyState
 from triptych.rubric import Rubric, load_rubric
 from triptych.web.session import COOKIE, cookie_value
 
@@ -24,12 +24,13 @@ TEXTS = ROOT / "data" / "demo" / "rrgen.jsonl"
 
 @dataclass(frozen=True)
 class World:
-    """One open study and one cookie per annotator (name → value)."""
+    """One open study, one cookie per annotator and the lead's (name → value)."""
 
     home: Path
     slug: str
     rubric: Rubric
     cookies: tuple[dict[str, str], ...]
+    lead: dict[str, str]
 
     def annotator(self, url: str, number: int, seed: int | None = None) -> Annotator:
         """The annotator of this number as a client of the server at `url`."""
@@ -49,10 +50,11 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
             )
             study = studies.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
             studies.set_state(session, study, StudyState.open, lead.pseudonym)
-            cookies = tuple(_sign_in(session, study, f"Annotator {n}") for n in range(annotators))
+            cookies = tuple(_join(session, study, f"Annotator {n}") for n in range(annotators))
+            leads = _sign_in(session, lead)
             slug = study.slug
         engine.dispose()
-    return World(home, slug, load_rubric(RUBRIC), cookies)
+    return World(home, slug, load_rubric(RUBRIC), cookies, leads)
 
 
 @contextmanager
@@ -73,8 +75,11 @@ def _items(count: int) -> Sequence[ItemDraft]:
     return [replace(texts[n % len(texts)], external_id=f"item-{n}") for n in range(count)]
 
 
-def _sign_in(session: Session, study: studies.Study, name: str) -> dict[str, str]:
+def _join(session: Session, study: studies.Study, name: str) -> dict[str, str]:
     """The cookie of a new annotator who came by her personal link."""
-    person = people.accept_invitation(session, people.invite(session, study, name))
+    return _sign_in(session, people.accept_invitation(session, people.invite(session, study, name)))
+
+
+def _sign_in(session: Session, person: Person) -> dict[str, str]:
     ticket = people.issue_sign_in_ticket(session, person)
     return {COOKIE: cookie_value(people.use_ticket(session, ticket))}

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import streamlit as st
 
 from triptych.database import DatabaseAway
 
 SECONDS = 3
+SHARE = 0.08  # of a core, for all open pages of a study together
+LONGEST = 60.0  # seconds
+
+
+@dataclass
+class Pace:
+    """What the open pages of a study were last told, when, and the processor seconds it has cost since."""
+
+    told: int
+    since: float
+    spent: float = 0.0
+
+    def tell(self, number: int, now: float) -> int:
+        """The number to draw: the last one until the pages have had their share of a core since then.
+
+        A number goes back when a backup was restored; the last one then means nothing any more.
+        """
+        waited = now - self.since >= min(self.spent / SHARE, LONGEST)
+        if number < self.told or (number > self.told and waited):
+            self.told, self.since, self.spent = number, now, 0.0
+        return self.told
+
+
+_paces: dict[str, Pace] = {}
+_lock = threading.Lock()
+
+
+@contextmanager
+def drawing(name: str) -> Iterator[None]:
+    """What is drawn in here counts towards the pace of the pages of this name."""
+    began = time.thread_time()
+    try:
+        yield
+    finally:
+        with _lock:
+            if name in _paces:
+                _paces[name].spent += time.thread_time() - began
 
 
 def follow(version: Callable[[], int], seen: int) -> None:
@@ -22,3 +62,15 @@ def follow(version: Callable[[], int], seen: int) -> None:
                 st.rerun(scope="app")
 
     poll()
+
+
+def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
+    """The same for a number that grows: all pages of this name go on to the same one, so that it is computed once."""
+
+    def due() -> int:
+        number, now = version(), time.monotonic()
+        with _lock:
+            told = _paces.setdefault(name, Pace(number, now)).tell(number, now)
+        return told if told > seen or number < seen else seen
+
+    follow(due, seen)

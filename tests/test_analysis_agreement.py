@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triptych.analysis import counts as counting
 from triptych.analysis.agreement import alpha_interval, krippendorff_alpha, percent_agreement
 from triptych.analysis.coefficients import (
     agreement_by,
@@ -154,6 +155,26 @@ def test_units_rated_once_are_drawn_among_themselves():
     assert set(draw.weights.sum(axis=1)) == {2}
     assert set(draw.alone.sum(axis=1)) == {3}
     assert len(np.unique(draw.alone, axis=0)) > 1
+
+
+def test_patterns_do_not_depend_on_the_way_they_are_counted(monkeypatch):
+    random = np.random.default_rng(4)
+    for points, size in ((2, 40), (7, 600), (21, 300)):
+        unit = np.concatenate([np.arange(size // 3), random.integers(0, size // 3, size)])
+        value = random.integers(0, points, len(unit))
+        counts, pattern = counting.patterns(unit, value, points)
+        with monkeypatch.context() as longer:
+            longer.setattr(counting, "_EXACT", 0)
+            others, other = counting.patterns(unit, value, points)
+        assert (counts.toarray() == others.toarray()).all()
+        assert (pattern == other).all()
+
+
+@pytest.mark.parametrize("values", [[3.0, 1, 1, 7], [0.5, 3, 0.5], [1e9, -2, 4], [-1e100, 2, 2]])
+def test_codes_of_values_stand_in_their_order_whether_counted_or_hashed(values):
+    code, distinct = counting.value_codes(np.array(values), None)
+    assert distinct[code].tolist() == values
+    assert distinct.tolist() == sorted(set(values))
 
 
 def test_units_that_differ_in_one_of_forty_values_stay_two_patterns():

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from test_results import first_work, resubmit, set_aside, submit
 
 from triptych import database, studies
+from triptych.formats import long_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.models import Item, Role
 from triptych.web import export
@@ -170,7 +171,8 @@ def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, f
 
 def test_a_long_export_leaves_in_blocks_and_loses_no_row(ask, filled, monkeypatch):
     study, lead, _ = filled
-    monkeypatch.setattr(export, "BLOCK", 300)
+    monkeypatch.setattr("triptych.formats.out.writing.BLOCK", 300)
+    monkeypatch.setattr(long_csv, "ROWS", 2)
     answer = ask(lead, f"/export/{study.slug}/ratings.csv")
     assert len(answer.pieces) > 3
     assert len(rows_of(answer)) == 12

@@ -17,7 +17,7 @@ from triptych import annotations, assignments, clock, database, events, findings
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
 from triptych.models import Assignment, Kind, Membership, Person
-from triptych.results import Counted, Filters
+from triptych.results import Counted, Filters, keeping
 
 BEST_RUBRIC = """
 key: best
@@ -160,8 +160,8 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     session, study, _, people = filled
     results.frame_of(session, study)
     asked = []
-    load = results._load
-    monkeypatch.setattr(results, "_load", lambda s, y, only: asked.append(only) or load(s, y, only))
+    load = keeping.load
+    monkeypatch.setattr(keeping, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
     work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(results.frame_of(session, study).ratings) == 48

@@ -29,7 +29,7 @@ def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     columns differ in length.
     """
     kept = present(pd.Series(values).to_numpy(dtype=float, na_value=np.nan), *labels)
-    if (np.abs(kept[0]) > _LARGEST).any():
+    if len(kept[0]) and max(kept[0].max(), -kept[0].min()) > _LARGEST:
         raise UndefinedStatistic(f"Not defined: a value lies beyond {_LARGEST:g}.")
     return kept
 
@@ -40,7 +40,7 @@ def present(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ValueError("Columns of ratings must be flat and of one length.")
     kept = ~pd.isna(columns[0])
-    return tuple(column[kept] for column in columns)
+    return tuple(columns) if kept.all() else tuple(column[kept] for column in columns)
 
 
 def _array(column: Column) -> np.ndarray:

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array
 
 from triptych.analysis.columns import Column, codes, numbers
@@ -23,6 +22,7 @@ from triptych.errors import UndefinedStatistic
 NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."
 _LARGEST_KEY = 2**62
+_EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
 _FEW_POINTS = 21  # 0-10 in halves; up to here counting is quicker than sorting
 _ROUNDING = 1e-12
@@ -156,16 +156,18 @@ def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     paired = np.bincount(unit) > 1
     if not paired.any():
         raise UndefinedStatistic(NOT_PAIRED)
+    if paired.all():
+        return unit, np.ones(len(unit), dtype=bool)
     kept = paired[unit]
     return (np.cumsum(paired) - 1)[unit[kept]], kept
 
 
 def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:
     """Codes 0..V-1 (n,) of the values in the order of the scale, and the scale or else the V values that occur."""
-    code, distinct = codes(values)
+    code, distinct = _in_order(values)
     if scale is not None:
         return _places(distinct, scale)[code], np.asarray(scale, dtype=float)
-    return ranks(distinct)[code], np.sort(distinct)
+    return code, distinct
 
 
 def ranks(distinct: np.ndarray) -> np.ndarray:
@@ -180,8 +182,10 @@ def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_arra
 
     unit, value: (n,) codes; every unit 0..U-1 has at least one rating.
     """
-    pattern, distinct = pd.factorize(_row_keys(_content(unit, value, points)))
-    pattern = ranks(distinct)[pattern]
+    width = int(np.bincount(unit).max()) + 1
+    if points <= _FEW_POINTS and width**points <= _EXACT:
+        return _short_patterns(unit, value, points, width)
+    pattern, distinct = _in_order(_row_keys(_content(unit, value, points)))
     example = np.empty(len(distinct), dtype=np.int64)
     example[pattern] = np.arange(len(pattern))
     shows = np.zeros(len(pattern), dtype=bool)
@@ -189,6 +193,29 @@ def patterns(unit: np.ndarray, value: np.ndarray, points: int) -> tuple[csr_arra
     shown = np.flatnonzero(shows[unit])
     cells = (np.ones(len(shown)), (pattern[unit[shown]], value[shown]))
     return csr_array(cells, shape=(len(distinct), points)), pattern
+
+
+def _short_patterns(unit: np.ndarray, value: np.ndarray, points: int, width: int) -> tuple[csr_array, np.ndarray]:
+    """The same where all counts of a unit, each below `width`, are digits of one number, the first value's first."""
+    place = width ** np.arange(points - 1, -1, -1)
+    content = np.bincount(unit, place.astype(float)[value]).astype(np.int64)
+    pattern, distinct = _in_order(content)
+    return csr_array((distinct[:, None] // place % width).astype(float)), pattern
+
+
+def _in_order(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes 0..G-1 (n,) of n numbers in their order, and the G numbers, ascending.
+
+    Whole numbers that lie close together, as points of a scale do, are counted instead of hashed.
+    """
+    if len(keys) and keys.max() - keys.min() < len(keys):
+        low = keys.min()
+        place = (keys - low).astype(np.int64)
+        if np.array_equal(place + low, keys):
+            occurs = np.bincount(place) > 0
+            return (np.cumsum(occurs) - 1)[place], np.flatnonzero(occurs) + low
+    code, distinct = codes(keys)
+    return ranks(distinct)[code], np.sort(distinct)
 
 
 def _unit_codes(labels: np.ndarray) -> np.ndarray:

@@ -13,9 +13,11 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import islice
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
+
+ROWS = 250
 
 Cell = str | int | float | bool | None
 
@@ -36,20 +38,30 @@ def is_escaped(cell: str) -> bool:
 
 
 def write_csv(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> Iterator[str]:
-    """Lines of a CSV file (RFC 4180, CRLF), one row at a time, so that a large export needs no memory.
+    """Pieces of a CSV file (RFC 4180, CRLF): the header, then some rows at a time, so that it needs no memory.
 
-    None is an empty cell. Raises ValueError for NaN and infinity: what is undefined is written as None.
+    None is an empty cell. Raises ValueError for NaN and infinity, because what is undefined is written as None, and
+    for rows of different lengths.
     """
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
-    for row in chain([header], rows):
-        writer.writerow([_written(cell) for cell in row])
+    left = iter(rows)
+    piece: list[Sequence[Cell]] = [header]
+    while piece:
+        writer.writerows(zip(*map(_written, zip(*piece, strict=True)), strict=True))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
+        piece = list(islice(left, ROWS))
 
 
-def _written(cell: Cell) -> Cell:
+def _written(column: tuple[Cell, ...]) -> Sequence[Cell]:
+    """A column with its dangerous cells made safe; a cell that comes again and again is looked at once."""
+    changed = {cell: safe for cell in set(column) if (safe := _safe(cell)) is not cell}
+    return [changed.get(cell, cell) for cell in column] if changed else column
+
+
+def _safe(cell: Cell) -> Cell:
     if isinstance(cell, str):
         return safe_cell(cell)
     if isinstance(cell, float) and not math.isfinite(cell):

@@ -7,6 +7,7 @@ the end exclusive, times are UTC. `repeat_of` is the item that a repeat repeats.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from triptych.answers import count_words
@@ -50,52 +51,42 @@ HIGHLIGHTS_HEADER = (
     "comment",
 )
 
+NOTHING_SAID = ("", "", 0)
 
-def rating_row(study: Any, names: dict[int, str], row: Any) -> tuple[Cell, ...]:
-    """One rating; `names` tells blind code → the name that may be written."""
-    return (
-        study.slug,
-        study.round,
-        row.design_hash,
-        row.pseudonym,
-        row.annotator_kind,
-        row.external_id,
-        names.get(row.blind_code),
-        _position(row),
-        row.criterion,
-        row.number,
-        row.option,
-        int(row.missing),
-        ";".join(row.reasons or ()),
-        row.text or "",
-        count_words(row.text or ""),
-        row.purpose,
-        row.repeat_of,
-        int(row.state == "surplus"),
-        row.version - 1,
-        row.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        round(row.active_seconds, 1),
-        int(row.excluded_at is not None),
-        row.excluded_reason,
+
+def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
+    """The ratings of one annotation; `names` tells blind code → the name that may be written.
+
+    work: what is the same for all of them. ratings: rows as triptych.results.loading reads them.
+    """
+    before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
+    after = (
+        work.purpose,
+        work.repeat_of,
+        int(work.state == "surplus"),
+        work.version - 1,
+        work.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        round(work.active_seconds, 1),
+        int(work.excluded_at is not None),
+        work.excluded_reason,
     )
+    for _, position, order_known, system, criterion, number, option, missing, reasons, text in ratings:
+        place = position if order_known else None
+        said = (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NOTHING_SAID
+        yield (*before, names.get(system), place, criterion, number, option, int(missing), *said, *after)
 
 
 def highlight_row(names: dict[int, str], row: Any) -> tuple[Cell, ...]:
     """One highlight; an imported quote that is not in the text has no offsets."""
-    mark = row.Highlight
     return (
         row.pseudonym,
         row.external_id,
         names.get(row.blind_code),
-        mark.position if row.order_known else None,
-        mark.turn,
-        mark.label,
-        mark.start,
-        mark.end,
-        mark.quote,
-        mark.comment,
+        row.position if row.order_known else None,
+        row.turn,
+        row.label,
+        row.start,
+        row.end,
+        row.quote,
+        row.comment,
     )
-
-
-def _position(row: Any) -> int | None:
-    return row.position if row.order_known else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -76,7 +76,12 @@ def jsonl_file(name: str, rows: Iterable[Any]) -> File:
 
 def json_list_file(name: str, rows: Iterable[Any], before: str = "", after: str = "") -> File:
     """One long list, one entry per line, between two pieces of JSON."""
-    return File(name, in_blocks(_enclosed(f"{before}[", (as_json(row) for row in rows), f"]{after}\n")))
+    return File(name, in_blocks(chain([before], json_list(rows), [f"{after}\n"])))
+
+
+def json_list(rows: Iterable[Any]) -> Iterator[str]:
+    """The pieces of one long list, one entry per line."""
+    return _enclosed("[", (as_json(row) for row in rows), "]")
 
 
 def json_object(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:

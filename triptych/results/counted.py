@@ -1,0 +1,73 @@
+"""Which ratings and annotations of a frame are behind the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from triptych.models import AssignmentState, Kind, Membership, Person, Study
+from triptych.results.frame import FINISHED, Counted, Frame
+
+
+def kinds_by_default(study: Study) -> frozenset[str]:
+    """People's ratings only; a demo study is filled by simulated annotators and shows them too."""
+    return frozenset(Kind) if study.demo else Counted().kinds
+
+
+def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
+    """Items that more than half of their counted raters set aside as a whole."""
+    rows = counted_work(frame, counted)
+    rows = rows[rows["state"].isin(FINISHED)]
+    share = (rows["state"] == AssignmentState.ignored).groupby(rows["item"], observed=True).mean()
+    return share.index[share > 0.5].astype(str).tolist()
+
+
+def counted_ratings(frame: Frame, counted: Counted) -> pd.DataFrame:
+    """The rows behind every number: no excluded annotator, no item that most raters ignored, the kinds asked for."""
+    return frame.ratings[counting(frame, counted)]
+
+
+def counting(frame: Frame, counted: Counted) -> np.ndarray:
+    """(n,) whether each of the frame's n ratings is behind the numbers."""
+    passing = _passes(frame, frame.ratings, counted)
+    if not counted.with_ignored:
+        passing &= ~_among(frame.ratings["item"], mostly_ignored(frame, counted))
+    return passing
+
+
+def counted_work(frame: Frame, counted: Counted) -> pd.DataFrame:
+    """The annotations that count, items that most ignored among them."""
+    return frame.work[_passes(frame, frame.work, counted)]
+
+
+def _passes(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
+    passing = _among(rows["kind"], counted.kinds)
+    if not counted.with_excluded:
+        passing &= ~rows["excluded"].to_numpy()
+    if counted.annotators:
+        passing &= _among(rows["annotator"], counted.annotators)
+    if counted.field:
+        passing &= _among(rows["item"], items_with(frame, counted.field, counted.value))
+    return passing
+
+
+def items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
+    """Ids of the items whose field in the items file has this value."""
+    return frozenset(item for item, meta in frame.meta.items() if str(meta.get(field)) == value)
+
+
+def _among(labels: pd.Series, wanted: Collection[str]) -> np.ndarray:
+    """(n,) whether a label is one of those wanted; each category is looked up once."""
+    return labels.cat.categories.isin(list(wanted))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
+
+
+def people_counted(counted: Counted) -> Iterator[Any]:
+    """Conditions on a person and her part in the study."""
+    yield Person.kind.in_(counted.kinds)
+    if not counted.with_excluded:
+        yield Membership.excluded_at.is_(None)
+    if counted.annotators:
+        yield Person.pseudonym.in_(counted.annotators)

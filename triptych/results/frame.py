@@ -1,0 +1,114 @@
+"""One tidy frame of ratings per study, and which of its ratings the numbers count."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from triptych.models import AssignmentState, Kind, Study
+from triptych.rubric import Rubric
+from triptych.studies import Design
+from triptych.study_settings import StudySettings
+
+ABOUT_ITEM = 0
+UNKNOWN_POSITION = -1
+MOST_VALUES = 30
+LETTERS = "ABCDEF"
+RATED = (AssignmentState.submitted, AssignmentState.surplus)
+FINISHED = (*RATED, AssignmentState.ignored)
+
+StudyName: TypeAlias = tuple[int, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """All finished main work of one study, as of one event.
+
+    work: one row per assignment: assignment, annotator, kind, item, state (submitted, surplus, ignored, skipped),
+    excluded, active_seconds, submitted_at (UTC).
+    ratings: one row per rating: the columns of its work, and system (blind code; 0 about the item), position
+    (0, 1, 2; -1 not known or about the item), criterion, value (NaN where an option was chosen or it is missing),
+    option, missing, reasons (their keys, joined by commas), explanation. Labels are categories. The order of the
+    rows means nothing.
+    meta: what the items file says about each item, by its id. leads: pseudonyms of the study's leads. name: of the
+    study, for what is kept between two looks. settings: what the lead decided, some of it about the analysis.
+    """
+
+    design: Design
+    round: str
+    number: int
+    work: pd.DataFrame
+    ratings: pd.DataFrame
+    meta: dict[str, dict[str, Any]]
+    leads: frozenset[str]
+    unblinded_at: datetime | None
+    name: StudyName
+    settings: StudySettings = StudySettings()
+
+    @property
+    def rubric(self) -> Rubric:
+        return self.design.rubric
+
+    @property
+    def systems(self) -> list[int]:
+        """Blind codes of the systems that have a rating."""
+        return sorted(code for code in self.ratings["system"].unique().tolist() if code != ABOUT_ITEM)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kinds of the people whose work is in it."""
+        return sorted(self.work["kind"].astype(str).unique().tolist())
+
+    @property
+    def fields(self) -> dict[str, list[str]]:
+        """Fields of the items that a filter can use, with their values: those that tell some items apart, not each."""
+        values: dict[str, set[str]] = defaultdict(set)
+        for meta in self.meta.values():
+            for name, value in meta.items():
+                if isinstance(value, str | int | float | bool):
+                    values[name].add(str(value))
+        most = min(MOST_VALUES, max(len(self.meta) - 1, 1))
+        return {name: sorted(found) for name, found in sorted(values.items()) if 1 < len(found) <= most}
+
+    def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
+        """Which rows of work or ratings a lead of the study submitted when the names were already known to leads."""
+        if self.unblinded_at is None:
+            return pd.Series(False, index=rows.index)
+        return rows["annotator"].isin(self.leads) & (rows["submitted_at"] > self.unblinded_at)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Which ratings the numbers count: the filters of the results, which hold for every one of them.
+
+    kinds: whose ratings. with_ignored: also of items that most raters ignored. with_excluded: also of annotators who
+    were excluded. annotators: only theirs, empty for everybody's. field, value: only items whose field in the items
+    file has this value.
+    """
+
+    kinds: frozenset[str] = frozenset({Kind.human.value})
+    with_ignored: bool = False
+    with_excluded: bool = False
+    annotators: frozenset[str] = frozenset()
+    field: str = ""
+    value: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The filters in words, as a report prints them."""
+        parts = [f"Ratings by {' and '.join(sorted(self.kinds)) or 'nobody'} annotators"]
+        if self.annotators:
+            parts.append(f"only by {', '.join(sorted(self.annotators))}")
+        if self.field:
+            parts.append(f"only items with {self.field} = {self.value}")
+        parts.append("excluded annotators included" if self.with_excluded else "without excluded annotators")
+        parts.append(f"items that most ignored {'included' if self.with_ignored else 'left out'}")
+        return "; ".join(parts) + "."
+
+
+def name_of(study: Study) -> StudyName:
+    return study.id, study.seed, study.created_at.isoformat()

@@ -1,0 +1,151 @@
+"""What annotators highlighted, over the texts it was highlighted in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, and_, func, select
+from sqlmodel import Session
+
+from triptych import studies
+from triptych.errors import NotFound
+from triptych.models import (
+    Assignment,
+    Candidate,
+    Highlight,
+    Item,
+    Membership,
+    Person,
+    Purpose,
+    Slot,
+    Study,
+    System,
+    Turn,
+)
+from triptych.results.counted import items_with, people_counted
+from triptych.results.frame import RATED, Counted
+from triptych.results.keeping import frame_of
+from triptych.results.loading import membership_of, system_names
+from triptych.rubric import HighlightLabel
+
+
+@dataclass(frozen=True)
+class Span:
+    """One annotator's highlight: code points, end exclusive."""
+
+    start: int
+    end: int
+    label: str
+    annotator: str
+    comment: str
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text, or one turn of a dialogue, with what was highlighted in it."""
+
+    speaker: str
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class HighlightedCandidate:
+    system: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class HighlightedItem:
+    """One item with everybody's highlights; quotes that are not in the text (imports) are only counted."""
+
+    external_id: str
+    context: tuple[Passage, ...]
+    candidates: tuple[HighlightedCandidate, ...]
+    labels: tuple[HighlightLabel, ...]
+    unaligned: int
+
+
+def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[str, int]:
+    """Item → number of its highlights, most highlighted first."""
+    wanted = (
+        _counted_highlights(study, counted, Item.external_id, func.count())
+        .group_by(Item.external_id)
+        .order_by(func.count().desc(), Item.external_id)
+    )
+    found = dict(session.execute(wanted).all())
+    if not counted.field:
+        return found
+    shown = items_with(frame_of(session, study), counted.field, counted.value)
+    return {item: count for item, count in found.items() if item in shown}
+
+
+def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select[Any]:
+    return highlights_of(study, *columns).where(*people_counted(counted))
+
+
+def highlights_of(study: Study, *columns: Any) -> Select[Any]:
+    """Highlights of main annotations joined to their assignment, person, item and candidate."""
+    return (
+        select(*columns)
+        .select_from(Highlight)
+        .join(Assignment, Assignment.id == Highlight.assignment_id)
+        .join(Person, Person.id == Assignment.person_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .join(Slot, and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position))
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(Membership, membership_of())
+        .where(
+            Assignment.study_id == study.id,
+            Assignment.purpose == Purpose.main,
+            Assignment.state.in_(RATED),
+        )
+    )
+
+
+def highlights_of_item(session: Session, study: Study, external_id: str, counted: Counted) -> HighlightedItem:
+    """An item's texts, each with the highlights of all counted annotators. Raises NotFound."""
+    found = select(Item).where(Item.study_id == study.id, Item.external_id == external_id, Item.purpose == Purpose.main)
+    item = session.scalars(found).first()
+    if item is None:
+        raise NotFound(f"The study has no item {external_id!r}.")
+    spans: dict[tuple[int, int | None], list[Span]] = defaultdict(list)
+    unaligned = 0
+    wanted = _counted_highlights(study, counted, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
+    for candidate_id, annotator, mark in session.execute(wanted.order_by(Highlight.start, Highlight.id)):
+        if mark.start is None or mark.end is None:
+            unaligned += 1
+            continue
+        spans[candidate_id, mark.turn].append(Span(mark.start, mark.end, mark.label, annotator, mark.comment))
+    names = system_names(session, study)
+    candidates = (
+        select(Candidate, System.blind_code)
+        .join(System, System.id == Candidate.system_id)
+        .where(Candidate.item_id == item.id)
+        .order_by(System.blind_code)
+    )
+    return HighlightedItem(
+        external_id,
+        _context(session, item),
+        tuple(
+            HighlightedCandidate(names[code], _passages(candidate, spans))
+            for candidate, code in session.execute(candidates)
+        ),
+        studies.design_of(session, study).rubric.highlights,
+        unaligned,
+    )
+
+
+def _context(session: Session, item: Item) -> tuple[Passage, ...]:
+    turns = session.scalars(select(Turn).where(Turn.item_id == item.id).order_by(Turn.position))
+    spoken = tuple(Passage(turn.speaker, turn.text) for turn in turns)
+    return (Passage("", item.context), *spoken) if item.context else spoken
+
+
+def _passages(candidate: Candidate, spans: dict[tuple[int, int | None], list[Span]]) -> tuple[Passage, ...]:
+    if candidate.turns:
+        turns = enumerate(candidate.turns)
+        return tuple(Passage(who, text, tuple(spans[candidate.id, n])) for n, (who, text) in turns)
+    return (Passage("", candidate.text or "", tuple(spans[candidate.id, None])),)

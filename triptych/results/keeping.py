@@ -1,0 +1,116 @@
+"""The frame of each study, kept per process and brought up to date by the event log."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import replace
+
+import pandas as pd
+from pandas.api.types import union_categoricals
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import events, studies
+from triptych.models import Assignment, Item, Membership, Person, Purpose, Role, Study
+from triptych.results.frame import Frame, StudyName, name_of
+from triptych.results.loading import LABELS, load
+from triptych.study_settings import settings_of
+
+MANY = 1000
+
+_frames: dict[StudyName, Frame] = {}
+_locks: defaultdict[StudyName, threading.Lock] = defaultdict(threading.Lock)
+
+
+def frame_of(session: Session, study: Study) -> Frame:
+    """The study's frame, up to date with the session's view of the event log."""
+    name = name_of(study)
+    with _locks[name]:
+        number = events.last_number(session, study.id)
+        kept = _frames.get(name)
+        if kept is None:
+            _frames[name] = build_frame(session, study, number)
+        elif kept.number < number:
+            _frames[name] = _brought_up_to_date(session, study, kept, number)
+        return _frames[name]
+
+
+def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
+    """The frame with nothing in it but what annotators rated twice: hidden repeats, and the first ratings of them."""
+    again = load(session, study, None, Purpose.repeat)[1]
+    if again.empty:
+        return replace(frame, ratings=frame.ratings[:0])
+    pairs = pd.MultiIndex.from_frame(again[["annotator", "item"]].astype(str).drop_duplicates())
+    first = pd.MultiIndex.from_frame(frame.ratings[["annotator", "item"]].astype(str)).isin(pairs)
+    return replace(frame, ratings=_replaced(frame.ratings[first], again, set()))
+
+
+def forget() -> None:
+    """Every frame is built anew: the database has become another one."""
+    _frames.clear()
+
+
+def build_frame(session: Session, study: Study, number: int | None = None) -> Frame:
+    """The frame from nothing; `number` is the event number read before anything else."""
+    number = events.last_number(session, study.id) if number is None else number
+    work, ratings = load(session, study, None)
+    meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    return Frame(
+        studies.design_of(session, study),
+        study.round,
+        number,
+        work,
+        ratings,
+        dict(map(tuple, session.execute(meta))),
+        _leads_of(session, study),
+        study.unblinded_at,
+        name_of(study),
+        settings_of(study),
+    )
+
+
+def _leads_of(session: Session, study: Study) -> frozenset[str]:
+    leads = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    return frozenset(session.scalars(leads.where(Membership.study_id == study.id, Membership.role == Role.lead)))
+
+
+def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int) -> Frame:
+    """Rows of every assignment or person that a later event names are replaced, never appended."""
+    changed = _changed(session, study, kept)
+    another = kept.design is not studies.design_of(session, study) or len(kept.meta) != study.item_count
+    if len(changed) > MANY or another:
+        return build_frame(session, study, number)
+    work, ratings = load(session, study, changed) if changed else (kept.work[:0], kept.ratings[:0])
+    return replace(
+        kept,
+        number=number,
+        work=_replaced(kept.work, work, changed),
+        ratings=_replaced(kept.ratings, ratings, changed),
+        leads=_leads_of(session, study),
+        unblinded_at=study.unblinded_at,
+        settings=settings_of(study),
+    )
+
+
+def _changed(session: Session, study: Study, kept: Frame) -> set[int]:
+    """Assignments named by events after the last one seen, themselves or through their annotator."""
+    news = events.since(session, study.id, kept.number)
+    changed = {event.assignment_id for event in news if event.assignment_id is not None}
+    people = {event.subject for event in news if event.assignment_id is None and event.subject}
+    if people:
+        theirs = select(Assignment.id).join(Person, Person.id == Assignment.person_id)
+        changed |= set(session.scalars(theirs.where(Assignment.study_id == study.id, Person.pseudonym.in_(people))))
+        changed |= set(kept.work.loc[kept.work["annotator"].isin(people), "assignment"].tolist())
+    return changed
+
+
+def _replaced(old: pd.DataFrame, fresh: pd.DataFrame, changed: set[int]) -> pd.DataFrame:
+    stays = old[~old["assignment"].isin(changed)]
+    if not len(fresh):
+        return stays.reset_index(drop=True)
+    columns = {}
+    for name in old.columns:
+        pair = [stays[name], fresh[name]]
+        columns[name] = union_categoricals(pair) if name in LABELS else pd.concat(pair, ignore_index=True)
+    return pd.DataFrame(columns)

@@ -1,0 +1,249 @@
+"""Work and ratings of a study as tables, read with one statement each.
+
+Joins slot → candidate → system, as `texts`, `exports` and `reports` do for leads and `assignments` does to balance the
+order; what serves annotators never does. Systems stand in the tables as blind codes, and `system_names` alone knows
+what they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Integer, Select, and_, select, type_coerce
+from sqlmodel import Session
+
+from triptych import studies
+from triptych.models import (
+    Assignment,
+    AssignmentState,
+    Candidate,
+    Criterion,
+    Explanation,
+    Item,
+    Membership,
+    Option,
+    Person,
+    Purpose,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    System,
+)
+from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
+from triptych.studies import CriterionRow
+
+WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
+# what of a rating is a number, by its type; the rest is looked up
+GIVEN = {
+    "rating": "int64",
+    "assignment": "int64",
+    "position": "float64",
+    "criterion": "int64",
+    "value": "float64",
+    "option": "float64",
+    "missing": "bool",
+}
+PLACES = {"assignment": "int64", "position": "int64", "order_known": "bool", "system": "int32"}
+AT_ONCE = 10_000
+RATING = ["position", "system", "criterion", "value", "option", "missing", "reasons", "explanation"]
+LABELS = ("annotator", "kind", "item", "state", "criterion", "option", "reasons")
+
+
+def load(
+    session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Work and ratings of the assignments of one purpose, or of some of them."""
+    work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), WORK)
+    rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
+    given = _arrays(session, _limited(_given_of(*rated), only), GIVEN)
+    places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
+    explained = session.execute(_limited(_explained_of(*rated), only)).all()
+    known = pd.Index(work["assignment"])
+    at = known.get_indexer(given["assignment"])
+    if (at < 0).any():  # came in since the work was read; its event is still to come
+        given, at = {name: column[at >= 0] for name, column in given.items()}, at[at >= 0]
+    columns = {
+        **_placed(given, at, places, known),
+        **_answered(given, studies.design_of(session, study).criteria),
+        **_explained(given, explained),
+    }
+    ratings = work.take(at).reset_index(drop=True).assign(**columns)
+    return work, ratings[[*WORK, *RATING]]
+
+
+def _arrays(session: Session, wanted: Select[Any], kinds: dict[str, str]) -> dict[str, np.ndarray]:
+    """Columns of numbers, None as NaN, a part at a time: of a million rows at once the collector would walk each."""
+    found = session.connection().execute(wanted.execution_options(yield_per=AT_ONCE))
+    parts = [[np.empty(0, kind) for kind in kinds.values()]]
+    for rows in found.partitions():
+        columns = zip(*rows, strict=True)
+        parts.append([np.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)])
+    return dict(zip(kinds, map(np.concatenate, zip(*parts, strict=True)), strict=True))
+
+
+def _placed(
+    given: dict[str, np.ndarray], at: np.ndarray, places: dict[str, np.ndarray], known: pd.Index
+) -> dict[str, np.ndarray]:
+    """Position and system of each rating; `at` is the row of its work among those known."""
+    of_item = np.isnan(given["position"])
+    position = np.where(of_item, 0, given["position"]).astype(np.int64)
+    row = known.get_indexer(places["assignment"])
+    shape = (len(known), 1 + max(position.max(initial=0), places["position"].max(initial=0)))
+    systems, seen = np.full(shape, ABOUT_ITEM, dtype=np.int32), np.zeros(shape, dtype=bool)
+    here = row >= 0
+    systems[row[here], places["position"][here]] = places["system"][here]
+    seen[row[here], places["position"][here]] = places["order_known"][here]
+    return {
+        "position": np.where(of_item | ~seen[at, position], UNKNOWN_POSITION, position).astype(np.int16),
+        "system": np.where(of_item, ABOUT_ITEM, systems[at, position]).astype(np.int32),
+    }
+
+
+def _answered(given: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, Any]:
+    """The criterion, and what was given under it."""
+    keys = {row.id: key for key, row in criteria.items()}
+    options = {number: key for row in criteria.values() for key, number in row.options.items()}
+    return {
+        "criterion": _labels(given["criterion"], keys),
+        "value": given["value"],
+        "option": _labels(np.nan_to_num(given["option"]).astype(np.int64), options),
+        "missing": given["missing"],
+    }
+
+
+def _explained(given: dict[str, np.ndarray], explained: Sequence[Any]) -> dict[str, Any]:
+    """Reasons and texts of all ratings, of which few may have any."""
+    at = pd.Index(given["rating"]).get_indexer([row.rating_id for row in explained])
+    texts = np.full(len(given["rating"]), "", dtype=object)
+    reasons = np.zeros(len(texts), dtype=np.int64)
+    numbers = {"": 0}
+    for place, (_, keys, text) in zip(at.tolist(), explained, strict=True):
+        if place >= 0:
+            texts[place] = text
+            reasons[place] = numbers.setdefault(",".join(keys or ()), len(numbers))
+    names = {number: keys for keys, number in numbers.items()}
+    return {"reasons": _labels(reasons, names), "explanation": pd.Series(texts, dtype="str")}
+
+
+def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
+    """Numbers, none below 0, by the names that occur; one without a name is no label."""
+    occurring = {number: names[number] for number in np.flatnonzero(np.bincount(numbers)).tolist() if number in names}
+    keys = sorted(set(occurring.values()))
+    code = np.full(int(numbers.max(initial=0)) + 1, -1)
+    for number, key in occurring.items():
+        code[number] = keys.index(key)
+    return pd.Categorical.from_codes(code[numbers], pd.Index(keys, dtype="str"))
+
+
+def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
+    """Rows as a frame whose types do not depend on what the rows hold, so that an empty one has them too."""
+    kinds = {"assignment": "int64", "excluded": "bool", "submitted_at": "datetime64[us, UTC]"}
+    kinds["active_seconds"] = "float64"
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
+    typed = {}
+    for name in names:
+        if name in LABELS:
+            typed[name] = pd.Series(columns[name], dtype="str").astype("category")
+        else:
+            typed[name] = pd.Series(columns[name], dtype=kinds[name])
+    return pd.DataFrame(typed)
+
+
+def _limited(wanted: Select[Any], only: Collection[int] | None) -> Select[Any]:
+    return wanted if only is None else wanted.where(Assignment.id.in_(only))
+
+
+def membership_of() -> Any:
+    """The annotator's part in the assignment's study."""
+    return and_(
+        Membership.study_id == Assignment.study_id,
+        Membership.person_id == Assignment.person_id,
+        Membership.role == Role.annotator,
+    )
+
+
+def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
+    return (
+        select(
+            Assignment.id,
+            Person.pseudonym,
+            Person.kind,
+            Item.external_id,
+            Assignment.state,
+            Membership.excluded_at.is_not(None),
+            Assignment.active_seconds,
+            Assignment.submitted_at,
+        )
+        .join(Person, Person.id == Assignment.person_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .outerjoin(Membership, membership_of())
+        .where(
+            Assignment.study_id == study.id,
+            Assignment.purpose == purpose,
+            Assignment.state.in_((*FINISHED, AssignmentState.skipped)),
+        )
+    )
+
+
+def _given_of(*rated: Any) -> Select[Any]:
+    """What was given, as the numbers it is stored as: labels for each would take five times as long."""
+    columns = (Rating.id, Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
+    missing = type_coerce(Rating.missing, Integer)
+    return select(*columns, missing).join(Assignment, Assignment.id == Rating.assignment_id).where(*rated)
+
+
+def _places_of(*rated: Any) -> Select[Any]:
+    """Which system stood where."""
+    return (
+        select(Slot.assignment_id, Slot.position, type_coerce(Slot.order_known, Integer), System.blind_code)
+        .join(Assignment, Assignment.id == Slot.assignment_id)
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .join(System, System.id == Candidate.system_id)
+        .where(*rated)
+    )
+
+
+def _explained_of(*rated: Any) -> Select[Any]:
+    return (
+        select(Explanation.rating_id, Explanation.reasons, Explanation.text)
+        .join(Rating, Rating.id == Explanation.rating_id)
+        .join(Assignment, Assignment.id == Rating.assignment_id)
+        .where(*rated)
+    )
+
+
+def ratings_of(study: Study) -> Select[Any]:
+    """Every rating of the study with its system: the join that no other screen may make."""
+    return (
+        select(
+            Rating.assignment_id,
+            Rating.position,
+            type_coerce(Slot.order_known, Integer),  # True and False or 1 and 0: nobody asks for more than either
+            System.blind_code,
+            Criterion.key.label("criterion"),
+            Rating.number,
+            Option.key.label("option"),
+            type_coerce(Rating.missing, Integer),
+            Explanation.reasons,
+            Explanation.text,
+        )
+        .join(Assignment, Assignment.id == Rating.assignment_id)
+        .join(Criterion, Criterion.id == Rating.criterion_id)
+        .outerjoin(Slot, and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position))
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(System, System.id == Candidate.system_id)
+        .outerjoin(Option, Option.id == Rating.option_id)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .where(Assignment.study_id == study.id)
+    )
+
+
+def system_names(session: Session, study: Study) -> dict[int, str]:
+    """Blind code → what a lead may read: System 1, System 2, … until the study is unblinded."""
+    rows = session.execute(select(System.blind_code, System.name).where(System.study_id == study.id))
+    blind = study.unblinded_at is None
+    return {code: f"System {code}" if blind else name for code, name in sorted(map(tuple, rows))}

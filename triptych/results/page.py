@@ -1,0 +1,40 @@
+"""The one read of the results page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlmodel import Session
+
+from triptych.models import Study
+from triptych.results.counted import mostly_ignored
+from triptych.results.frame import Counted, Frame
+from triptych.results.highlights import highlight_counts
+from triptych.results.keeping import frame_of
+from triptych.results.loading import system_names
+from triptych.results.progress import Overview, overview
+
+
+@dataclass(frozen=True)
+class Board:
+    """Everything the results page shows that is not computed from the frame's numbers alone."""
+
+    study: Study
+    frame: Frame
+    names: dict[int, str]
+    overview: Overview
+    ignored_items: tuple[str, ...]
+    highlights: dict[str, int] = field(default_factory=dict)
+
+
+def board(session: Session, study: Study, counted: Counted) -> Board:
+    """The page's one read."""
+    frame = frame_of(session, study)
+    return Board(
+        study,
+        frame,
+        system_names(session, study),
+        overview(session, study, counted),
+        tuple(mostly_ignored(frame, counted)),
+        highlight_counts(session, study, counted) if frame.rubric.highlights else {},
+    )

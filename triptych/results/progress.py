@@ -1,0 +1,146 @@
+"""How far a study and each of its annotators are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
+from triptych.results.counted import counted_work
+from triptych.results.frame import Counted, Frame
+from triptych.results.keeping import frame_of
+
+
+@dataclass(frozen=True)
+class AnnotatorProgress:
+    """One annotator's part: items done of those to do, time per item and a guess of the time left (None: no base)."""
+
+    pseudonym: str
+    kind: str
+    done: int
+    total: int
+    skipped: int
+    ignored: int
+    surplus: int
+    minutes_per_item: float | None
+    minutes_left: int | None
+    last_at: datetime | None
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How far the study is. expected = places of all items; done = those filled by a finished annotation."""
+
+    done: int
+    expected: int
+    items: int
+    items_complete: int
+    skipped: int
+    ignored: int
+    surplus: int
+    minutes_left: int | None
+    last_at: datetime | None
+    annotators: tuple[AnnotatorProgress, ...]
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Annotations counted. timed, seconds: those with a known active time, and what they took together."""
+
+    done: int = 0
+    skipped: int = 0
+    ignored: int = 0
+    surplus: int = 0
+    timed: int = 0
+    seconds: float = 0.0
+    last_at: datetime | None = None
+
+    def minutes_left(self, places: int) -> int | None:
+        if not places:
+            return 0
+        return round(places * self.seconds / self.timed / 60) if self.timed >= 3 else None
+
+
+def overview(session: Session, study: Study, counted: Counted) -> Overview:
+    """Progress of everyone and overall, whatever else is filtered.
+
+    Time left: places left × the mean active time, from three annotations on.
+    """
+    frame, counted = frame_of(session, study), Counted(counted.kinds)
+    main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    raters = dict(session.execute(select(Item.external_id, Item.raters).where(*main)).all())
+    expected = sum(raters.values())
+    rows = counted_work(frame, counted)
+    filled = rows[rows["state"].isin((AssignmentState.submitted, AssignmentState.ignored)) & rows["item"].isin(raters)]
+    per_item = filled["item"].astype(str).value_counts()
+    left = max(expected - len(filled), 0)
+    overall = _tallies(rows, np.zeros(len(rows))).get(0, _Tally())
+    return Overview(
+        done=len(filled),
+        expected=expected,
+        items=len(raters),
+        items_complete=sum(count >= raters[item] for item, count in per_item.items()),
+        skipped=overall.skipped,
+        ignored=overall.ignored,
+        surplus=overall.surplus,
+        minutes_left=overall.minutes_left(left),
+        last_at=overall.last_at,
+        annotators=_progress_rows(session, study, frame, counted, left),
+    )
+
+
+def _progress_rows(
+    session: Session, study: Study, frame: Frame, counted: Counted, left: int
+) -> tuple[AnnotatorProgress, ...]:
+    members = (
+        select(Person.pseudonym, Person.kind, Membership.excluded_at)
+        .join(Membership, Membership.person_id == Person.id)
+        .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind.in_(counted.kinds))
+        .order_by(Membership.joined_at, Person.id)
+    )
+    by_person = _tallies(frame.work, frame.work["annotator"])
+    limit = min(study.item_count, study.settings.get("items_per_annotator") or study.item_count)
+    limit = 0 if study.state == StudyState.closed else limit  # nothing more comes
+    return tuple(
+        _progress(pseudonym, kind, excluded_at is not None, by_person.get(pseudonym, _Tally()), limit, left)
+        for pseudonym, kind, excluded_at in session.execute(members)
+    )
+
+
+def _progress(pseudonym: str, kind: str, excluded: bool, mine: _Tally, limit: int, left: int) -> AnnotatorProgress:
+    total = max(limit, mine.done)
+    return AnnotatorProgress(
+        pseudonym=pseudonym,
+        kind=kind,
+        done=mine.done,
+        total=total,
+        skipped=mine.skipped,
+        ignored=mine.ignored,
+        surplus=mine.surplus,
+        minutes_per_item=mine.seconds / mine.timed / 60 if mine.timed else None,
+        minutes_left=None if excluded else mine.minutes_left(min(total - mine.done, left)),
+        last_at=mine.last_at,
+        excluded=excluded,
+    )
+
+
+def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally]:
+    """The annotations of each group; workbooks and ratings from elsewhere bring no active time."""
+    if rows.empty:
+        return {}
+    states = {name: rows["state"] == AssignmentState[name] for name in ("skipped", "ignored", "surplus")}
+    timed = rows["active_seconds"] > 0
+    seconds = rows["active_seconds"].where(timed, 0)
+    counts = pd.DataFrame({"done": 1, **states, "timed": timed, "seconds": seconds}).groupby(by, observed=True).sum()
+    last = rows["submitted_at"].groupby(by, observed=True).max()
+    return {
+        group: _Tally(*map(int, found[:-1]), found[-1], at.to_pydatetime())
+        for group, found, at in zip(counts.index, counts.itertuples(index=False), last, strict=True)
+    }

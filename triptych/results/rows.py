@@ -1,0 +1,97 @@
+"""Every rating and highlight as rows of the long CSV files, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlmodel import Session
+
+from triptych.formats.ratings_csv import highlight_row, rating_rows
+from triptych.models import (
+    Assignment,
+    Candidate,
+    Criterion,
+    Highlight,
+    Item,
+    Membership,
+    Person,
+    Rating,
+    Slot,
+    Study,
+    System,
+)
+from triptych.results.frame import RATED
+from triptych.results.highlights import highlights_of
+from triptych.results.loading import membership_of, ratings_of, system_names
+
+MARK = (
+    Highlight.position,
+    Highlight.turn,
+    Highlight.label,
+    Highlight.start,
+    Highlight.end,
+    Highlight.quote,
+    Highlight.comment,
+)
+
+
+def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
+    """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
+
+    What all ratings of an annotation share is read once, beside them.
+    """
+    names = system_names(session, study)
+    rated = Assignment.state.in_(RATED)
+    work = iter(_streamed(session, _work_of(study).where(rated)))
+    ratings = ratings_of(study).where(rated).order_by(Assignment.id, Criterion.position, Rating.position)
+    for number, given in groupby(_streamed(session, ratings), itemgetter(0)):
+        mine = next(row for row in work if row.id == number)
+        yield from rating_rows(study, names, mine, given)
+
+
+def _work_of(study: Study) -> Select[Any]:
+    """Every annotation of the study, in the order of their numbers."""
+    original = select(Assignment.id, Item.external_id).join(Item, Item.id == Assignment.item_id).subquery()
+    return (
+        select(
+            Assignment.id,
+            Assignment.design_hash,
+            Person.pseudonym,
+            Person.kind,
+            Item.external_id,
+            Assignment.purpose,
+            original.c.external_id.label("repeat_of"),
+            Assignment.state,
+            Assignment.version,
+            Assignment.submitted_at,
+            Assignment.active_seconds,
+            Membership.excluded_at,
+            Membership.excluded_reason,
+        )
+        .join(Person, Person.id == Assignment.person_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .outerjoin(Membership, membership_of())
+        .outerjoin(original, original.c.id == Assignment.repeat_of)
+        .where(Assignment.study_id == study.id)
+        .order_by(Assignment.id)
+    )
+
+
+def export_highlights(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
+    """Every highlight of the main annotations, as rows of the highlights CSV, streamed."""
+    names = system_names(session, study)
+    wanted = (
+        highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *MARK)
+        .join(System, System.id == Candidate.system_id)
+        .order_by(Highlight.id)
+    )
+    return (highlight_row(names, row) for row in _streamed(session, wanted))
+
+
+def _streamed(session: Session, wanted: Select[Any]) -> Iterable[Any]:
+    """Rows as they come; on the connection, because the ORM would take as long again for nothing."""
+    return session.connection().execute(wanted.execution_options(yield_per=2000))
