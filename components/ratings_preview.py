@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -14,9 +15,9 @@ from components.study_form import choose_rubric
 from triptych import ratings_import
 from triptych.errors import ImportRefused, InvalidRubric
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
-from triptych.formats.ratings import ENDINGS, FinishedRatings, RaterKind, read_ratings
+from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
-from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use
+from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
 
 SIZE = f"at most {MAX_UPLOAD // 2**20} MB each"
 USES: dict[Use, str] = {
@@ -26,6 +27,7 @@ USES: dict[Use, str] = {
     "leave out": "Leave out",
 }
 PROPOSED, EXISTING = "Proposed from the values", "One that exists"
+CHECK_ENDS = "Compare lowest and highest with what was asked: a point that nobody chose is not in the files."
 SHOWN_VALUES = 12
 MOST_OFFERED = 200
 MANY = 12
@@ -36,14 +38,13 @@ def choose_files() -> tuple[FinishedRatings, ...]:
     """The uploaded files of people and of judge models; empty while there is none or one cannot be read."""
     left, right = st.columns(2)
     title = f"Ratings and highlights by people ({SIZE})"
-    people = left.file_uploader(title, list(ENDINGS), accept_multiple_files=True, key="ratings_files")
+    people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
     title = f"Scores by a model as a judge ({SIZE})"
-    judges = right.file_uploader(title, list(ENDINGS), accept_multiple_files=True, key="judge_files")
+    judges = right.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="judge_files")
     uploads: list[tuple[Any, RaterKind]] = [(one, "human") for one in people] + [(one, "judge") for one in judges]
     try:
-        return tuple(
-            _kept(upload, kind, lambda u, k: read_ratings(u.getvalue(), u.name, k)) for upload, kind in uploads
-        )
+        read = [_kept(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
+        return tuple(chain.from_iterable(read))
     except ImportRefused as refusal:
         state.say(str(refusal))
         return ()
@@ -51,7 +52,7 @@ def choose_files() -> tuple[FinishedRatings, ...]:
 
 def choose_items() -> tuple[ItemFile | None, bool]:
     """The texts, if there are any, and whether the import can go on with them."""
-    title = f"Items, if you have the texts ({', '.join(READERS).upper()}; {SIZE})"
+    title = f"Items, if you have the texts and they are not in these files ({SIZE})"
     upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
     if upload is None:
         return None, True
@@ -86,6 +87,7 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
     for file in files:
         with st.container(border=True):
             found = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
+            found["item"] = len(file.items.items) if file.items else 0
             parts = [f"{number:,} {word}{'' if number == 1 else 's'}" for word, number in found.items() if number]
             st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
             rows = [{"In the file": name, "Taken for": meaning} for name, meaning in file.recognised.items()]
@@ -113,6 +115,7 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
     way = st.radio("Rubric", [PROPOSED, EXISTING], horizontal=True, key="rubric_way")
     try:
         if way == PROPOSED:
+            st.caption(CHECK_ENDS)
             criteria = tuple(_criterion(one) for one in ratings_import.proposed(files))
             return ratings_import.asked_as_proposed("Imported ratings", files, criteria)
         chosen = choose_rubric()
@@ -137,9 +140,9 @@ def _criterion(one: ProposedCriterion) -> ProposedCriterion:
         left, right = st.columns([2, 5])
         left.text(one.name)
         left.caption("about the item" if one.about == "item" else "about each response")
-        most = list(one.values.items())[:SHOWN_VALUES]
+        most = sorted(one.values.items(), key=_in_order)[:SHOWN_VALUES]
         more = f" and {len(one.values) - len(most):,} more" if len(one.values) > len(most) else ""
-        right.text("Values: " + ", ".join(f"{value or '(empty)'} ({number:,})" for value, number in most) + more)
+        right.text("Values: " + ", ".join(f"{_shown(value)} ({number:,})" for value, number in most) + more)
         for remark in one.remarks:
             state.say(remark, "warning")
         with right:
@@ -151,6 +154,16 @@ def _criterion(one: ProposedCriterion) -> ProposedCriterion:
         return changed
 
 
+def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
+    """Numbers as they rise, then the rest, the most frequent first."""
+    number = number_in(counted[0])
+    return (float("inf") if number is None else number), -counted[1]
+
+
+def _shown(value: str) -> str:
+    return value or "(empty)"
+
+
 def _scale(one: ProposedCriterion) -> ProposedCriterion:
     uses = list(USES) if one.numbers else ["nominal", "ordinal", "leave out"]
     if not one.numbers and not 0 < len(one.labels) <= MOST_OPTIONS:
@@ -160,7 +173,8 @@ def _scale(one: ProposedCriterion) -> ProposedCriterion:
     if use == "leave out":
         return replace(one, use=use)
     offered = [*one.unfit, *one.missing, *(value for value in one.values if value not in (*one.unfit, *one.missing))]
-    missing = tuple(st.multiselect("Means missing", offered[:MOST_OFFERED], one.missing, key=f"{key}-missing"))
+    offered = offered[:MOST_OFFERED]
+    missing = tuple(st.multiselect("Means missing", offered, one.missing, _shown, key=f"{key}-missing"))
     if one.numbers:
         columns = st.columns(3)
         low = columns[0].number_input("Lowest", value=float(one.low), format="%g", key=f"{key}-low")

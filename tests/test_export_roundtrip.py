@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import io
-import json
 
-import pandas as pd
+import openpyxl
 import pytest
 from conftest import draft_items
-from test_exports import FORMULA, HALF_POINTS, annotate, lines, opened, rejecting, table, unzipped
+from test_exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
 
 from triptych import database, exports
-from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.formats.out.argilla import factor_of
-from triptych.formats.out.model import MAIN_WORK
-from triptych.formats.ratings import read_ratings
+from triptych.formats.out.model import MAIN_WORK, Options
+from triptych.formats.ratings import read_files, read_ratings
+from triptych.formats.ratings.assemble import assemble
+from triptych.ratings_import import asked_by
 
 EVERY_KIND = HALF_POINTS.replace(
     "highlights:",
@@ -127,6 +128,16 @@ def explanations(session, study) -> set[tuple]:
     }
 
 
+def explained(found) -> set[tuple]:
+    """The same of what is about to be imported."""
+    return {
+        (work.item, rating.system, work.annotator, rating.explanation, rating.reasons)
+        for work in found.works
+        for rating in work.ratings
+        if rating.explanation
+    }
+
+
 def read_back(data: bytes, name: str):
     read = read_ratings(data, name)
     assert read.ok, read.problems
@@ -158,21 +169,42 @@ def given_highlights(read) -> set[tuple]:
     return found
 
 
-def test_the_long_csv_brings_every_rating_and_explanation_back(study_of_all):
-    session, study = study_of_all
-    files = unzipped(session, study, "csv")
-    read = read_back(files["ratings.csv"], "ratings.csv")
-    assert given_ratings(read) == stored_ratings(session, study, with_missing=True)
-    texts = {(r.item, r.system, r.annotator, r.explanation, r.reasons) for r in read.ratings if r.explanation}
-    assert texts == explanations(session, study)
+def download(session, study, key) -> bytes:
+    return b"".join(exports.export_zip(session, study, key, Options()))
 
 
-def test_the_csv_of_highlights_brings_every_highlight_back(study_of_all):
+@pytest.mark.parametrize("key", ["csv", "parquet", "huggingface"])
+def test_an_export_of_tables_comes_back_as_the_zip_that_was_downloaded(study_of_all, key):
     session, study = study_of_all
-    read = read_back(unzipped(session, study, "csv")["highlights.csv"], "highlights.csv")
-    found = {(m.item, m.system, m.annotator, m.label, m.start, m.end, restore_cell(m.quote)) for m in read.highlights}
-    assert found == stored_highlights(session, study)
-    assert {restore_cell(m.comment) for m in read.highlights} == {"+ so so"}
+    ratings, highlights = read_files(download(session, study, key), "export.zip")
+    assert ratings.ok
+    assert highlights.ok
+    assert given_ratings(ratings) == stored_ratings(session, study, with_missing=True)
+    found = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights)))
+    assert not found.problems
+    assert explained(found) == explanations(session, study)
+    spans = [(work, mark, mark.span) for work in found.works for mark in work.highlights]
+    marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
+    assert marks == stored_highlights(session, study)
+    assert {mark.comment for _, mark, _ in spans} == {"+ so so"}
+    assert {(item.external_id, c.text) for item in found.items for c in item.candidates} == {
+        (item.external_id, c.text) for item in items() for c in item.candidates
+    }
+    assert all(item.context_turns == items()[0].context_turns for item in found.items)
+    assert [item.meta for item in found.items] == [item.meta for item in items()]
+
+
+def test_a_spreadsheet_saved_as_xlsx_brings_every_rating_back(study_of_all):
+    session, study = study_of_all
+    header, *rows = csv.reader(io.StringIO(unzipped(session, study, "csv")["ratings.csv"].decode(), newline=""))
+    numbers = {header.index(name) for name in ("position", "value", "version", "active_seconds")}
+    book = openpyxl.Workbook()
+    book.active.append(header)
+    for row in rows:
+        book.active.append([float(cell) if n in numbers and cell else cell for n, cell in enumerate(row)])
+    saved = io.BytesIO()
+    book.save(saved)
+    assert given_ratings(read_back(saved.getvalue(), "ratings.xlsx")) == stored_ratings(session, study, True)
 
 
 def test_label_studio_brings_every_rating_and_highlight_back(study_of_all):
@@ -181,9 +213,8 @@ def test_label_studio_brings_every_rating_and_highlight_back(study_of_all):
     # a best is asked letter by letter there, so it comes back as it is stored: 1 or 0 for each response
     assert given_ratings(read) == stored_ratings(session, study)
     assert given_highlights(read) == stored_highlights(session, study)
-    assert {(note.item, note.system, note.text) for note in read.notes if "why" in note.name} == {
-        (item, system, text) for item, system, _, text, _ in explanations(session, study)
-    }
+    assert {mark.comment for mark in read.highlights} == {"+ so so"}
+    assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
 
 
 def test_argilla_brings_every_rating_and_highlight_back(study_of_all):
@@ -206,52 +237,15 @@ def test_argilla_brings_every_rating_and_highlight_back(study_of_all):
     assert marks == stored_highlights(session, study)
 
 
-def test_potato_brings_every_rating_and_highlight_back(study_of_all):
+def test_a_potato_project_comes_back_as_the_zip_of_its_folder(study_of_all):
     session, study = study_of_all
-    files = unzipped(session, study, "potato")
-    shown = {row["id"]: row for row in lines(files["data/items.jsonl"])}
-    ratings, marks = set(), set()
-    for name in (name for name in files if name.endswith("user_state.json")):
-        read = read_back(files[name], "user_state.json")
-        ratings |= {(*placed(shown, r.item, r.criterion), r.annotator, plain(r.value)) for r in read.ratings}
-        user = json.loads(files[name])
-        for item, schemes in user["instance_id_to_span_to_value"].items():
-            for scheme, spans in schemes.items():
-                _, system, _ = placed(shown, item, scheme)
-                text = shown[item]["responses"]["abc".index(scheme[-1])].encode("utf-16-le")
-                for m in spans:
-                    start, end = (len(text[: 2 * at].decode("utf-16-le")) for at in (m["start"], m["end"]))
-                    marks.add((item, system, user["user_id"], m["label"], start, end, m["text"]))
-    assert {(i, s, who, c, v) for i, s, c, who, v in ratings} == stored_ratings(session, study)
-    assert marks == stored_highlights(session, study)
-
-
-def placed(shown: dict, item: str, scheme: str) -> tuple[str, str | None, str]:
-    """(item, system, criterion) of a scheme such as fluency_a."""
-    criterion, _, letter = scheme.rpartition("_")
-    if letter not in ("a", "b", "c"):
-        return item, None, scheme
-    return item, shown[item]["systems"]["abc".index(letter)], criterion
-
-
-@pytest.mark.parametrize("key", ["parquet", "huggingface"])
-def test_parquet_brings_every_rating_highlight_and_text_back(study_of_all, key):
-    session, study = study_of_all
-    files = unzipped(session, study, key)
-    ratings, marks, texts = (
-        pd.read_parquet(io.BytesIO(files[f"data/{name}.parquet"])) for name in ("ratings", "highlights", "items")
+    (read,) = read_files(download(session, study, "potato"), "project.zip")
+    assert read.ok
+    assert given_ratings(read) == stored_ratings(session, study)
+    assert {(m.item, m.system, m.annotator, m.label, m.start, m.end, m.quote) for m in read.highlights} == (
+        stored_highlights(session, study)
     )
-    values = ratings["option"].where(ratings["option"].notna(), ratings["value"].map("{:g}".format))
-    values = values.where(~ratings["missing"], "")
-    systems = ratings["system"].astype(object).where(ratings["system"].notna(), None)
-    found = set(zip(ratings["item_id"], systems, ratings["annotator"], ratings["criterion"], values, strict=True))
-    # a rating of a best names the system that it is about
-    assert found == stored_ratings(session, study, with_missing=True)
-    wanted = ["item_id", "system", "annotator", "label", "start", "end", "quote"]
-    assert set(marks[wanted].itertuples(index=False, name=None)) == stored_highlights(session, study)
-    given = {(item.external_id, c.text) for item in items() for c in item.candidates}
-    assert set(texts[["item_id", "text"]].itertuples(index=False, name=None)) == given
-    assert [turn["text"] for turn in texts["context_turns"][0]] == ["Hi 😀", "Yes?"]
+    assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
 
 
 def test_an_item_without_a_context_comes_back_from_label_studio_too(sqlite_engine, make_study):

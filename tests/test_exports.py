@@ -499,13 +499,6 @@ def test_a_span_of_a_turn_keeps_its_words_in_the_text_of_the_whole_dialogue(turn
     assert text[starts[n] + start :].startswith(turns[n].text[start:])
 
 
-@given(text=st.text(max_size=20), data=st.data())
-def test_utf16_offsets_cut_the_same_words(text, data):
-    start = data.draw(st.integers(0, len(text)))
-    units = text.encode("utf-16-le")
-    assert units[2 * task.utf16(text, start) :].decode("utf-16-le") == text[start:]
-
-
 # Who may have it
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import Findings, Turn
-from triptych.formats.ratings import FinishedRatings, read_ratings
+from triptych.formats.ratings import FinishedRatings, archives, read_files, read_ratings
 from triptych.formats.ratings.model import GivenHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import from_utf16, place
@@ -176,6 +178,108 @@ def test_several_potato_labels_in_a_single_choice_are_reported_and_none_is_chose
     assert "column 'sentiment'" in told(found)[0]
 
 
+def zipped(**files: Any) -> bytes:
+    """A zip with these files; what is no text becomes JSON."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))
+    return data.getvalue()
+
+
+POTATO_ITEM = {"key": "k1", "context": "Why?", "response_a": "Well 😀, no\n=1+1", "response_b": "x", "system_b": "t5"}
+POTATO_CONFIG = """
+data_files: [data/items.json]
+item_properties: {id_key: key, text_key: context}
+instance_display: {fields: [{key: response_a, type: text, span_target: true}]}
+annotation_schemes: [{annotation_type: multiselect, name: kinds_a}, {annotation_type: slider, name: score_b}]
+"""
+
+
+def potato_pairs(*labels: tuple[str, str, str], spans: Any = (), **more: Any) -> dict[str, Any]:
+    """A state as Potato 2.12 writes it."""
+    return {
+        "user_id": "u1",
+        "instance_id_to_label_to_value": {"k1": [[{"schema": s, "name": n}, value] for s, n, value in labels]},
+        "instance_id_to_span_to_value": {"k1": [[span, 1] for span in spans]},
+        **more,
+    }
+
+
+def test_a_potato_project_tells_which_response_each_answer_and_span_is_about():
+    span = {"schema": "mark", "name": "good", "title": "good", "target_field": "response_a"}
+    state = potato_pairs(
+        ("fluency_a", "4", "4"),
+        ("score_b", "slider", "70"),
+        ("pick", "selection", "A"),
+        ("rubric_b", "helpful", "5"),
+        ("fluency_why_a", "text_box", "Because."),
+        ("kinds_a", "p", "p"),
+        ("kinds_a", "q", "q"),
+        spans=[span | {"start": 8, "end": 10}, span | {"start": 10, "end": 12}],
+        instance_id_to_behavioral_data={"k1": {"session_end": 1795298641.4, "total_time_ms": 4973}},
+    )
+    folder = {"p/config.yaml": POTATO_CONFIG, "p/data/items.json": [POTATO_ITEM], "__MACOSX/p/user_state.json": "x"}
+    (found,) = read_files(zipped(**folder, **{"p/annotation_output/u1/user_state.json": state}), "p.zip")
+    assert rated(found) == [
+        ("k1", "response_a", "u1", "fluency", "4"),
+        ("k1", "t5", "u1", "score", "70"),
+        ("k1", None, "u1", "pick", "A"),
+        ("k1", "t5", "u1", "rubric: helpful", "5"),
+    ]
+    assert (found.ratings[0].seconds, found.ratings[0].at.year) == (4.973, 2026)
+    assert [(n.system, n.name, n.text) for n in found.notes] == [("response_a", "fluency_why", "Because.")]
+    # it counts code points, and none for a line break
+    assert [(m.start, m.end, m.quote) for m in found.highlights] == [(8, 10, "no"), (11, 13, "=1")]
+    assert "1 answer(s) to questions with several labels are left out" in "".join(told(found))
+    assert (found.contexts["k1"], found.texts["k1", "t5"]) == ("Why?", "x")
+
+
+def test_a_potato_state_alone_rates_one_text_and_reports_several_labels_of_one_scheme():
+    found = records(potato_pairs(("s", "1", "1"), ("t", "a", "a"), ("t", "b", "b")), name="user_state.json")
+    assert rated(found) == [("k1", "unknown", "u1", "s", "1")]
+    assert "several labels for item 'k1': 'a', 'b'" in told(found)[0]
+
+
+# Zip archives
+
+
+def test_the_files_of_a_zip_are_read_one_by_one_and_named():
+    files = {"a/ratings.csv": LONG + "1,m,w,c,4\n", "a/.DS_Store": "x", "a/README.md": "# Read"}
+    (found,) = read_files(zipped(**files), "mine.ZIP", "judge")
+    assert (found.name, found.ratings[0].kind) == ("a/ratings.csv", "judge")
+    (found,) = read_files(zipped(**{"x": b"", "w1.csv": LONG + "1,m,w,c,4\n"}), "all.zip")
+    assert found.name == "w1.csv"
+
+
+def test_items_without_texts_in_a_zip_are_left_alone():
+    files = {"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": "item_id,context,system,text\n1,Why?,m,\n"}
+    (found,) = read_files(zipped(**files), "mine.zip")
+    assert found.items is None
+    assert "The items beside the ratings are not used" in told(found)[0]
+
+
+def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(archives, "MAX_INFLATED", 2**20)
+    with pytest.raises(ImportRefused, match="more than 1 MB when it is opened"):
+        read_files(zipped(**{"a.csv": b" " * 2**19, "b.csv": b" " * (2**19 + 1)}), "x.zip")
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"PK\x03\x04 and nothing else", "damaged"),
+        (zipped(**{"a.png": b"x"}), "no file of ratings in the zip"),
+        (zipped(**{"ratings.csv": "a,b\n1,2\n"}), "ratings.csv: The first row must name the columns"),
+        (zipped(**{"ratings.parquet": b"PAR1 and nothing else"}), "no Parquet file"),
+        (zipped(**{"u/user_state.json": {}, "config.yml": "annotation_schemes: ["}), "config.yml is not YAML"),
+    ],
+)
+def test_a_zip_that_cannot_be_read_is_refused_in_words(data: bytes, sentence: str):
+    with pytest.raises(ImportRefused, match=sentence):
+        read_files(data, "x.zip")
+
+
 def label_studio(**annotation: Any) -> dict[str, Any]:
     done = {"id": 1001, "completed_by": 10, "lead_time": 4.288, "created_at": "2021-08-23T12:19:18.905800Z"}
     data = {"dialogue": "💩 Why?", "resp_a": "So 💩 it is", "resp_b": "Thus", "model_a": "gpt"}
@@ -219,6 +323,25 @@ def test_label_studio_names_a_person_by_the_object_and_reports_what_it_cannot_re
     assert found.ratings == ()
     assert told(found)[0] == "Row 1, column 'c': holds a list, one value was expected."
     assert "type 'ranker'" in told(found)[1]
+
+
+def test_label_studio_answers_about_one_passage_rate_no_response_and_its_note_is_a_comment():
+    place = {"start": 0, "end": 2, "text": "So"}
+    about = result("kind", "resp_a", "choices", choices=["typo"], **place)
+    span = result("err", "resp_a", "labels", labels=["Error"], **place) | {"meta": {"text": ["spelt", "so"]}}
+    found = records([label_studio(result=[result("f_a", "resp_a", "rating", rating=4), about, span])], name="p.json")
+    assert [row[3] for row in rated(found)] == ["f"]
+    assert "1 answer(s) about one highlighted passage are left out" in "".join(told(found))
+    assert [mark.comment for mark in found.highlights] == ["spelt\nso"]
+
+
+def test_a_label_studio_table_holds_numbers_as_lists_and_words_beside_their_answer():
+    header = "resp_a,resp_b,RatedBy,n_a,n_why_a,free_b,annotator,annotation_id,lead_time\n"
+    text = '"{""text"":[""x"",""y""]}"'
+    found = table(header + f'So,Thus,P-1,"[{{""number"":0.5}}]",Because,{text},7,1,3.5\n')
+    assert rated(found) == [("2", "resp_a", "P-1", "n", "0.5")]
+    notes = [(note.system, note.name, note.text) for note in found.notes]
+    assert notes == [("resp_a", "n_why", "Because"), ("resp_b", "free", "x\ny")]
 
 
 def test_a_label_studio_table_is_read_by_its_controls():
@@ -293,6 +416,17 @@ def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive
     assert [note.text for note in found.notes] == ["fine"]
 
 
+def test_pearmut_counts_units_of_utf16_and_no_line_breaks_and_marks_what_is_missing_behind_the_text():
+    text, spans = "So 😀\nit is", [(3, 4), (5, 6), (10, 10)]
+    marks = [{"start_i": start, "end_i": end, "category": None, "severity": "minor"} for start, end in spans]
+    found = records(pearmut(item=[{"tgt": {"m": text}}], annotation=[{"m": {"score": 1, "error_spans": marks}}]))
+    assert [(m.start, m.end, m.quote) for m in found.highlights] == [
+        (3, 4, "😀"),
+        (5, 7, "it"),
+        (None, None, "[missing]"),
+    ]
+
+
 def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_counted():
     found = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
     assert len(found.ratings) == 2
@@ -350,11 +484,23 @@ def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
     assert "1 rejected assignment(s) are left out." in told(found)
 
 
+def test_a_mechanical_turk_assignment_with_a_reason_to_reject_is_left_out_before_it_was_uploaded():
+    header = "HITId,WorkerId,AssignmentStatus,Input.model,Answer.Fluency,Approve,Reject\n"
+    found = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
+    assert [row[2] for row in rated(found)] == ["W1"]
+
+
 SHAPES = {
     "Potato": lambda x: {
         "user_id": "u",
         "instance_id_to_label_to_value": {"i": {"s": x}, "j": x},
         "instance_id_to_span_to_value": {"i": {"s": x}, "j": x},
+    },
+    "Potato pairs": lambda x: {
+        "user_id": "u",
+        "instance_id_to_label_to_value": {"i": [[{"schema": x, "name": x}, x], [x, x]], "j": [x]},
+        "instance_id_to_span_to_value": {"i": [[{"name": x, "start": x, "end": x, "target_field": x}, x], x]},
+        "instance_id_to_behavioral_data": {"i": x, "j": {"session_end": x, "total_time_ms": x}},
     },
     "Potato without items": lambda x: {"user_id": x, "instance_id_to_label_to_value": x},
     "Label Studio": lambda x: {"id": 1, "data": x, "annotations": x, "predictions": [x]},

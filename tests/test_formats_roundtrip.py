@@ -130,7 +130,7 @@ def test_protected_cells_are_left_alone_and_told_unless_restoring_is_asked_for()
     assert restored.items[0].candidates[0].text == "'quoted'"
 
 
-@given(st.binary(max_size=300), st.sampled_from(["csv", "tsv", "txt", "json", "jsonl", "xlsx"]))
+@given(st.binary(max_size=300), st.sampled_from(["csv", "tsv", "txt", "json", "jsonl", "xlsx", "parquet"]))
 def test_any_bytes_are_read_or_refused_in_words(data: bytes, ending: str) -> None:
     try:
         found = read_items(data, f"items.{ending}")

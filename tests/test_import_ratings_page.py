@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 from conftest import SMALL_RUBRIC, add_person
 from sqlalchemy import select
@@ -51,8 +54,8 @@ def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_pag
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     said = words(page)
     assert "ratings.csv: Table of ratings, 4 ratings" in said
-    assert "Values: 4 (1), 5 (1), 2 (1), 1 (1)" in said
-    assert "Will be made: 1 items, 2 systems, 2 annotators, 2 annotations, 4 ratings" in said
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in said
+    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in said
     assert stored() == []
 
     page.text_input(key="title").set_value("From elsewhere")
@@ -119,6 +122,17 @@ def test_the_lead_changes_the_scale_or_leaves_a_criterion_out(page):
     assert "4 ratings" in words(page).partition("Will be made")[2]
     page.number_input(key="proposed-fluency-high").set_value(4.0).run()
     assert "'5' does not fit" in words(page)
+
+
+def test_a_zip_brings_ratings_and_texts_together(page):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("mine/ratings.csv", ROWS)
+        archive.writestr("mine/items.csv", ITEMS)
+    page.file_uploader(key="ratings_files").upload("mine.zip", data.getvalue())
+    page.run()
+    assert "mine/ratings.csv: Table of ratings, 4 ratings, 1 item" in words(page)
+    assert len(page.radio(key="state_after").options) == 2
 
 
 def test_a_rubric_that_exists_can_be_chosen(page):

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from conftest import SMALL_RUBRIC, add_person
 from frames import criterion_results
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
-from triptych import database, events, ratings_import, results, studies
+from triptych import database, events, ratings_import, results, studies, verifying
 from triptych.__main__ import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
-from triptych.models import Assignment, Event, Highlight, Item, Person, Rating, Role, Slot, Study, System
+from triptych.models import Assignment, Event, Highlight, Item, Membership, Person, Rating, Role, Slot, Study, System
 from triptych.results import Counted
 from triptych.studies import Plan
 from triptych.web.session import web_engine
@@ -323,7 +323,15 @@ def test_both_databases_take_an_import(engine):
         study = ratings_import.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
     with database.reading(engine) as session:
         assert sorted(results.frame_of(session, study).ratings["value"]) == [3, 4]
-        assert events.first_broken(session, study.id) is None
+        found = verifying.verify(session, session.get_one(Study, study.id))
+        assert found.holds, found.sentence
+    with database.writing(engine) as session:
+        session.execute(update(Item).values(raters=9))
+        extra = add_person(session, "nobody")
+        session.add(Membership(study_id=study.id, person_id=extra.person_id, joined_at=study.created_at))
+    with database.reading(engine) as session:
+        said = verifying.verify(session, session.get_one(Study, study.id)).differences
+    assert ["P-nobody is an annotator" in said[0], "not those that were frozen" in said[1]] == [True, True]
 
 
 def test_the_command_line_shows_first_and_writes_only_when_told(tmp_path, capsys):

@@ -23,7 +23,7 @@ from triptych.answers import count_words
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
-from triptych.formats.ratings import read_ratings
+from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, assemble, own_rubric
 from triptych.formats.ratings.model import FinishedRatings
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, propose
@@ -86,7 +86,7 @@ def from_paths(asked: Any) -> Assembled:
     Raises ImportRefused for the first file that cannot be read or has errors, InvalidRubric.
     """
     given = [(path, "human") for path in asked.files] + [(path, "judge") for path in asked.judge]
-    files = [read_ratings(_bytes(path), Path(path).name, kind) for path, kind in given]
+    files = [file for path, kind in given for file in read_files(_bytes(path), Path(path).name, kind)]
     items = read_items(_bytes(asked.items), Path(asked.items).name) if asked.items else None
     for name, file in [*((file.name, file) for file in files), *([(asked.items, items)] if items else [])]:
         if not file.ok:
@@ -130,8 +130,10 @@ def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, 
         most = max(_humans(found).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
     study = studies.create_from_file(session, plan, found.asked.yaml, _as_file(found), who)
+    writer = _Writer(session, study, found, plan.raters_per_item if stays_open else 0)
+    writer.give_places()  # they are part of the design that opening hashes
     studies.set_state(session, study, StudyState.open, who.pseudonym)
-    _Writer(session, study, found, plan.raters_per_item if stays_open else 0).write(who.pseudonym)
+    writer.write(who.pseudonym)
     if not stays_open:
         studies.set_state(session, study, StudyState.closed, who.pseudonym)
     return study
@@ -169,21 +171,20 @@ class _Writer:
 
     def write(self, actor: str) -> None:
         people = self._people()
-        items = dict(self._pairs(select(Item.external_id, Item.id).where(*self._main)))
-        rows = self._assignments(people, items)
+        rows = self._assignments(people, self._items())
         self._slots(rows)
         self._ratings(rows)
         self._highlights(rows)
-        self._places(items)
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.found.excluded)
-        counts = self.found.counts() | {"files": list(self.found.files), "excluded": excluded}
+        came = {"joined": sorted(person.pseudonym for person in people.values()), "excluded": excluded}
+        counts = self.found.counts() | {"files": list(self.found.files), **came}
         events.record(self.session, self.study.id, "ratings imported", actor, new=counts)
         logged = {row.assignment_id: _logged(row) for row in rows}
         events.record_many(self.session, self.study.id, IMPORTED, actor, logged)
 
-    @property
-    def _main(self) -> tuple[Any, ...]:
-        return Item.study_id == self.study.id, Item.purpose == Purpose.main
+    def _items(self) -> dict[str, int]:
+        mine = Item.study_id == self.study.id, Item.purpose == Purpose.main
+        return dict(self._pairs(select(Item.external_id, Item.id).where(*mine)))
 
     def _pairs(self, wanted: Any) -> list[tuple[Any, Any]]:
         return [tuple(row) for row in self.session.execute(wanted)]
@@ -266,7 +267,7 @@ class _Writer:
             select(Item.external_id, System.name, Candidate.id)
             .join(Candidate, Candidate.item_id == Item.id)
             .join(System, System.id == Candidate.system_id)
-            .where(*self._main)
+            .where(Item.study_id == self.study.id, Item.purpose == Purpose.main)
         )
         candidates = {(item, system): number for item, system, number in self.session.execute(wanted)}
         self._insert(
@@ -321,7 +322,7 @@ class _Writer:
             ],
         )
 
-    def _places(self, items: Mapping[str, int]) -> None:
+    def give_places(self) -> None:
         """An item has as many places as people rated it, and more if the study goes on; judges take none."""
         humans = _humans(self.found)
         table = Item.__table__
@@ -330,7 +331,7 @@ class _Writer:
             given.values(raters=bindparam("places"), taken=bindparam("filled")),
             [
                 {"item": number, "places": max(humans[name], self.raters), "filled": humans[name]}
-                for name, number in items.items()
+                for name, number in self._items().items()
             ],
         )
 

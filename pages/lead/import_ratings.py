@@ -12,9 +12,10 @@ from triptych.models import Access
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
 
 FORMATS = (
-    "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), and the "
-    "files of Potato, Label Studio, Argilla, factgenie, Pearmut and Mechanical Turk. Tables of highlights have "
-    "item_id, system, annotator, label, start, end, quote."
+    "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "
+    "XLSX, Parquet or JSON, and the files of Label Studio, Argilla, factgenie, Pearmut and Mechanical Turk. Tables of "
+    "highlights have item_id, system, annotator, label, start, end, quote. A zip may hold an export of this program or "
+    "the whole project folder of Potato."
 )
 CLOSED, OPEN = "Finished: the study is closed", "To go on: the study stays open for people you invite"
 

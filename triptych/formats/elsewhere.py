@@ -1,7 +1,8 @@
-"""Task files of Label Studio, Argilla, Potato and Pearmut, told by their shape and unpacked into plain records.
+"""Task files of Label Studio, Argilla, Potato and Pearmut and our own tables of items, unpacked into plain records.
 
-What is unpacked is read like any other file: response_a, response_b, … are candidates, system_a or model_a beside
-response_a says who wrote it. Ratings that such a file holds are left to the import of finished ratings.
+They are told by their shape. What is unpacked is read like any other file: response_a, response_b, … are candidates,
+system_a or model_a beside response_a says who wrote it. Ratings that such a file holds are left to the import of
+finished ratings.
 Layouts: Label Studio "Import data / JSON", Argilla 2 records, Potato `data_files` with attention and gold items,
 Pearmut campaigns (documents of segments, or annotator tasks of documents of segments). Expected answers of attention
 and gold items become the fields `purpose` and `reference`.
@@ -9,6 +10,7 @@ and gold items become the fields `purpose` and `reference`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +18,10 @@ from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
+from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Findings, Record, Source
 from triptych.formats.values import Number, kind_of
+from triptych.models import Purpose
 
 RATED_TOO = (
     "{n} task(s) hold annotations or suggestions as well; only the items are read here. "
@@ -26,6 +30,8 @@ RATED_TOO = (
 TWICE = "{n} row(s) repeat an item with the same texts, one for each annotation; each item is read once."
 CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
 TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples stand in the rubric."
+NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
+EXPORTED = {"item_id", "purpose", "context", "context_turns", "system", "text", "turns", "meta", "extra_texts"}
 _ADDRESS = re.compile(r"\s*(?:(?:https?|s3|gs|azure-blob)://|/data/(?:upload|local-files)/)\S+\s*", re.IGNORECASE)
 _NAMER = re.compile(r"(?:system|model)_(?:[1-9]\d?|[a-f])")
 _RATED = ("annotations", "predictions", "responses", "suggestions", "completions")
@@ -162,6 +168,31 @@ def _accepted(answer: Any) -> str:
     return " | ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
+def _exported(record: Record, findings: Findings) -> dict[str, Any] | None:
+    """A row of our own table of items, which has a column for a text and another for turns."""
+    values = record.values
+    if values["purpose"] not in (None, "", Purpose.main):
+        findings.tally(NOT_MAIN)
+        return None
+    texts = {"context": values["context_turns"] or values["context"], "text": values["turns"] or values["text"]}
+    more = {name: _as_object(values[name]) for name in ("meta", "extra_texts") if values[name]}
+    return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
+
+
+def _as_object(cell: str) -> Any:
+    """The JSON of a cell, or the cell, about which the reader of items then complains."""
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _exported_cells(record: Record, findings: Findings) -> dict[str, Any] | None:
+    """The same of a CSV file, where a ' stands before what a spreadsheet could take for a formula."""
+    cells = {name: restore_cell(cell) for name, cell in record.values.items()}
+    return _exported(Record(record.row, cells), findings)
+
+
 def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
     """A campaign with one system gives `tgt` as a text; `validation` says which scores a check accepts."""
     values = dict(record.values)
@@ -242,6 +273,8 @@ def _is_potato(source: Source) -> bool:
 
 
 PROGRAMS = (
+    Program("Triptych", lambda source: source.tabular and set(source.columns) >= EXPORTED, _exported_cells),
+    Program("Triptych", lambda source: set(source.columns) >= EXPORTED, _exported),
     Program("Label Studio", lambda source: _holds(source, "data"), _label_studio),
     Program("Argilla", lambda source: _holds(source, "fields"), _argilla),
     Program("Pearmut", lambda source: not source.tabular and {"src", "tgt"} <= set(source.columns), _pearmut),

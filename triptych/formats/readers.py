@@ -9,6 +9,7 @@ from triptych.formats.decode import refuse_other_content
 from triptych.formats.elsewhere import unpacked
 from triptych.formats.json_files import read_json
 from triptych.formats.model import MAX_UPLOAD, Findings, ReadOptions, Source
+from triptych.formats.parquet import read_parquet
 from triptych.formats.tables import read_delimited
 from triptych.formats.xlsx import read_workbook
 
@@ -22,6 +23,7 @@ READERS: dict[str, Reader] = {
     "jsonl": read_json,
     "ndjson": read_json,
     "xlsx": read_workbook,
+    "parquet": read_parquet,
 }
 
 
@@ -38,6 +40,6 @@ def read_records(data: bytes, filename: str, options: ReadOptions, findings: Fin
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
-    if reader is not read_workbook:
+    if reader not in (read_workbook, read_parquet):
         refuse_other_content(data)
     return unpacked(reader(data, options, findings), findings)

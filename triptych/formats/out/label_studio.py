@@ -1,7 +1,9 @@
 """Label Studio: tasks with their annotations, and the labelling config they fit.
 
 One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
-about resp_a. Offsets count UTF-16 units, as Label Studio's page does (its issue 1347).
+about resp_a. Offsets count code points, as the page of Label Studio 1.23 does; before, it counted UTF-16 units (its
+issue 1347). Label Studio takes an annotation only of a user it knows, and none of its users is a pseudonym: so every
+annotation becomes the importing user's, and a box beside the context says whose it is.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from triptych.formats.out import task
 from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
 from triptych.formats.out.task import Question
 from triptych.formats.out.writing import json_list_file, text_file
+from triptych.formats.ratings.controls import WHO
 from triptych.rubric import Choice, Likert, Number
 
 MOST_STARS = 10
 PEOPLE = (
-    "`completed_by.email` is the annotator's pseudonym. Label Studio takes annotations only of users it knows: make "
-    "users of these names first, or take `completed_by` out."
+    f"In Label Studio every annotation belongs to the user who imports the tasks; the box `{WHO}` holds the pseudonym "
+    "of its annotator, and an export from there brings it back."
 )
 
 
@@ -35,6 +38,7 @@ def labelling_config(finished: Finished) -> str:
     """The XML that shows such a task in Label Studio, one block per response."""
     view = Xml.Element("View")
     Xml.SubElement(view, "Text", name="context", value="$context")
+    Xml.SubElement(view, "TextArea", name=WHO, toName="context", required="false", rows="1")
     questions = task.questions(finished)
     for letter in task.letters(finished):
         block = Xml.SubElement(view, "View")
@@ -98,29 +102,24 @@ def _range(scale: Any) -> tuple[float, float, float]:
 
 
 def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
-    people = {name: number for number, name in enumerate(finished.annotators, 1)}
     for number, item in enumerate(task.items(finished), 1):
         responses = {f"resp_{letter}": text for letter, text in task.texts(item).items()}
         systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
         yield {
             "id": number,
             "data": {"item_id": item.item_id, "context": task.context(item), **responses, **systems},
-            "annotations": [
-                _annotation(finished, item, annotation, people[annotation.annotator], left_out)
-                for annotation in task.rated(item)
-            ],
+            "annotations": [_annotation(finished, item, annotation, left_out) for annotation in task.rated(item)],
         }
 
 
 def _annotation(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, person: int, left_out: Counter[str]
+    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> dict[str, Any]:
     at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
-    results = [*_answers(finished, item, annotation, left_out), *_spans(item, annotation)]
+    results = [_whose(annotation), *_answers(finished, item, annotation, left_out), *_spans(item, annotation)]
     left_out[task.UNALIGNED] += task.unaligned(annotation)
     return {
         "id": annotation.number,
-        "completed_by": {"id": person, "email": annotation.annotator},
         "created_at": at,
         "updated_at": at,
         "lead_time": round(annotation.active_seconds, 1),
@@ -128,6 +127,10 @@ def _annotation(
         "ground_truth": False,
         "result": [{"id": f"r{annotation.number}-{place}", **result} for place, result in enumerate(results)],
     }
+
+
+def _whose(annotation: FinishedAnnotation) -> dict[str, Any]:
+    return {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
 
 
 def _answers(
@@ -153,13 +156,11 @@ def _result(question: Question, part: str, kind: str, value: dict[str, Any]) -> 
 
 
 def _spans(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[dict[str, Any]]:
-    texts = task.texts(item)
     for mark in task.marked(item, annotation):
-        start, end = (task.utf16(texts[mark.letter], offset) for offset in (mark.start, mark.end))
         span = {
             "from_name": f"{task.HIGHLIGHT}_{mark.letter}",
             "to_name": f"resp_{mark.letter}",
             "type": "labels",
-            "value": {"start": start, "end": end, "text": mark.text, "labels": [mark.highlight.label]},
+            "value": {"start": mark.start, "end": mark.end, "text": mark.text, "labels": [mark.highlight.label]},
         }
         yield span | ({"meta": {"text": [mark.highlight.comment]}} if mark.highlight.comment else {})

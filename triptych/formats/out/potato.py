@@ -1,13 +1,13 @@
 """Potato: the items, a config that asks the same questions, and one `user_state.json` per annotator.
 
-Schemes are named for criterion and letter (fluency_a), for the response of that letter in `responses`. Values are
-texts, as Potato writes them. Offsets count UTF-16 units, because its page is JavaScript. Folders are numbered:
-`user_id` in the file says whose work it is.
+Each response is a field of the item (response_a), and schemes are named for criterion and letter (fluency_a). Answers
+are pairs of scheme with option and value, which is a text, as Potato 2.12 stores and loads them. Its spans count
+code points of the text as the page holds it, where a line break is a tag and no character.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -17,9 +17,16 @@ import yaml
 from triptych.formats.out import task
 from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
 from triptych.formats.out.task import Question
-from triptych.formats.out.writing import as_json, in_blocks, json_object, jsonl_file, text_file
+from triptych.formats.out.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
 from triptych.rubric import Choice, Likert
 
+LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
+OPENING = (
+    "Open it with `potato start config.yaml --host 127.0.0.1` in this folder and sign in as one of the annotators. The "
+    "config asks for no passwords, which alone lets that work be opened again: keep it to your own machine."
+)
+ANNOTATING = ("annotation", None)  # phase and page; without them Potato sends her in circles
+BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
 
@@ -27,30 +34,40 @@ def potato(finished: Finished, options: Options, notes: list[str]) -> Iterator[F
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
     yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
-    for number, annotator in enumerate(finished.annotators, 1):
-        name = f"annotation_output/annotator-{number:04}/user_state.json"
+    for annotator in finished.annotators:
+        name = f"annotation_output/{annotator}/user_state.json"
         yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
-    notes += task.said_once(finished, left_out)
+    notes += [*task.said_once(finished, left_out), LINES, OPENING]
 
 
 def _config(finished: Finished) -> dict[str, Any]:
     schemes = [scheme for question in task.questions(finished) for scheme in _schemes(question)]
     labels = [{"name": label.key, "tooltip": label.title} for label in finished.rubric.highlights]
-    for letter in task.letters(finished) if labels else ():
-        about = f"Highlights in response {letter.upper()}"
-        name = f"{task.HIGHLIGHT}_{letter}"
-        schemes.append({"annotation_type": "span", "name": name, "description": about, "labels": labels})
+    if labels:
+        span = {"annotation_type": "span", "name": task.HIGHLIGHT, "description": "Highlights", "labels": labels}
+        schemes.append(span)
     return {
         "annotation_task_name": finished.slug,
+        "task_dir": ".",
         "data_files": ["data/items.jsonl"],
-        "item_properties": {"id_key": "id", "text_key": "responses"},
+        "item_properties": {"id_key": "id", "text_key": "context"},
         "output_annotation_dir": "annotation_output",
+        "require_password": False,
+        "instance_display": {"fields": list(_fields(finished))},
         "annotation_schemes": schemes,
     }
 
 
+def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
+    """What the page shows of an item: the context and every response, in which passages can be marked."""
+    yield {"key": "context", "type": "text", "label": "Context"}
+    for letter in task.letters(finished):
+        shown = {"key": f"response_{letter}", "type": "text", "label": f"Response {letter.upper()}"}
+        yield shown | ({"span_target": True} if finished.rubric.highlights else {})
+
+
 def _schemes(question: Question) -> Iterator[dict[str, Any]]:
-    """The scheme of a question, and a box for its explanation."""
+    """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title
     one = {"name": question.named(), "description": about}
@@ -60,59 +77,74 @@ def _schemes(question: Question) -> Iterator[dict[str, Any]]:
         yield {"annotation_type": "radio", **one, "labels": [f"{value:g}" for value in scale.values]}
     else:
         yield {"annotation_type": "number", **one}
-    yield {"annotation_type": "text", "name": question.named("why"), "description": f"{about}: explanation"}
+    for part, words in BOXES.items():
+        box = {"name": question.named(part), "description": f"{about}: {words}", "multiline": True}
+        yield {"annotation_type": "text", **box}
 
 
 def _item(item: FinishedItem) -> dict[str, Any]:
     return {
         "id": item.item_id,
         "context": task.context(item),
-        "responses": list(task.texts(item).values()),
-        "systems": list(task.systems(item).values()),
+        **{f"response_{letter}": text for letter, text in task.texts(item).items()},
+        **{f"system_{letter}": system for letter, system in task.systems(item).items()},
     }
 
 
 def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; her items are walked twice, so that no file has to fit in memory."""
+    """One annotator's file; her items are walked once per part, so that no file has to fit in memory."""
 
-    def per_item(part: Any) -> Iterator[tuple[str, Any]]:
+    def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
         for item in task.items(finished, annotator):
             for annotation in task.rated(item):
-                yield item.item_id, part(finished, item, annotation, left_out)
+                yield item, annotation
 
     return chain(
-        [f'{{"user_id": {as_json(annotator)},\n"instance_id_to_label_to_value": '],
-        json_object(per_item(_labels)),
+        [f'{{"user_id": {as_json(annotator)},\n"current_phase_and_page": {as_json(ANNOTATING)},\n'],
+        ['"instance_id_ordering": '],
+        json_list(item.item_id for item, _ in work()),
+        [',\n"instance_id_to_behavioral_data": '],
+        json_object((item.item_id, _times(item, given)) for item, given in work()),
+        [',\n"instance_id_to_label_to_value": '],
+        json_object((item.item_id, list(_labels(finished, item, given, left_out))) for item, given in work()),
         [',\n"instance_id_to_span_to_value": '],
-        json_object(per_item(_spans)),
+        json_object((item.item_id, list(_spans(item, given, left_out))) for item, given in work()),
         ["}\n"],
     )
 
 
+def _times(item: FinishedItem, annotation: FinishedAnnotation) -> dict[str, Any]:
+    """When the item was submitted, in seconds since 1970, and how long it took."""
+    end = annotation.submitted_at.timestamp()
+    seconds = round(annotation.active_seconds, 1)
+    times = {"session_start": end - seconds, "session_end": end, "total_time_ms": round(1000 * seconds)}
+    return {"instance_id": item.item_id, **times}
+
+
 def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> dict[str, Any]:
-    labels = {}
+) -> Iterator[tuple[dict[str, str], str]]:
+    """Pairs of scheme with option, and value; a number box has one option, `number`."""
     for question, rating in task.given(finished, item, annotation):
         value = task.value_of(rating)
         if value is None:
             left_out[task.NO_VALUE] += 1
         else:
-            labels[question.named()] = {"labels": {str(value): True}}
+            option = str(value) if isinstance(question.criterion.scale, Choice | Likert) else "number"
+            yield {"schema": question.named(), "name": option}, str(value)
         for part, text in (("reasons", ";".join(rating.reasons)), ("why", rating.explanation)):
             if text:
-                labels[question.named(part)] = {"labels": {"text_box": text}}
-    return labels
+                yield {"schema": question.named(part), "name": "text_box"}, text
 
 
 def _spans(
-    finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> dict[str, list[dict[str, Any]]]:
-    texts, spans = task.texts(item), defaultdict(list)
+    item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
+) -> Iterator[tuple[dict[str, Any], int]]:
+    texts = task.texts(item)
     for mark in task.marked(item, annotation):
-        start, end = (task.utf16(texts[mark.letter], offset) for offset in (mark.start, mark.end))
-        span = {"start": start, "end": end, "label": mark.highlight.label, "text": mark.text}
-        spans[f"{task.HIGHLIGHT}_{mark.letter}"].append(span)
+        start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))
+        label, field = mark.highlight.label, f"response_{mark.letter}"
+        named = {"schema": task.HIGHLIGHT, "name": label, "title": label}
+        yield {**named, "start": start, "end": end, "id": f"{field}_{label}_{start}_{end}", "target_field": field}, 1
         left_out[COMMENTS] += bool(mark.highlight.comment)
     left_out[task.UNALIGNED] += task.unaligned(annotation)
-    return spans

@@ -162,11 +162,6 @@ def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
     return BETWEEN_TURNS.join(lines), starts
 
 
-def utf16(text: str, offset: int) -> int:
-    """An offset in code points as one in UTF-16 units, which programs in JavaScript count."""
-    return len(text[:offset].encode("utf-16-le")) // 2
-
-
 def value_of(rating: FinishedRating) -> Any:
     """The option's key, else the number (3, not 3.0), else None."""
     if rating.option is not None or rating.number is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from triptych.formats.model import Findings, Source
 from triptych.formats.ratings import (
+    archives,
     argilla,
     factgenie,
     highlights,
@@ -54,7 +55,10 @@ FORMATS = (
     Format("Table of ratings", lambda _: True, tables.read),
 )
 
+ARCHIVE = "zip"
+
 __all__ = [
+    "ARCHIVE",
     "ENDINGS",
     "FORMATS",
     "UNKNOWN_SYSTEM",
@@ -63,8 +67,16 @@ __all__ = [
     "GivenNote",
     "GivenRating",
     "RaterKind",
+    "read_files",
     "read_ratings",
 ]
+
+
+def read_files(data: bytes, filename: str, kind: RaterKind = "human") -> tuple[FinishedRatings, ...]:
+    """A file of finished ratings, or those in a zip archive. Raises ImportRefused as `read_ratings`."""
+    if filename.casefold().endswith(f".{ARCHIVE}"):
+        return archives.read_archive(data, filename, kind, read_ratings)
+    return (read_ratings(data, filename, kind),)
 
 
 def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> FinishedRatings:

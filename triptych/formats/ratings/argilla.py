@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from triptych.formats.layout import simple
 from triptych.formats.model import Record, Source
-from triptych.formats.ratings.controls import Fields, read_fields
+from triptych.formats.ratings.controls import Fields, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, Unit, named
 
 DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
-EXPLAINING = ("_why", "_reasons")
 SPLIT_KEY = ".responses"
 RANKED = "{n} ranking(s) are left out: there is no such answer here."
 
@@ -28,6 +28,7 @@ def fits(columns: frozenset[str]) -> bool:
 def read(source: Source, into: Gathering) -> None:
     """Ratings, spans and texts of every record."""
     into.recognised |= {name: words for name in source.columns if (words := _meaning(name))}
+    into.recognised |= {name: "context, candidate or system" for name in source.columns if is_field(simple(name))}
     for record in source.records:
         values = record.values
         nested = isinstance(values.get("fields"), dict)
@@ -39,18 +40,13 @@ def read(source: Source, into: Gathering) -> None:
         for question, who, value, status in given:
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
-            elif who and _explains(question, asked):
+            elif who and explains(question, asked):
                 criterion, system = fields.place(question)
                 into.note(Unit(fields.item, system, who, into.kind, record.row), criterion, value)
             else:
                 _answer(fields, question, (who, into.kind), value, record.row, into)
         for question, agent, value in _suggestions(record, into):
             _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
-
-
-def _explains(question: str, asked: set[str]) -> bool:
-    """Whether it asks for words about the answer to another question: fluency_why_a beside fluency_a."""
-    return any(part in question and question.replace(part, "", 1) in asked for part in EXPLAINING)
 
 
 def _meaning(name: str) -> str:

@@ -5,14 +5,16 @@ Pure: no database, no screen. What the problems name as errors keeps everything 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
+from triptych.formats.ratings.controls import EXPLAINING, REASONS
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     Content,
@@ -24,9 +26,10 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, number_in
 from triptych.formats.ratings.spans import Span, place
-from triptych.rubric import Choice, Criterion, Number, Rubric
+from triptych.rubric import KEY, Choice, Criterion, Number, Rubric
 
 MOST_POSITIONS = 6
+PLURAL = re.compile(r"s\b")
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
 
@@ -130,7 +133,8 @@ class Assembled:
         for name, key in self.asked.names.items():
             scale = criteria[key].scale if key in criteria else None
             lines.append(f"{name}: {f'{scale.kind}, {scale.level} level' if scale else 'left out'}")
-        made = ", ".join(f"{number:,} {what}" for what, number in self.counts().items())
+        counts = self.counts().items()
+        made = ", ".join(f"{number:,} {PLURAL.sub('', what, 1) if number == 1 else what}" for what, number in counts)
         return [*lines, f"Will be made: {made or 'nothing'}"]
 
 
@@ -142,7 +146,11 @@ def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
 
 
 def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None) -> Assembled:
-    """Puts the files together. Every problem names its row; nothing is chosen, averaged or overwritten."""
+    """Puts the files together. Every problem names its row; nothing is chosen, averaged or overwritten.
+
+    Without `items` those that came with a file count, if there are any.
+    """
+    items = items or next((file.items for file in files if file.items is not None), None)
     builder = _Builder(files, asked, items)
     several = len(files) > 1
     for file in files:
@@ -296,17 +304,22 @@ class _Builder:
         work.highlights.append(ReadHighlight(system, label, given.comment.strip(), span))
 
     def add_note(self, given: GivenNote) -> None:
-        """Free text becomes the explanation of the one rating that it stands beside, or a note."""
+        """Free text goes to the rating that it names or that alone stands beside it, or becomes a note."""
         work = self._work(given)
         if work is None:
             return
         beside = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
-        if len(beside) == 1 and not work.ratings[beside[0]].explanation:
-            old = work.ratings[beside[0]]
-            fields = (old.system, old.criterion, old.number, old.option, old.missing, old.reasons)
-            work.ratings[beside[0]] = ReadRating(*fields, given.text)
-        else:
+        named = [at for at in beside if work.ratings[at].criterion in self._explained(given.name)]
+        at = next(iter(named or beside), 0) if named or len(beside) == 1 else None
+        said = None if at is None else _with_words(work.ratings[at], given, bool(named))
+        if said is None:
             work.notes.append(f"{given.name}: {given.text}")
+        else:
+            work.ratings[at] = said
+
+    def _explained(self, name: str) -> set[str]:
+        """The criteria that a box of this name can be about: fluency for fluency_why."""
+        return {key for part in EXPLAINING if part in name and (key := self.asked.names.get(name.replace(part, "", 1)))}
 
     def assembled(self) -> Assembled:
         works = tuple(work for work in self.works.values() if work.ratings or work.highlights)
@@ -354,6 +367,14 @@ class _Builder:
             extra_texts={},
             row=row,
         )
+
+
+def _with_words(rating: ReadRating, given: GivenNote, named: bool) -> ReadRating | None:
+    """The rating with a text as its explanation, or as its reasons; None where there is a text already."""
+    keys = tuple(filter(None, re.split(r"[;\n]", given.text)))
+    if named and REASONS in given.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
+        return replace(rating, reasons=keys)
+    return None if rating.explanation else replace(rating, explanation=given.text)
 
 
 def _candidate(system: str, content: Content | None) -> CandidateDraft:

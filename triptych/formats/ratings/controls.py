@@ -8,13 +8,16 @@ the system. A control without such an ending is about the only response, or abou
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, NUMBERED, simple
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
 
+WHO = "RatedBy"  # a box that our own export has; keys of criteria are lower case, so none is called that
+REASONS = "_reasons"
+EXPLAINING = ("_why", REASONS)
 _SYSTEM = re.compile(r"(?:system|model)_([1-9]\d?|[a-f])")
 _ENDING = re.compile(r"(.+?)[_\-\s]([1-9]\d?|[a-f])", re.IGNORECASE)
 
@@ -38,6 +41,11 @@ class Fields:
         if not self.systems:
             return control, UNKNOWN_SYSTEM
         return control, next(iter(self.systems.values())) if len(self.systems) == 1 else None
+
+
+def explains(control: str, asked: Container[str]) -> bool:
+    """Whether it asks for words about the answer to another question: fluency_why_a beside fluency_a."""
+    return any(part in control and control.replace(part, "", 1) in asked for part in EXPLAINING)
 
 
 def is_field(name: str) -> bool:

@@ -27,7 +27,7 @@ def read(source: Source, into: Gathering) -> None:
     quote = next(names[name] for name in QUOTES if name in names)
     into.recognised |= {found[part]: words for part, words in PARTS.items() if part in found}
     into.recognised |= {names[part]: words for part, words in OWN.items() if part in names} | {quote: "quote"}
-    for record in restored(source).records:
+    for record in (restored(source) if source.tabular else source).records:
         given = {part: named(record.values.get(found[part])) for part in PARTS if part in found}
         judge = given.get("judge", "")
         who = judge or given.get("annotator", "")

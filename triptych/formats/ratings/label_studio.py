@@ -1,6 +1,7 @@
 """Label Studio: the JSON export of a project, tasks with their annotations and predictions.
 
-Offsets are UTF-16 units (heartexlabs/label-studio issue 1347). `completed_by` is an id or an object. Cancelled
+Offsets are code points since 1.23 or earlier, and were UTF-16 units (heartexlabs/label-studio issue 1347): the quote
+decides. `completed_by` is an id or an object. Cancelled
 annotations are left out; predictions are the ratings of a judge.
 """
 
@@ -9,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from triptych.formats.model import Record, Source
-from triptych.formats.ratings.controls import Fields, read_fields
+from triptych.formats.ratings.controls import WHO, Fields, read_fields
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
 
 CANCELLED = "{n} cancelled annotation(s) are left out."
+OF_REGION = "{n} answer(s) about one highlighted passage are left out: a rating is about a whole response."
 SINGLE = {"rating": "rating", "number": "number", "choices": "choices", "datetime": "datetime"}
 
 
@@ -35,7 +37,7 @@ def read(source: Source, into: Gathering) -> None:
             if work.get("was_cancelled") is True:
                 into.findings.tally(CANCELLED)
             else:
-                _results(work, fields, _annotator(work.get("completed_by")), record.row, into)
+                _results(work, fields, _annotator(work), record.row, into)
         for work in _works(record, "predictions", into):
             if work.get("result"):
                 _results(work, fields, named(work.get("model_version")) or "prediction", record.row, into, judge=True)
@@ -45,11 +47,23 @@ def _works(record: Record, name: str, into: Gathering) -> list[dict[str, Any]]:
     return [into.mapped(work, record.row, name) for work in into.listed(record.values.get(name), record.row, name)]
 
 
-def _annotator(given: Any) -> str:
-    """An id, or an object that has one."""
+def _annotator(work: dict[str, Any]) -> str:
+    """The name in our own box for it; else an id, or an object that has one."""
+    results = work.get("result")
+    if told := next(filter(None, map(_told, results if isinstance(results, list) else ())), ""):
+        return told
+    given = work.get("completed_by")
     if isinstance(given, dict):
         return next((name for key in ("email", "username", "id") if (name := named(given.get(key)))), "")
     return named(given)
+
+
+def _told(result: Any) -> str:
+    """What stands in the box that our own export has for the annotator."""
+    if not isinstance(result, dict) or result.get("from_name") != WHO or not isinstance(result.get("value"), dict):
+        return ""
+    texts = result["value"].get("text")
+    return named(texts[0] if isinstance(texts, list) and texts else texts)
 
 
 def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gathering, judge: bool = False) -> None:
@@ -62,6 +76,8 @@ def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gat
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
             into.findings.error("a result is no object with a value.", row, "result")
             continue
+        if result.get("from_name") == WHO:
+            continue
         criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
         _result(Unit(fields.item, system, who, kind, row, at, seconds), criterion, result, into)
 
@@ -69,7 +85,9 @@ def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gat
 def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -> None:
     """One control's answer."""
     kind, value = named(result.get("type")), result["value"]
-    if kind in SINGLE:
+    if kind in SINGLE and "start" in value:
+        into.findings.tally(OF_REGION)
+    elif kind in SINGLE:
         given = value.get(SINGLE[kind])
         given = given[0] if isinstance(given, list) and len(given) == 1 else given
         into.rate(unit, control, given)
@@ -77,13 +95,18 @@ def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -
         into.note(unit, control, value.get("text"))
     elif kind in ("labels", "hypertextlabels"):
         for label in into.listed(value.get(kind) or value.get("labels") or [control], unit.row, control):
-            _span(unit, label, value, into)
+            _span(unit, label, result, into)
     else:
         into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: there is no such answer here.")
 
 
-def _span(unit: Unit, label: Any, value: dict[str, Any], into: Gathering) -> None:
+def _span(unit: Unit, label: Any, result: dict[str, Any], into: Gathering) -> None:
+    """A highlight; what its annotator noted about the region is its comment."""
     if unit.system is None:
         into.findings.error("a highlight does not say in which response it is.", unit.row, "to_name")
         return
-    into.mark(unit, label, value.get("start"), value.get("end"), value.get("text"), utf16=True)
+    value, meta = result["value"], result.get("meta")
+    words = meta.get("text") if isinstance(meta, dict) else None
+    comment = "\n".join(map(named, words)) if isinstance(words, list) else named(words)
+    quote = value.get("text")
+    into.mark(unit, label, value.get("start"), value.get("end"), quote, comment=comment, utf16=quote is None)

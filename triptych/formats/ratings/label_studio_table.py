@@ -1,6 +1,7 @@
-"""Label Studio: the CSV or TSV export, one row per annotation, one column per control beside those of the data.
+"""Label Studio: the CSV, TSV or JSON-MIN export, a row per annotation, a column per control beside those of the data.
 
-What is not plain stands in its cell as JSON: {"choices": […]} and lists of spans, whose offsets are UTF-16 units.
+What is not plain stands in its cell as JSON: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans, whose
+offsets are those of the other export.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from triptych.formats.layout import simple
 from triptych.formats.model import Source
-from triptych.formats.ratings.controls import is_field, read_fields
+from triptych.formats.ratings.controls import WHO, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
 
 OWN = {
@@ -19,6 +20,7 @@ OWN = {
     "created_at": "time",
     "updated_at": "time",
     "lead_time": "seconds spent",
+    WHO: "annotator",
 }
 
 
@@ -36,7 +38,7 @@ def read(source: Source, into: Gathering) -> None:
         values, row = record.values, record.row
         shown = {name: value for name, value in values.items() if is_field(simple(name))}
         fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
-        who = named(values["annotator"])
+        who = named(values.get(WHO)) or named(values["annotator"])
         if not who:
             into.findings.error("does not say who rated.", row, "annotator")
             continue
@@ -44,7 +46,11 @@ def read(source: Source, into: Gathering) -> None:
         for name in controls:
             criterion, system = fields.place(name)
             unit = Unit(fields.item, system, who, into.kind, row, at, seconds)
-            _answer(unit, criterion, _unpacked(values[name]), into)
+            value = _unpacked(values.get(name))
+            if explains(name, controls) or (isinstance(value, dict) and "text" in value):
+                into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
+            else:
+                _answer(unit, criterion, value, into)
 
 
 def _unpacked(cell: Any) -> Any:
@@ -60,9 +66,12 @@ def _unpacked(cell: Any) -> Any:
 def _answer(unit: Unit, criterion: str, value: Any, into: Gathering) -> None:
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = next((value[0][kind] for kind in ("number", "rating") if kind in value[0]), value)
     spans = [part for part in value if isinstance(part, dict) and "start" in part] if isinstance(value, list) else []
     for span in spans:
         for label in into.listed(span.get("labels") or [criterion], unit.row, criterion):
-            into.mark(unit, label, span.get("start"), span.get("end"), span.get("text"), utf16=True)
+            quote = span.get("text")
+            into.mark(unit, label, span.get("start"), span.get("end"), quote, utf16=quote is None)
     if not spans:
         into.rate(unit, criterion, value[0] if isinstance(value, list) and len(value) == 1 else value)

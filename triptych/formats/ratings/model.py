@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from triptych.formats.model import Findings, Problem, Source, Turn
+from triptych.formats.model import Findings, ItemFile, Problem, Source, Turn
 from triptych.formats.values import Number, UnfitValueError, as_content, kind_of
 
 Content = str | tuple[Turn, ...]
@@ -18,7 +18,7 @@ RaterKind = Literal["human", "judge", "simulated"]
 
 UNKNOWN_SYSTEM = "unknown"
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
-FREE_TEXT = "{n} free text(s) are kept as the explanation of the one rating they stand beside, or as a note."
+FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or stand beside, or as a note."
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,10 @@ class GivenNote:
 
 @dataclass(frozen=True)
 class FinishedRatings:
-    """One file that was read. `recognised`: column or field → what it was taken for."""
+    """One file that was read.
+
+    recognised: column or field → what it was taken for. items: those that lay beside it in an archive.
+    """
 
     name: str
     format: str
@@ -93,6 +96,7 @@ class FinishedRatings:
     recognised: dict[str, str]
     ignored: tuple[str, ...]
     problems: tuple[Problem, ...]
+    items: ItemFile | None = None
 
     @property
     def ok(self) -> bool:
@@ -124,7 +128,7 @@ class Gathering:
         if isinstance(value, list | dict):
             self.findings.error(f"holds {kind_of(value)}, one value was expected.", unit.row, criterion)
             return
-        text = str(value).strip() if isinstance(value, str) else ("yes" if value else "no")
+        text = ("yes" if value else "no") if isinstance(value, bool) else str(value).strip()
         self.ratings.append(
             GivenRating(
                 unit.item,

@@ -1,6 +1,7 @@
 """Mechanical Turk: the results of a batch. `Input.…` is what was shown, `Answer.…` what was answered.
 
-Rejected assignments are left out. Without an input that is an id, assignments with the same context are one item.
+Rejected assignments are left out, also those that only have a reason in the column `Reject` yet. Without an input that
+is an id, assignments with the same context are one item.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def read(source: Source, into: Gathering) -> None:
     _tell(inputs, answers, into)
     numbers: dict[str, str] = {}
     for record in source.records:
-        if named(record.values.get("AssignmentStatus")).casefold() == "rejected":
+        status = named(record.values.get("AssignmentStatus")).casefold()
+        if status == "rejected" or named(record.values.get("Reject")):
             into.findings.tally(REJECTED)
             continue
         worker = named(record.values.get("WorkerId"))
@@ -66,7 +68,7 @@ def _tell(inputs: dict[str, str | None], answers: list[str], into: Gathering) ->
     words = {"id": "id of the item", "system": "system", "text": "text of the candidate", "context": "context"}
     into.recognised |= {column: words[part] for part, column in inputs.items() if column}
     into.recognised |= {"WorkerId": "annotator", "AssignmentStatus": "what was rejected", "SubmitTime": "time"}
-    into.recognised |= {"WorkTimeInSeconds": "seconds spent"}
+    into.recognised |= {"Reject": "what was rejected", "WorkTimeInSeconds": "seconds spent"}
     into.recognised |= {name: f"criterion '{name.removeprefix(ANSWER)}'" for name in answers}
     if inputs["id"] is None:
         into.findings.note(NUMBERED)

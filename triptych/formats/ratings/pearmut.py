@@ -1,7 +1,8 @@
 """Pearmut: the log of a campaign, one line per submitted document; `annotation[k]` belongs to `item[k]`.
 
-`end_i` is inclusive. Documents whose `item_i` starts with welcome_, random_ or goodbye_ are no data. An entry of
-`annotation` can be null.
+`end_i` is inclusive. Offsets count UTF-16 units, but no line breaks, which are tags on its page; the offset behind the
+text is that of `[missing]`, which its page shows there. Documents whose `item_i` starts with welcome_, random_ or
+goodbye_ are no data. An entry of `annotation` can be null.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 from triptych.formats.model import Record, Source
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, whole
+from triptych.formats.ratings.spans import counted_without_lines
 from triptych.formats.values import Number
 
+MISSING = "[missing]"
 NO_DATA = ("welcome_", "random_", "goodbye_")
 LEFT_OUT = "{n} welcome, random or goodbye document(s) are left out."
 NOTHING = "{n} segment(s) without an annotation are left out."
@@ -82,7 +85,20 @@ def _system(unit: Unit, given: dict[str, Any], into: Gathering) -> None:
     into.note(unit, "textfield", given.get("textfield"))
     for one in into.listed(given.get("error_spans"), unit.row, "error_spans"):
         span = into.mapped(one, unit.row, "error_spans")
-        last, category, severity = whole(span.get("end_i")), span.get("category"), named(span.get("severity"))
-        end = None if last is None else last + 1
+        category, severity = span.get("category"), named(span.get("severity"))
+        start, end, quote = _place(span, into.texts.get((unit.item, unit.system)))
         comment = severity if category else ""
-        into.mark(unit, category or severity or "error", span.get("start_i"), end, None, comment=comment)
+        into.mark(unit, category or severity or "error", start, end, quote, comment=comment)
+
+
+def _place(span: dict[str, Any], text: Any) -> tuple[Any, Any, str | None]:
+    """(start, end, quote) of a span, in code points where the text is known."""
+    first, last = whole(span.get("start_i")), whole(span.get("end_i"))
+    end = None if last is None else last + 1
+    if not isinstance(text, str) or first is None or end is None:
+        return span.get("start_i"), end, None
+    found = counted_without_lines(text, first, end, utf16=True)
+    if found is not None:
+        return *found, text[slice(*found)]
+    behind = len(text.replace("\n", "").encode("utf-16-le")) // 2
+    return (None, None, MISSING) if first == behind else (first, end, None)

@@ -1,78 +1,224 @@
-"""Potato: `annotation_output/<user>/user_state.json`, one file per annotator.
+"""Potato: `annotation_output/<user>/user_state.json`, one file per annotator, or the whole project.
 
-Every value is a text. A scheme may hold several labels set to true although only one can be meant (before Potato's
-fix of issue 167): such a unit is an error that names them, never a choice of ours. The order shown is not recorded.
+Answers are pairs of {schema, name} and value, in older descriptions an object per scheme; every value is a text. A
+scheme may hold several labels although only one can be meant (before Potato's fix of issue 167): such a unit is an
+error that names them, never a choice of ours. The order shown is not recorded. Spans have no quote and count code
+points; those of a text field count them in the page, where a line break is a tag and no character. The older layout
+has quotes and counts UTF-16 units. Only a project tells what the responses are; alone, a state file rates one text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
-from triptych.formats.model import Record, Source
-from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, named
+import yaml
 
+from triptych.errors import ImportRefused
+from triptych.formats.model import Findings, ReadOptions, Record, Source
+from triptych.formats.ratings.controls import Fields, read_fields
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of, whole
+from triptych.formats.ratings.sources import read_source
+from triptych.formats.ratings.spans import counted_without_lines
+from triptych.formats.readers import READERS, read_records
+
+STATE = "user_state.json"
 LABELS = "instance_id_to_label_to_value"
 SPANS = "instance_id_to_span_to_value"
+BEHAVIOUR = "instance_id_to_behavioral_data"
 SELECTED = {"true", "True", True}
 UNSELECTED = {"false", "False", "", False, None}
-TEXT_BOXES = {"text_box", "textbox", "free_text"}
+TEXT_BOXES = {"text_box", "textbox", "free_text", "free_response"}
+ONLY_ANSWER = {"selection", "scale", "number", "slider", "select-one"}
+SEVERAL = "{n} answer(s) to questions with several labels are left out: there is no such answer here."
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a project shows, as far as it is known: item → its fields, and → the texts in which spans are counted.
+
+    several: schemes whose labels do not exclude each other.
+    """
+
+    fields: dict[str, Fields] = field(default_factory=dict)
+    texts: dict[str, dict[str, str]] = field(default_factory=dict)
+    several: frozenset[str] = frozenset()
+
+    def place(self, item: str, scheme: str, to: str = "") -> tuple[str, str | None]:
+        """(criterion, system) of a scheme."""
+        known = self.fields.get(item)
+        return known.place(scheme, to) if known and known.systems else (scheme, UNKNOWN_SYSTEM)
+
+
+UNKNOWN = Project()
 
 
 def fits(columns: frozenset[str]) -> bool:
     return LABELS in columns or SPANS in columns
 
 
-def read(source: Source, into: Gathering) -> None:
+def is_state(name: str) -> bool:
+    """Whether a file of a folder is an annotator's state."""
+    return PurePosixPath(name).name == STATE
+
+
+def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
+    """The states of all annotators of a project as one source, numbered through."""
+    sources = [read_source(files[name], STATE, findings) for name in sorted(files) if is_state(name)]
+    records = [record for source in sources for record in source.records]
+    columns = tuple(dict.fromkeys(name for source in sources for name in source.columns))
+    return Source("JSON", columns, tuple(Record(n, one.values) for n, one in enumerate(records, 1)), tabular=False)
+
+
+def read_project(files: Mapping[str, bytes], into: Gathering) -> Project:
+    """What config and data files of a project tell; their texts go to `into`. Nothing where there is no config."""
+    config = next((found for name in files if (found := _config(name, files[name]))), {})
+    keys = into.mapped(config.get("item_properties"), 0, "item_properties")
+    schemes = [one for one in into.listed(config.get("annotation_schemes"), 0, "annotation_schemes") if _is_named(one)]
+    lines = _fields_with_lines(config)
+    project = Project(several=frozenset(one["name"] for one in schemes if one.get("annotation_type") == "multiselect"))
+    for path in config.get("data_files") or ():
+        name = next((name for name in files if isinstance(path, str) and _is_at(name, path)), None)
+        if name is not None:
+            for record in read_records(files[name], name, ReadOptions(), into.findings).records:
+                _item(record, keys, lines, project, into)
+    return project
+
+
+def _config(name: str, data: bytes) -> dict[str, Any]:
+    """The config of a project, if the file is one."""
+    if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
+        return {}
+    try:
+        found = yaml.safe_load(data)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ImportRefused(f"{name} is not YAML: {error}") from error
+    return found if isinstance(found, dict) and "annotation_schemes" in found else {}
+
+
+def _is_named(scheme: Any) -> bool:
+    return isinstance(scheme, dict) and isinstance(scheme.get("name"), str)
+
+
+def _is_at(name: str, path: str) -> bool:
+    """Whether a file of the zip is the one that the config names, from wherever it counts."""
+    ends = PurePosixPath(path).parts
+    readable = PurePosixPath(name).suffix.lstrip(".").casefold() in READERS
+    return readable and PurePosixPath(name).parts[-len(ends) :] == ends
+
+
+def _fields_with_lines(config: Mapping[str, Any]) -> set[str]:
+    """The fields on whose page a line break is no character."""
+    display = config.get("instance_display")
+    shown = display.get("fields") if isinstance(display, dict) else None
+    fields = [one for one in shown if isinstance(one, dict)] if isinstance(shown, list) else []
+    options = {str(one.get("key")): one.get("display_options") for one in fields if one.get("type", "text") == "text"}
+    kept = {key for key, one in options.items() if isinstance(one, dict) and one.get("preserve_whitespace") is False}
+    return set(options) - kept
+
+
+def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: Project, into: Gathering) -> None:
+    values, text_key = record.values, str(keys.get("text_key", "text"))
+    item = named(values.get(keys.get("id_key", "id")))
+    if not item:
+        return
+    fields = read_fields({**values, "item_id": item}, {}, item, record.row, into)
+    if not fields.systems and isinstance(values.get(text_key), str):
+        into.text(item, UNKNOWN_SYSTEM, values[text_key], record.row, text_key)
+    project.fields[item] = fields
+    project.texts[item] = {name: text for name, text in values.items() if name in lines and isinstance(text, str)}
+
+
+def read(source: Source, into: Gathering, project: Project = UNKNOWN) -> None:
     """Ratings and spans of every user in the file."""
-    into.recognised |= {"user_id": "annotator", LABELS: "ratings", SPANS: "highlights"}
+    into.recognised |= {"user_id": "annotator", LABELS: "ratings", SPANS: "highlights", BEHAVIOUR: "time"}
     for record in source.records:
         user = named(record.values.get("user_id"))
         if not user:
             into.findings.error("does not say who rated.", record.row, "user_id")
             continue
-        for item, schemes in _entries(record, LABELS, into):
-            unit = Unit(item, UNKNOWN_SYSTEM, user, into.kind, record.row)
-            for scheme, given in schemes.items():
-                _scheme(unit, scheme, given, into)
-        for item, schemes in _entries(record, SPANS, into):
-            unit = Unit(item, UNKNOWN_SYSTEM, user, into.kind, record.row)
-            for scheme, spans in schemes.items():
-                for span in into.listed(spans, record.row, scheme):
-                    _span(unit, scheme, into.mapped(span, record.row, scheme), into)
+        times = dict(_entries(record, BEHAVIOUR, into))
+        for item, given in _entries(record, LABELS, into):
+            at, seconds = _times(times.get(item))
+            unit = Unit(item, None, user, into.kind, record.row, at, seconds)
+            for scheme, answer in _grouped(unit, given, into).items():
+                _scheme(unit, scheme, answer, project, into)
+        for item, given in _entries(record, SPANS, into):
+            unit = Unit(item, None, user, into.kind, record.row)
+            for scheme, span in _spans(unit, given, into):
+                _span(unit, scheme, span, project, into)
 
 
-def _entries(record: Record, name: str, into: Gathering) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Item and its schemes."""
-    for item, schemes in into.mapped(record.values.get(name), record.row, name).items():
-        yield item, into.mapped(schemes, record.row, f"{name}: {item}")
+def _entries(record: Record, name: str, into: Gathering) -> Iterator[tuple[str, Any]]:
+    """Item and what there is for it."""
+    yield from into.mapped(record.values.get(name), record.row, name).items()
 
 
-def _scheme(unit: Unit, scheme: str, given: Any, into: Gathering) -> None:
-    """One scheme: labels that are set, one selection, one value under a name of its own, or several questions."""
+def _times(given: Any) -> tuple[Any, float]:
+    """When the item was left, and the seconds spent on it."""
+    known = given if isinstance(given, dict) else {}
+    end, spent = known.get("session_end"), seconds_of(known.get("total_time_ms"))
+    return (None if end is None else moment_of(end)), spent / 1000
+
+
+def _grouped(unit: Unit, given: Any, into: Gathering) -> dict[str, Any]:
+    """Scheme → its names and values, from pairs or from an object."""
+    if not isinstance(given, list):
+        return into.mapped(given, unit.row, unit.item)
+    schemes: dict[str, Any] = defaultdict(dict)
+    for label, value in _pairs(unit, given, into):
+        schemes[named(label.get("schema"))][named(label.get("name"))] = value
+    return schemes
+
+
+def _pairs(unit: Unit, given: list[Any], into: Gathering) -> Iterator[tuple[dict[str, Any], Any]]:
+    for pair in given:
+        if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], dict):
+            yield pair[0], pair[1]
+        else:
+            into.findings.error("holds an entry that is no pair of label and value.", unit.row, unit.item)
+
+
+def _scheme(unit: Unit, scheme: str, given: Any, project: Project, into: Gathering) -> None:
+    """One scheme: labels that are set, one value under a name of its own, or several questions."""
+    criterion, system = project.place(unit.item, scheme)
+    unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row, unit.at, unit.seconds)
     if not isinstance(given, dict):
-        into.rate(unit, scheme, given)
+        into.rate(unit, criterion, given)
         return
     if isinstance(given.get("labels"), dict):
         given = given["labels"]
     for name in TEXT_BOXES & set(given):
-        into.note(unit, scheme, given[name])
+        into.note(unit, criterion, given[name])
     given = {name: value for name, value in given.items() if name not in TEXT_BOXES}
-    if given and all(_flag(value) for value in given.values()):
-        _selected(unit, scheme, [name for name, value in given.items() if value in SELECTED], into)
+    if given and all(_is_label(name, value) for name, value in given.items()):
+        chosen = [name if value in SELECTED else value for name, value in given.items() if not _is_unset(value)]
+        _selected(unit, (scheme, criterion), chosen, project, into)
         return
     for name, value in given.items():
-        # {"selection": "A"} and {"scale_4": "4"} answer the scheme itself; anything else is a question inside it
-        own = name == "selection" or (isinstance(value, str) and name in (f"scale_{value}", value))
-        into.rate(unit, scheme if own else f"{scheme}: {name}", value)
+        # {"number": "4"} answers the scheme itself; anything else is a question inside it
+        into.rate(unit, criterion if name in ONLY_ANSWER else f"{criterion}: {name}", value)
 
 
-def _flag(value: Any) -> bool:
-    return not isinstance(value, list | dict) and (value in SELECTED or value in UNSELECTED)
+def _is_label(name: str, value: Any) -> bool:
+    """Whether it is a label that is set or not: positive → true, 4 → "4", scale_4 → "4"."""
+    if isinstance(value, list | dict):
+        return False
+    return value in SELECTED or _is_unset(value) or (isinstance(value, str) and name in (value, f"scale_{value}"))
 
 
-def _selected(unit: Unit, scheme: str, labels: list[str], into: Gathering) -> None:
-    if len(labels) > 1:
+def _is_unset(value: Any) -> bool:
+    return not isinstance(value, list | dict) and value in UNSELECTED
+
+
+def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Project, into: Gathering) -> None:
+    scheme, criterion = names
+    if scheme in project.several:
+        into.findings.tally(SEVERAL)
+    elif len(labels) > 1:
         shown = ", ".join(f"'{label}'" for label in labels)
         into.findings.error(
             f"annotator '{unit.annotator}' has several labels for item '{unit.item}': {shown}. "
@@ -80,11 +226,30 @@ def _selected(unit: Unit, scheme: str, labels: list[str], into: Gathering) -> No
             unit.row,
             scheme,
         )
+    else:
+        into.rate(unit, criterion, labels[0] if labels else None)
+
+
+def _spans(unit: Unit, given: Any, into: Gathering) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(scheme, span) from pairs of span and value, or from an object of lists."""
+    if isinstance(given, list):
+        yield from ((named(span.get("schema")), span) for span, _ in _pairs(unit, given, into))
         return
-    into.rate(unit, scheme, labels[0] if labels else None)
+    for scheme, spans in into.mapped(given, unit.row, unit.item).items():
+        for span in into.listed(spans, unit.row, scheme):
+            yield scheme, into.mapped(span, unit.row, scheme)
 
 
-def _span(unit: Unit, scheme: str, span: dict[str, Any], into: Gathering) -> None:
-    # Potato's page is JavaScript, where a text is counted in UTF-16 units
-    label = span.get("label") or span.get("name") or scheme
-    into.mark(unit, label, span.get("start"), span.get("end"), span.get("text") or span.get("title"), utf16=True)
+def _span(unit: Unit, scheme: str, span: dict[str, Any], project: Project, into: Gathering) -> None:
+    label = span.get("name") or span.get("label") or scheme
+    to, quote = named(span.get("target_field")), span.get("text")
+    _, system = project.place(unit.item, scheme, to)
+    if system is None:
+        into.findings.error("a span does not say in which response it is.", unit.row, scheme)
+        return
+    unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row)
+    start, end, text = span.get("start"), span.get("end"), project.texts.get(unit.item, {}).get(to)
+    if text is not None and (found := counted_without_lines(text, whole(start), whole(end))):
+        start, end = found
+        quote = text[start:end]
+    into.mark(unit, label, start, end, quote, utf16=quote is not None and text is None)

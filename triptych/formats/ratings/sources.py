@@ -11,12 +11,13 @@ from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.json_files import read_json
 from triptych.formats.layout import simple
 from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
+from triptych.formats.parquet import read_parquet
 from triptych.formats.tables import DELIMITERS, Cells, Table, as_source, parse
 from triptych.formats.values import clean
 from triptych.formats.xlsx import read_workbook
 
 EXAMPLE = "item_id, system, annotator, criterion, value"
-ENDINGS = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx")
+ENDINGS = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx", "parquet")
 KNOWN = {
     "item_id", "id", "item", "instance_id", "hitid", "example_idx", "annotation_id", "annotator", "annotator_id",
     "worker", "worker_id", "user_id", "judge", "rater", "system", "model", "criterion", "value", "rating", "score",
@@ -57,8 +58,9 @@ def _read(data: bytes, filename: str, findings: Findings, endings: Sequence[str]
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
-    if ending == "xlsx":
-        return read_workbook(data, ReadOptions(), findings)
+    if ending in ("xlsx", "parquet"):
+        read = read_workbook if ending == "xlsx" else read_parquet
+        return read(data, ReadOptions(), findings)
     refuse_other_content(data)
     return _read_json(data, findings) if ending in ("json", "jsonl", "ndjson") else _read_table(data, findings, example)
 

@@ -79,6 +79,17 @@ def _guesses(given: GivenHighlight, text: str) -> Iterator[tuple[str, int, int]]
         yield "end", first[0], first[1] + 1
 
 
+def counted_without_lines(text: str, start: int | None, end: int | None, utf16: bool = False) -> tuple[int, int] | None:
+    """Code points, end exclusive, from offsets for which line breaks do not count; None where they leave the text.
+
+    Pages that write a line break as a tag count so: in code points (Potato) or in UTF-16 units (Pearmut).
+    """
+    if start is None or end is None:
+        return None
+    places = [place for place, sign in enumerate(text) if sign != "\n" for _ in range(1 + (utf16 and sign > "\uffff"))]
+    return (places[start], places[end - 1] + 1) if 0 <= start < end <= len(places) else None
+
+
 def from_utf16(text: str, offset: int) -> int:
     """Code points before a place that is counted in UTF-16 units; an offset inside a character is its start."""
     if text.isascii():

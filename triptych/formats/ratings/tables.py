@@ -86,7 +86,7 @@ def read(source: Source, into: Gathering) -> None:
     """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
     columns = find_columns(source.columns)
     into.recognised |= {column: MEANINGS[part] for part, column in columns.found.items()}
-    if set(RATINGS_HEADER) <= set(source.columns):
+    if set(RATINGS_HEADER) <= set(source.columns) and source.tabular:
         source = restored(source)
     _check(columns, source.columns)
     for record in source.records:
@@ -155,7 +155,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
     kind, name = _annotator(cells, into.kind)
     seconds = seconds_of(cells.get("seconds"))
     unit = Unit(item, _system(cells), name, kind, record.row, _time(cells, into), seconds)
-    if named(cells.get("excluded")).casefold() in TRUE:
+    if _is_true(cells.get("excluded")):
         into.excluded[name] = named(cells.get("exclusion"))
     if not {"annotator", "judge"} & cells.keys():
         for column in columns.wide:
@@ -190,6 +190,15 @@ def _time(cells: Cells, into: Gathering) -> Any:
     return at
 
 
+def _is_true(given: Any) -> bool:
+    return given is True or named(given).casefold() in TRUE
+
+
+def _keys(given: Any) -> tuple[str, ...]:
+    """Keys of reasons: a list, or a text with ; between them."""
+    return tuple(filter(None, map(named, given if isinstance(given, list) else named(given).split(";"))))
+
+
 def _value(cells: Cells) -> Any:
     """The value, or in our own export the option."""
     return cells.get("option") if cells["value"] in (None, "") else cells["value"]
@@ -201,11 +210,11 @@ def _more(cells: Cells) -> dict[str, Any]:
     if "explanation" in cells:
         more["explanation"] = named(cells["explanation"])
     if "reasons" in cells:
-        more["reasons"] = tuple(filter(None, named(cells["reasons"]).split(";")))
+        more["reasons"] = _keys(cells["reasons"])
     if "position" in cells:
         more["position"] = whole(cells["position"])
     if "missing" in cells:
-        more["missing"] = named(cells["missing"]).casefold() in TRUE
+        more["missing"] = _is_true(cells["missing"])
     if "repeat" in cells:
         more["of"] = named(cells["repeat"])
     if named(cells.get("purpose")) == Purpose.repeat:

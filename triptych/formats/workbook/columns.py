@@ -78,7 +78,9 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     about, scale = criterion.about, criterion.scale
     limits = (scale.low, scale.high) if isinstance(scale, Number) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
-    width = min(max(14, *(len(str(choice)) * 2 // 3 for choice in choices)), 22) if choices else 14
+    # a label may take two lines, no word of the title may
+    words = (len(word) + 3 for word in criterion.title.split())
+    width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
     yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
     asks = _asks(scale)

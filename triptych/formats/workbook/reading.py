@@ -16,6 +16,8 @@ NOT_OURS = (
     "This is not a workbook that Triptych made, or its hidden first row or column was removed. Copy the answers into a "
     "fresh download of the workbook and upload that."
 )
+SAVE_AS = "Open it where it was filled, save it as an Excel workbook (.xlsx), and upload that."
+OLD_EXCEL, ZIP, OPEN_DOCUMENT = b"\xd0\xcf\x11\xe0", b"PK", b"application/vnd.oasis.opendocument"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ def read_filled(data: bytes) -> Filled:
     """The rows that hold anything. Raises ImportRefused for what is no workbook of ours."""
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    _refuse_other_formats(data)
     members = guarded(data)
     names = [sheet.name for sheet in survey(members)]
     grids = read_sheets(members.as_zip(), names)
@@ -55,6 +58,16 @@ def read_filled(data: bytes) -> Filled:
         raise ImportRefused(NOT_OURS)
     agreed = next((cells[1] for rows_ in grids.values() for _, cells in rows_ if cells[:1] == [AGREE]), "")
     return Filled(hidden, rows, agreed.strip())
+
+
+def _refuse_other_formats(data: bytes) -> None:
+    """What else a spreadsheet program saves, by its first bytes."""
+    if data.startswith(OLD_EXCEL):
+        raise ImportRefused(f"This is a workbook of an old Excel (.xls), or one with a password. {SAVE_AS}")
+    if data.startswith(ZIP) and OPEN_DOCUMENT in data[:200]:
+        raise ImportRefused(f"This is an OpenDocument spreadsheet (.ods). {SAVE_AS}")
+    if not data.startswith(ZIP):
+        raise ImportRefused(f"This is no workbook. A table as text lacks the hidden names of its rows. {SAVE_AS}")
 
 
 def _counts(number: int, cells: Sequence[str]) -> bool:

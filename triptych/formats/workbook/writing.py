@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
@@ -122,6 +123,11 @@ def _put(sheet: Worksheet, row: int, column: int, value: str | float) -> Cell:
     return cell
 
 
+def _font(**looks: Any) -> Font:
+    """The font of the other cells, with these looks; without a name LibreOffice takes another one."""
+    return Font(**{"name": "Calibri", "size": 11, **looks})
+
+
 def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
     columns = book.columns
     _write_header(sheet, book, columns)
@@ -138,13 +144,13 @@ def _write_header(sheet: Worksheet, book: Book, columns: Sequence[Column]) -> No
     for place, column in enumerate(columns, 1):
         sheet.cell(MACHINE_ROW, place, MARK if column.key == KEY else column.key)
         cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
-        cell.font, cell.fill = Font(bold=True), HEAD
+        cell.font, cell.fill = _font(bold=True), HEAD
         cell.border = Border(bottom=THICK, right=THIN)
-    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{HOW}").font = Font(color="44505F")
+    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{HOW}").font = _font(color="44505F")
     last_text = next(place for place, column in enumerate(columns, 1) if column.key == TEXT)
     sheet.merge_cells(start_row=INTRO_ROW, end_row=INTRO_ROW, start_column=2, end_column=last_text)
     sheet.row_dimensions[MACHINE_ROW].hidden = True
-    sheet.row_dimensions[INTRO_ROW].height = 3 * LINE
+    sheet.row_dimensions[INTRO_ROW].height = 4 * LINE
     sheet.row_dimensions[HEADER_ROW].height = max(_lines(c.title, c.width) for c in columns) * LINE + 6
 
 
@@ -184,9 +190,11 @@ def _beside(item: BookItem, columns: Sequence[Column]) -> dict[str, str]:
 def _style(cell: Cell, column: Column, begins_item: bool) -> None:
     cell.border = Border(top=THICK if begins_item else THIN, right=THIN, bottom=THIN)
     if column.key in (NUMBER, LETTER):
-        cell.font = Font(bold=True)
+        cell.font, cell.alignment = _font(bold=True), Alignment(horizontal="center", vertical="top")
     if column.answer:
         cell.fill, cell.protection = OPEN, Protection(locked=False)
+        # an answer stands in the same place whether it is a number or words
+        cell.alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
         if not column.choices and column.limits is None:
             cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
 
@@ -253,7 +261,7 @@ def _write_guidelines(sheet: Worksheet, book: Book) -> None:
     row = 1
     for title, text in _guidelines(book):
         heading = _put(sheet, row, 1, title)
-        heading.font = Font(bold=True, size=11 if text or title == AGREE else 13)
+        heading.font = _font(bold=True, size=11 if text or title == AGREE else 13)
         _put(sheet, row, 2, text)
         sheet.row_dimensions[row].height = min(max(_height(text, 100), _height(title, 28)), TALLEST)
         if title == AGREE:

@@ -1,0 +1,117 @@
+"""Zip archives of finished ratings: an export of this program, a project folder of Potato, or some files together.
+
+Of an export the tables of ratings and highlights are read, and the items beside them give the texts.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from triptych.errors import ImportRefused
+from triptych.formats import read_items
+from triptych.formats.model import MAX_UPLOAD, Findings, ItemFile, ReadOptions
+from triptych.formats.ratings import potato
+from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
+from triptych.formats.ratings.sources import ENDINGS
+
+MAX_FILES = 2_000
+MAX_INFLATED = 100 * 2**20
+TABLES, ITEMS, CODEBOOK = ("ratings", "highlights", "tasks", "records"), "items", "codebook"
+NOTHING = (
+    "There is no file of ratings in the zip. It may hold an export of this program, a project of Potato, or files that "
+    f"end in {', '.join(f'.{ending}' for ending in ENDINGS)}."
+)
+NO_TEXTS = "The items beside the ratings are not used, because a text is missing or cannot be read."
+
+Reader = Callable[[bytes, str, RaterKind], FinishedRatings]
+Files = Mapping[str, bytes]
+
+
+def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> tuple[FinishedRatings, ...]:
+    """Every file of ratings in a zip, each read with `read`; the state files of a Potato project are one.
+
+    Raises ImportRefused for a zip that is damaged, too large, or without ratings, and where a file in it is refused.
+    """
+    files = _unpacked(data)
+    if any(potato.is_state(name) for name in files):
+        return (_potato_project(files, filename, kind),)
+    chosen = _of_stems(files, TABLES)
+    if not chosen and not _of_stems(files, (CODEBOOK,)):
+        chosen = [name for name in files if _ending(name) in ENDINGS and name not in _of_stems(files, (ITEMS,))]
+    if not chosen:
+        raise ImportRefused(NOTHING)
+    found = [_named(name, lambda name=name: read(files[name], name, kind)) for name in chosen]
+    items = _of_stems(files, (ITEMS,))
+    if items and found[0].format == "Table of ratings":
+        found[0] = _with_items(found[0], files, items[0])
+    return tuple(found)
+
+
+def _unpacked(data: bytes) -> dict[str, bytes]:
+    """Name → content, inflated within limits; the sizes that a zip declares are not believed."""
+    if len(data) > MAX_UPLOAD:
+        raise ImportRefused(f"The zip has {len(data) / 2**20:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
+    files: dict[str, bytes] = {}
+    left = MAX_INFLATED
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > MAX_FILES:
+                raise ImportRefused(f"The zip holds {len(entries):,} files; at most {MAX_FILES:,} can be read.")
+            for entry in entries:
+                with archive.open(entry) as member:
+                    files[entry.filename] = member.read(left + 1)
+                left -= len(files[entry.filename])
+                if left < 0:
+                    raise ImportRefused(f"The zip holds more than {MAX_INFLATED // 2**20} MB when it is opened.")
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+        raise ImportRefused("The zip is damaged, or protected by a password.") from error
+    return {name: content for name, content in files.items() if not _is_hidden(name)}
+
+
+def _is_hidden(name: str) -> bool:
+    """What a computer puts into a zip by itself: __MACOSX/, .DS_Store."""
+    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+
+
+def _ending(name: str) -> str:
+    return PurePosixPath(name).suffix.lstrip(".").casefold()
+
+
+def _of_stems(files: Files, stems: tuple[str, ...]) -> list[str]:
+    """The readable files of these names, whatever their ending, in the order of `stems`."""
+    readable = [name for name in files if _ending(name) in ENDINGS]
+    return [name for stem in stems for name in readable if PurePosixPath(name).stem.casefold() == stem]
+
+
+def _named(name: str, act: Callable[[], Any]) -> Any:
+    """Does something with one file; a refusal says which file it is about."""
+    try:
+        return act()
+    except ImportRefused as refusal:
+        raise ImportRefused(f"{name}: {refusal}") from refusal
+
+
+def _with_items(found: FinishedRatings, files: Files, name: str) -> FinishedRatings:
+    """The ratings with the items that lie beside them, if all of those have their texts."""
+    items: ItemFile = _named(name, lambda: read_items(files[name], name, ReadOptions()))
+    candidates = [candidate for item in items.items for candidate in item.candidates]
+    if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
+        return replace(found, items=items)
+    findings = Findings()
+    findings.note(f"{name}: {NO_TEXTS}")
+    return replace(found, problems=(*found.problems, *findings.finish()))
+
+
+def _potato_project(files: Files, filename: str, kind: RaterKind) -> FinishedRatings:
+    into = Gathering(kind, Findings())
+    project = potato.read_project(files, into)
+    source = potato.joined_states(files, into.findings)
+    potato.read(source, into, project)
+    return into.finished(filename, "Potato project", source)
