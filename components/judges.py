@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE, limits, number, p_value, percent
-from triptych.analyses.judges import JudgeOf, judges, judges_in
+from triptych.analyses.judges import JudgeOf, judges, judges_in, margin
 from triptych.analyses.study import StudyAnalysis
 from triptych.analysis.correlation import Correlation, Correlations
-from triptych.analysis.judge import EPSILON, AltTest
+from triptych.analysis.judge import AltTest
+from triptych.study_settings import EXPERTISE
 
-PEOPLE = {"expert": "experts", "skilled": "skilled annotators", "crowd": "a crowd"}
 NO_JUDGE = (
     "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file "
     "of their own; they never mix with people's ratings."
@@ -25,16 +25,18 @@ def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
     if not judges_in(one.frame):
         st.write(NO_JUDGE)
         return
-    people = st.selectbox("The annotators are", list(PEOPLE), 1, format_func=PEOPLE.__getitem__, key=f"people-{slug}")
-    found = [each for each in judges(one.frame, one.scope, one.ratings, people) if each.criterion == key]
+    found = [each for each in judges(one.frame, one.scope, one.ratings) if each.criterion == key]
     if not found:
         st.text("No judge rated this criterion.")
         return
     st.dataframe(pd.DataFrame([_row(each) for each in found]), hide_index=True, key=f"judges-{slug}")
     st.caption(
-        f"The alternative annotator test leaves out each annotator in turn (epsilon {EPSILON[people]}); correlations "
-        "are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
+        "The alternative annotator test leaves out each annotator in turn. The annotators are "
+        f"{EXPERTISE[one.frame.settings.expertise]}, so epsilon is {margin(one.frame):g}, here and in reports. "
+        "Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
     )
+    place = {"study": slug, "section": "Panel and pay"}
+    st.page_link("lead/design.py", label="Change what the annotators are", icon=":material/tune:", query_params=place)
     for each in found:
         _in_words(each)
 

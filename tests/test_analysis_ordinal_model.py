@@ -1,22 +1,26 @@
-"""The ordinal mixed model: published fit, likelihood by brute force, known parameters, invariances, refusals."""
+"""The ordinal mixed model: published fits, likelihoods by brute force, known parameters, invariances, refusals."""
 
 from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.polynomial.hermite import hermgauss
 from scipy.integrate import quad
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import norm
 
 from triptych.analysis.ordinal_model import fit_ordinal, ordinal_model
 from triptych.errors import UndefinedStatistic
 
-WINE = json.loads((Path(__file__).parent / "oracles" / "clmm_wine.json").read_text())
+ORACLES = Path(__file__).parent / "oracles"
+WINE = json.loads((ORACLES / "clmm_wine.json").read_text())
+OTHERS = json.loads((ORACLES / "mixed_models.json").read_text())
 POINTS = [-2, -1, 0, 1, 2, 3]
 
 
@@ -75,6 +79,110 @@ def test_the_published_fit_of_the_wine_data_is_reproduced():
     assert fit.thresholds == pytest.approx(published["thresholds"], abs=1e-3)
     assert fit.spreads[0] ** 2 == pytest.approx(published["judge_variance"], abs=1e-3)
     assert fit.log_likelihood == pytest.approx(published["log_likelihood"], abs=5e-3)
+
+
+def test_the_published_fit_of_the_cattle_is_reproduced():
+    data, published = OTHERS["cbpp"], OTHERS["cbpp"]["published"]
+    ill, size = np.array(data["ill"]), np.array(data["size"])
+    periods = [[1, 2, 3, 4]] * len(data["herds"])
+    period = np.concatenate([given[:count] for given, count in zip(periods, data["herds"], strict=True)])
+    each = np.repeat(np.arange(len(size)), size)
+    categories = (np.arange(len(each)) - np.repeat(np.cumsum(size) - size, size) < ill[each]).astype(int)
+    herd = np.repeat(np.arange(len(data["herds"])), data["herds"])[each]
+    fit = fit_ordinal(categories, (period[each][:, None] == [2, 3, 4]).astype(float), [herd])
+    assert -fit.thresholds[0] == pytest.approx(published["intercept"], abs=1e-3)
+    assert fit.effects == pytest.approx(published["effects"], abs=1e-3)
+    assert fit.spreads[0] == pytest.approx(published["herd_sd"], abs=1e-3)
+    ways = (gammaln(size + 1) - gammaln(ill + 1) - gammaln(size - ill + 1)).sum()
+    assert fit.log_likelihood + ways == pytest.approx(published["log_likelihood"], abs=5e-3)
+
+
+def test_the_published_fit_of_two_crossed_groups_is_reproduced():
+    data, published = OTHERS["salamander"], OTHERS["salamander"]["published"]
+    categories = np.array([int(one) for rows in data["mated"] for row in rows for one in row])
+    male = np.concatenate([np.ravel(data["males"]) - 1 + 20 * n for n in range(3)])
+    female = np.repeat(np.arange(60), 6)
+    cross = 2 * (female % 20 > 9) + (male % 20 > 9)
+    fit = fit_ordinal(categories, (cross[:, None] == [1, 2, 3]).astype(float), [female, male])
+    crosses = np.concatenate([[0.0], fit.effects]) - fit.thresholds[0]
+    assert crosses == pytest.approx(published["crosses"], abs=1e-3)
+    assert fit.spreads**2 == pytest.approx(published["variances"], abs=1e-3)
+
+
+def test_intercepts_that_do_not_scatter_leave_the_published_fit_without_any():
+    categories, design, _, bottle = wine()
+    fit, published = fit_ordinal(categories, design, [bottle]), OTHERS["wine"]["published"]
+    assert fit.spreads[0] == pytest.approx(0, abs=1e-3)
+    assert fit.effects == pytest.approx(published["effects"], abs=1e-3)
+    assert np.sqrt(np.diag(fit.covariance)) == pytest.approx(published["errors"], abs=1e-3)
+    assert fit.thresholds == pytest.approx(published["thresholds"], abs=1e-3)
+    assert fit.log_likelihood == pytest.approx(published["log_likelihood"], abs=5e-3)
+
+
+def integrated(parameters, categories, design, groups, nodes: int = 15) -> float:
+    """Log-likelihood by Gauss-Hermite quadrature, of thresholds, effects and the spreads of one or two groups.
+
+    Every value of the second group's intercepts is tried; the first group's are then independent.
+    """
+    top, count = categories.max(), len(groups)
+    spreads = parameters[len(parameters) - count :]
+    ends = np.concatenate([[-np.inf], parameters[:top], [np.inf]])
+    points, weights = hermgauss(nodes)
+    points, logs = points * np.sqrt(2), np.log(weights) - np.log(weights).max()
+    logs = logs - np.log(np.exp(logs).sum())
+    sizes = [group.max() + 1 for group in groups]
+    tried = np.array(list(product(range(nodes), repeat=sizes[1]))) if count > 1 else np.zeros((1, 0), dtype=int)
+    eta = (design @ parameters[top : len(parameters) - count])[:, None, None] + spreads[0] * points[:, None]
+    if count > 1:
+        eta = eta + spreads[1] * points[tried[:, groups[1]]].T[:, None, :]
+    upper, lower = ends[categories + 1][:, None, None], ends[categories][:, None, None]
+    chances = np.log(np.maximum(expit(upper - eta) - expit(lower - eta), 1e-300))
+    joint = np.zeros((sizes[0], *chances.shape[1:]))
+    np.add.at(joint, groups[0], chances)
+    of_items = logsumexp(joint + logs[:, None], axis=1).sum(axis=0)
+    return float(logsumexp(of_items + logs[tried].sum(axis=1)))
+
+
+def packed(fit) -> np.ndarray:
+    return np.concatenate([fit.thresholds, fit.effects, fit.spreads])
+
+
+def test_the_laplace_approximation_understates_two_ratings_per_group_as_published_quadrature_shows():
+    """The hardest case: two ratings for each intercept. Quadrature finds what was printed; Laplace falls 8 % short."""
+    data, published = OTHERS["insomnia"], OTHERS["insomnia"]["published"]
+    counts = np.array([data["placebo"], data["active"]])
+    treated, before, after = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape))
+    categories, treated = np.concatenate([before, after]), np.tile(treated, 2)
+    patient, later = np.tile(np.arange(len(before)), 2), np.repeat([0, 1], len(before))
+    design = np.column_stack([treated, later, treated * later]).astype(float)
+    fit = fit_ordinal(categories, design, [patient])
+    given = categories, design, [patient]
+    exact = minimize(lambda at: -integrated(at, *given, nodes=25), packed(fit), method="BFGS", options={"gtol": 1e-2}).x
+    assert -exact[3:6] == pytest.approx(published["effects"], abs=0.01)
+    assert exact[6] == pytest.approx(published["patient_sd"], abs=0.02)
+    assert fit.spreads[0] / exact[6] == pytest.approx(0.92, abs=0.01)
+    assert -fit.effects == pytest.approx(published["effects"], abs=0.04)
+    assert np.sqrt(np.diag(fit.covariance)) == pytest.approx(published["errors"], abs=0.02)
+
+
+@pytest.mark.parametrize("seed", [2, 9])
+def test_the_laplace_error_with_crossed_groups_is_a_small_part_of_a_standard_error(seed):
+    """How far the effect would move from the Laplace maximum by one Newton step on the integral itself.
+
+    Over a dozen seeds it is 0.1 to 0.3 % of a standard error, and 5 % where items scatter by two logits.
+    """
+    random = np.random.default_rng(seed)
+    values, item, annotator, system = study(random, (0, 1), items=10, annotators=3, raters=3, spreads=(1, 0.7, 0))
+    categories = np.unique(values, return_inverse=True)[1]
+    given = categories, (system[:, None] == [1]).astype(float), [item, annotator]
+    fit = fit_ordinal(*given)
+    at, place = packed(fit), len(fit.thresholds)
+    exact, error = integrated(at, *given, nodes=11), np.sqrt(fit.covariance[0, 0])
+    step = 0.02 * error * (np.arange(len(at)) == place)
+    ahead, behind = (integrated(at + sign * step, *given, nodes=11) for sign in (1, -1))
+    slope, bend = (ahead - behind) / (2 * step[place]), (ahead - 2 * exact + behind) / step[place] ** 2
+    assert fit.log_likelihood == pytest.approx(exact, abs=0.15)
+    assert abs(slope / bend) < 0.01 * error
 
 
 def test_a_group_without_scatter_changes_nothing():

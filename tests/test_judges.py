@@ -11,6 +11,7 @@ from triptych.analysis.correlation import Correlations
 from triptych.analysis.judge import AltTest
 from triptych.findings import criterion_ratings
 from triptych.results import Counted, Frame
+from triptych.study_settings import StudySettings
 
 OPTIONS = """
 key: options
@@ -75,6 +76,16 @@ def test_options_without_an_order_are_compared_by_how_often_they_agree():
 
     assert isinstance(found.stand_in, AltTest) and found.stand_in.measure == "accuracy"
     assert isinstance(found.within_items, str)
+
+
+def test_what_the_annotators_are_decides_how_much_worse_the_judge_may_be():
+    found = [
+        found_in(make_frame(likert_rubric(), table(0.3), settings=StudySettings(expertise=people)))[0].stand_in
+        for people in ("expert", "crowd")
+    ]
+
+    assert [one.epsilon for one in found] == [0.2, 0.1]
+    assert found[0].comparisons[0].p < found[1].comparisons[0].p
 
 
 def test_without_a_judge_there_is_nothing_to_show():

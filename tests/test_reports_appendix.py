@@ -13,15 +13,19 @@ import pandas as pd
 import pytest
 from frames import make_frame
 
-from triptych.analyses import StudyAnalysis
+from triptych.analyses import StudyAnalysis, study, verdict
+from triptych.analyses.judges import margin
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
-from triptych.reports.further import MARGIN, further_from
+from triptych.reports.further import further_from
+from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
+from triptych.reports.recompute import ordinal
 from triptych.reports.recompute.whole import recomputed
 from triptych.reports.script import script
 from triptych.reports.tables import tables_of
 from triptych.results import Counted
+from triptych.study_settings import Preregistration, StudySettings
 from triptych.texts import Texts
 
 RUBRIC = """
@@ -48,20 +52,21 @@ criteria:
 """
 NAMES = {n: f"System {n}" for n in range(1, 8)}
 PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
+MANY = {f"P-{n}": "human" for n in range(8)}
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
 TABLES |= {"length", "judges"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
-def some_ratings(seed: int, systems: int, items: int, shown: int) -> pd.DataFrame:
-    """Ratings by four people and a judge; each sees `shown` of the systems on an item, drawn anew each time.
+def some_ratings(seed: int, systems: int, items: int, shown: int, people=PEOPLE) -> pd.DataFrame:
+    """Ratings by four people and a judge, or by those named; each sees `shown` of the systems on an item.
 
-    The judge sees all. Where they see only some, nobody rates the slider.
+    Which ones is drawn anew each time; the judge sees all. Where they see only some, nobody rates the slider.
     """
     rng = np.random.default_rng(seed)
     quality = rng.normal(size=(items, systems)) + np.arange(systems) / systems
     rows = []
-    for who, kind in PEOPLE.items():
+    for who, kind in people.items():
         for item in range(items):
             for system in rng.permutation(systems)[: systems if kind == "judge" else shown]:
                 felt = quality[item, system] + rng.normal(scale=0.8)
@@ -75,9 +80,9 @@ def some_ratings(seed: int, systems: int, items: int, shown: int) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def analysed(table: pd.DataFrame, again: float = 0.3):
+def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     """The analysis, and what a report reads beside the ratings: some ratings given twice, lengths of all responses."""
-    found = StudyAnalysis(make_frame(RUBRIC, table), Counted(), NAMES)
+    found = StudyAnalysis(make_frame(RUBRIC, table, **part), Counted(), NAMES)
     rows = found.frame.ratings
     first = rows[(rows["kind"] == "human") & (rows["item"].isin(["item-0", "item-1"]))]
     second = first.sample(frac=again, random_state=1)
@@ -91,7 +96,9 @@ def analysed(table: pd.DataFrame, again: float = 0.3):
 def made_again(found, further, folder: Path) -> dict:
     """What the script makes of the files of a report."""
     scales = [one.criterion.model_dump(mode="json") for one in found.ratings]
-    codebook = {"study": {"systems": list(NAMES.values())}, "criteria": scales, "resamples": 2000, "epsilon": MARGIN}
+    study = {"study": {"systems": list(NAMES.values())}, "criteria": scales, "resamples": 2000}
+    family = sorted(found.frame.settings.preregistration.family)
+    codebook = study | {"epsilon": margin(found.frame), "family": family}
     (folder / "codebook.json").write_text(json.dumps(codebook))
     twice = data.rating_rows(further.twice) if further.twice else ()
     for name, header, lines in (
@@ -109,19 +116,27 @@ def made_again(found, further, folder: Path) -> dict:
 )
 def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
     found, further = analysed(some_ratings(5, systems, items, shown))
-    book = Book.of(found, further=further)
-    again = made_again(found, further, tmp_path)
+    book = compared(found, further, tmp_path)
 
     assert {one.part for one in book.numbers} >= PARTS
+    compares = "Judges were compared with the annotators, who are skilled people, by the alternative annotator test"
+    assert (compares in " ".join(statistics(found, book))) == (items > 30)
+    tables = {table.name: table for table in tables_of(found, book) if table.appendix}
+    assert tables.keys() == TABLES | ({"ranks", "nemenyi"} if shown == systems else {"judges_by_annotator"})
+    assert all(cell.text for table in tables.values() for row in table.rows for cell in row)
+    assert_defined_where_they_can_be(book, shown == systems)
+
+
+def compared(found, further, folder: Path) -> Book:
+    """The numbers of a report, every one of which the script has made again."""
+    book = Book.of(found, further=further)
+    again = made_again(found, further, folder)
     assert again.keys() == {(n.part, n.criterion, n.system, n.baseline, n.statistic) for n in book.numbers}
     for one in book.numbers:
         value = again[one.part, one.criterion, one.system, one.baseline, one.statistic]
         assert (value is None or math.isnan(value)) == (one.value is None), one
         assert one.value is None or value == pytest.approx(one.value, rel=1e-7, abs=1e-7), one
-    tables = {table.name: table for table in tables_of(found, book) if table.appendix}
-    assert tables.keys() == TABLES | ({"ranks", "nemenyi"} if shown == systems else {"judges_by_annotator"})
-    assert all(cell.text for table in tables.values() for row in table.rows for cell in row)
-    assert_defined_where_they_can_be(book, shown == systems)
+    return book
 
 
 def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
@@ -132,6 +147,50 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined
+
+
+def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tmp_path):
+    rows = some_ratings(5, 2, 8, 2, MANY)
+    always = (rows["criterion"] == "kind") & (rows["system"] == 2)
+    rows.loc[always, ["option", "missing"]] = ["fits", False]
+    found, further = analysed(rows[rows["criterion"] != "slider"])
+    book = compared(found, further, tmp_path)
+
+    fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
+    refused = book["ordinal", "kind", "difference"]
+    assert fitted.value == found.ordinal_model_of("points").differences[0].estimate
+    assert refused.value is None and "did not converge" in refused.printed
+    (table,) = (table for table in tables_of(found, book) if table.name == "ordinal")
+    assert fitted.printed in table.rows[0][2].text
+    assert f"Kind: {refused.printed}" in table.notes[0]
+    assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(found, book))
+    assert refused.printed in [one.why for one in found.all_not_run if one.check == "Ordinal mixed model"]
+    assert study.MOST_FITTED == ordinal.MOST_FITTED
+
+
+def declaring(**said) -> StudySettings:
+    return StudySettings(preregistration=Preregistration(**said), expertise="expert")
+
+
+def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_the_page_does(tmp_path):
+    rows = some_ratings(2, 3, 12, 3)
+    found, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
+    book = compared(found, further, tmp_path)
+
+    by_criterion = {key: found.contrasts_of(key) for key in ("points", "slider", "kind")}
+    assert {key: mine[0].exploratory for key, mine in by_criterion.items()} == {"points": 1, "slider": 0, "kind": 1}
+    told = found.family
+    assert told.startswith("p is adjusted by Holm over the tests declared before launch: 3 pairs of systems × 1")
+    assert told.endswith(
+        "6 tests are exploratory and adjusted by themselves: 3 pairs of systems × 2 criteria (Points, Kind)."
+    )
+    assert all(told in table.notes[0] for table in tables_of(found, book) if table.name == "contrasts")
+    assert told in " ".join(statistics(found, book))
+    assert verdict(found, "points").endswith("Exploratory: other criteria were declared before launch.")
+    assert "Exploratory" not in verdict(found, "slider")
+    everything = analysed(rows)[0]
+    smallest = [min(one.holm or 1 for one in each.contrasts_of("slider")) for each in (found, everything)]
+    assert smallest[0] <= smallest[1]
 
 
 def test_the_parts_of_the_script_have_no_two_things_of_one_name():

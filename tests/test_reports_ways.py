@@ -16,8 +16,10 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
 from triptych import __main__ as command_line
-from triptych import database, studies
+from triptych import database, freezing, results, studies
+from triptych.analyses.judges import margin
 from triptych.errors import NotFound
+from triptych.freezing import Parts
 from triptych.models import Person, Role
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
@@ -66,6 +68,24 @@ def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study)
         )
         with pytest.raises(NotFound, match="no such report"):
             snapshot.file_of(session, study, "0" * 64)
+
+
+def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_page_and_in_reports(engine, make_study):
+    study, lead, _ = rated(engine, make_study)
+    with database.reading(engine) as session:
+        before = results.frame_of(session, study)
+    with database.writing(engine) as session:
+        wanted = Parts(settings={"expertise": "expert"})
+        assert freezing.amend(session, study, wanted, "They are editors.", lead.pseudonym)
+    with database.reading(engine) as session:
+        study = studies.by_slug(session, study.slug)
+        after, report = results.frame_of(session, study), build_report(session, study)
+        (amendment,) = freezing.amendments(session, study)
+
+    assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
+    assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
+    assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
+    assert "They are editors." in report.files["methods.md"].decode()
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

@@ -19,6 +19,9 @@ Line = Annotated[str, Field(max_length=500)]
 Code = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", description="letters, digits, _ and -")]
 
 
+EXPERTISE = {"expert": "experts", "skilled": "skilled people", "crowd": "a crowd"}
+
+
 class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
@@ -139,6 +142,11 @@ class Preregistration(Part):
     def declared(self) -> bool:
         return self != Preregistration()
 
+    @property
+    def family(self) -> frozenset[str]:
+        """Criteria whose tests decide: the primary one, else all that will be reported; empty where none is named."""
+        return frozenset([self.primary_criterion] if self.primary_criterion else self.criteria)
+
 
 class StudySettings(BaseModel):
     """All of `study.settings`. Raises ValidationError for what does not fit."""
@@ -159,6 +167,7 @@ class StudySettings(BaseModel):
     entry: EntryRules = EntryRules()
     overlap: Overlap = Overlap()
     preregistration: Preregistration = Preregistration()
+    expertise: Literal["expert", "skilled", "crowd"] = "skilled"
     heds: dict[str, Any] = {}
 
 

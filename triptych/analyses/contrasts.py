@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -34,8 +34,8 @@ class Contrast:
 
     difference: the mean over (item, annotator) pairs with both intervals and the test; with `share` it is one of shares
     of answers, 0 to 1. p, holm, benjamini_hochberg: of the two-way clustered test, None where it is not defined;
-    adjusted over every contrast of every criterion of the study. A sentence (str) stands where nothing is defined.
-    table: the ratings it is made of.
+    adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others. A sentence (str)
+    stands where nothing is defined. table: the ratings it is made of.
     """
 
     criterion: str
@@ -47,6 +47,7 @@ class Contrast:
     p: float | None = None
     holm: float | None = None
     benjamini_hochberg: float | None = None
+    exploratory: bool = False
 
     @cached_property
     def dominance(self) -> Dominance | str:
@@ -111,27 +112,66 @@ def side_by_side(ratings: Ratings) -> SideBySide | str:
     return why or or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
 
 
-def contrasts(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> tuple[Contrast, ...]:
-    """Every two systems under every criterion that can tell them apart, p-values adjusted over all of them.
+def contrasts(
+    tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int], declared: Collection[str] = ()
+) -> tuple[Contrast, ...]:
+    """Every two systems under every criterion that can tell them apart.
 
-    tables: by criterion, whether its numbers are shares, and its ratings side by side.
+    tables: by criterion, whether its numbers are shares, and its ratings side by side. declared: criteria that were
+    named beforehand; their tests are one family, and the others, which are exploratory, another. Without any, all
+    tests are one.
     """
-    found = [
-        _contrast(criterion, share, table, later, earlier)
-        for criterion, (share, table) in tables.items()
-        for earlier, later in combinations(systems, 2)
-    ]
-    family = adjusted((None, one.p) for one in found)
-    return tuple(
-        replace(one, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
-        for one, test in zip(found, family, strict=True)
-    )
+    families: dict[bool, list[Contrast]] = {False: [], True: []}
+    for criterion, (share, table) in tables.items():
+        exploratory = bool(declared) and criterion not in declared
+        for earlier, later in combinations(systems, 2):
+            families[exploratory].append(_contrast(criterion, share, table, later, earlier, exploratory))
+    found = [contrast for family in families.values() for contrast in _adjusted(family)]
+    order = list(tables)
+    return tuple(sorted(found, key=lambda contrast: order.index(contrast.criterion)))
 
 
-def _contrast(criterion: str, share: bool, table: SideBySide, system: int, baseline: int) -> Contrast:
+def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
+    for one, test in zip(family, adjusted((None, one.p) for one in family), strict=True):
+        yield replace(one, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
+
+
+def _contrast(
+    criterion: str, share: bool, table: SideBySide, system: int, baseline: int, exploratory: bool
+) -> Contrast:
     found = or_words(difference, table, system, baseline)
     p = None if isinstance(found, str) or found.test is None else found.test.p
-    return Contrast(criterion, system, baseline, share, found, table, p)
+    return Contrast(criterion, system, baseline, share, found, table, p, exploratory=exploratory)
+
+
+def family_of(found: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
+    """Which tests the adjusted p-values are adjusted over.
+
+    titles: of the criteria; declared: whether some were named beforehand.
+    """
+    if not found:
+        return "No test: there are not two systems to compare."
+    first, rest = ([contrast for contrast in found if contrast.exploratory is side] for side in (False, True))
+    if not declared:
+        return f"p is adjusted by Holm over all {len(found)} tests: {_counted(first)}."
+    others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted by themselves"
+    others += f": {_counted(rest)} ({_named(rest, titles)})." if rest else ""
+    if not first:
+        return f"No declared criterion compares systems. {others}"
+    words = f"p is adjusted by Holm over the tests declared before launch: {_counted(first)} ({_named(first, titles)})."
+    return f"{words} {others}" if rest else words
+
+
+def _counted(tests: Sequence[Contrast]) -> str:
+    """As in: 3 pairs of systems × 2 criteria."""
+    criteria = len({contrast.criterion for contrast in tests})
+    pairs = len(tests) // criteria
+    words = f"{pairs} {'pair' if pairs == 1 else 'pairs'} of systems × {criteria} "
+    return words + ("criterion" if criteria == 1 else "criteria")
+
+
+def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
+    return ", ".join(dict.fromkeys(titles[contrast.criterion] for contrast in tests))
 
 
 def rankings(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> Iterator[RankingOf]:
@@ -154,8 +194,23 @@ def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
     yield from np.flatnonzero(turned).tolist()
 
 
+def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
+    """Those with a difference; of more than `most` the clearest ones."""
+    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    if len(known) > most:
+        known.sort(
+            key=lambda one: (
+                not one.clear,
+                not one.clear_here,
+                1 if one.p is None else one.p,
+                -abs(one.difference.mean),
+            )
+        )
+    return known[:most]
+
+
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
-    """Items that speak most for the contrast, then those that speak most against it; `items` are the labels."""
+    """Items that speak most for what the contrast says on the whole, then those most against; `items`: the labels."""
     found = or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
     if isinstance(found, str):
         return ()
@@ -167,7 +222,8 @@ def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: i
     sums = np.bincount(item, sides[both, 0] - sides[both, 1], minlength=len(labels))
     seen = np.flatnonzero(n)
     means = sums[seen] / n[seen]
-    order = seen[np.argsort(-means, kind="stable")]
+    toward = -1 if contrast.higher == contrast.baseline else 1
+    order = seen[np.argsort(-toward * means, kind="stable")]
     chosen = order if len(order) <= 2 * most else np.concatenate([order[:most], order[-most:]])
     names = list(items)
     return tuple(Example(names[labels[at]], float(sums[at] / n[at]), int(n[at])) for at in chosen)

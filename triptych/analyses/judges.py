@@ -39,11 +39,15 @@ def judges_in(frame: Frame) -> list[str]:
     return sorted(rows.astype(str).unique().tolist())
 
 
-def judges(frame: Frame, scope: Counted, ratings: Sequence[Ratings], annotators: str = "skilled") -> list[JudgeOf]:
+def margin(frame: Frame) -> float:
+    """How much worse than an annotator a judge may be for being cheap (epsilon), by what the annotators are."""
+    return EPSILON[frame.settings.expertise]
+
+
+def judges(frame: Frame, scope: Counted, ratings: Sequence[Ratings]) -> list[JudgeOf]:
     """Every judge beside the people whose ratings these are, criterion by criterion.
 
-    scope: the filters of `ratings`; of them all hold for the judges too but whose ratings count. annotators: what the
-    people are (expert, skilled, crowd), which decides how much worse a judge may be for being cheap (epsilon).
+    scope: the filters of `ratings`; of them all hold for the judges too but whose ratings count.
     """
     people = [one.take(np.flatnonzero(~_of_judges(frame, one))) for one in ratings]
     alone = criterion_ratings(frame, replace(scope, kinds=ALONE, annotators=frozenset()))
@@ -52,7 +56,7 @@ def judges(frame: Frame, scope: Counted, ratings: Sequence[Ratings], annotators:
         found
         for judge in judges_in(frame)
         for one, scores in zip(people, alone, strict=True)
-        for found in _beside(judge, one, scores.take(np.flatnonzero(names[scores.annotator] == judge)), annotators)
+        for found in _beside(judge, one, scores.take(np.flatnonzero(names[scores.annotator] == judge)), margin(frame))
     ]
 
 
@@ -60,7 +64,7 @@ def _of_judges(frame: Frame, one: Ratings) -> np.ndarray:
     return (frame.ratings["kind"] == Kind.judge.value).to_numpy()[one.rows]
 
 
-def _beside(judge: str, one: Ratings, scores: Ratings, annotators: str) -> Iterator[JudgeOf]:
+def _beside(judge: str, one: Ratings, scores: Ratings, epsilon: float) -> Iterator[JudgeOf]:
     """Nothing for a criterion that the judge did not rate."""
     if not len(scores):
         return
@@ -70,7 +74,7 @@ def _beside(judge: str, one: Ratings, scores: Ratings, annotators: str) -> Itera
     beside = judged[~judged.index.duplicated()].reindex(place).to_numpy(dtype=float)
     both = ~np.isnan(beside) & ~np.isnan(values)
     measure = "rmse" if _is_number(one) else "accuracy"
-    columns = (values, one.units, one.item, one.annotator, beside, measure, EPSILON[annotators])
+    columns = (values, one.units, one.item, one.annotator, beside, measure, epsilon)
     compared = (one.number, one.item, one.system, beside)
     yield JudgeOf(
         judge,

@@ -24,8 +24,9 @@ FEWEST_ANNOTATORS = 8
 MOST_VALUES = 21
 _STEEPEST = 1e-3
 _FLATTEST = 1e-3
+_LEVEL = 1e-8
 _STEP = 1e-4
-_MODE = 1e-9
+_MODE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -313,15 +314,16 @@ def _minus_log(upper: np.ndarray, lower: np.ndarray) -> float:
 
 def _polish(likelihood: _Laplace, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Up to five Newton steps; parameters, gradient and Hessian at the end of them."""
+    gradient, hessian = likelihood(parameters)[1], _hessian(likelihood, parameters)
     for _ in range(5):
-        gradient, hessian = likelihood(parameters)[1], _hessian(likelihood, parameters)
-        if np.abs(gradient).max() < _STEEPEST / 100 or not np.isfinite(hessian).all():
+        if np.abs(gradient).max() < _LEVEL or not np.isfinite(hessian).all():
             break
         values, vectors = np.linalg.eigh(hessian)
         # A direction without curvature leads nowhere; it is left alone here and found out afterwards.
         bent = np.where(values > _FLATTEST, values, np.inf)
         parameters = parameters - vectors @ ((vectors.T @ gradient) / bent)
-    return parameters, likelihood(parameters)[1], _hessian(likelihood, parameters)
+        gradient, hessian = likelihood(parameters)[1], _hessian(likelihood, parameters)
+    return parameters, gradient, hessian
 
 
 def _hessian(likelihood: _Laplace, parameters: np.ndarray) -> np.ndarray:

@@ -1,21 +1,23 @@
-"""Numbers of a paper's appendix: annotators one by one and two by two, ranks, strengths, lengths, repeats, judges."""
+"""Numbers of a paper's appendix: annotators one by one and two, models, ranks, strengths, lengths, repeats, judges."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from triptych.analyses import LengthOf, PeopleOf, RankingOf, StudyAnalysis
+from triptych.analyses import LengthOf, OrdinalOf, PeopleOf, RankingOf, StudyAnalysis
 from triptych.analyses.judges import JudgeOf
 from triptych.analysis.correlation import Correlation, Correlations
 from triptych.analysis.icc import Intraclass, Reliability
 from triptych.analysis.judge import AltTest
 from triptych.analysis.leave_one_out import WithoutAnnotator
+from triptych.analysis.ordinal_model import OrdinalModel
 from triptych.analysis.pairs import AnnotatorPair
 from triptych.analysis.preferences import Preferences, Strength
 from triptych.analysis.ranking import Ranking
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place, name_of
+from triptych.reports.recompute.ordinal import SPREADS
 from triptych.rubric import Level
 
 FORMS = {"one_way": "ICC(1)", "absolute": "ICC(A)", "consistency": "ICC(C)"}
@@ -27,6 +29,8 @@ def appendix(found: StudyAnalysis, further: Further) -> Iterator[Number]:
     """The whole list, in the order of results.csv."""
     for ratings, people in zip(found.ratings, found.people, strict=True):
         yield from _people(people, ratings.criterion.scale.level is Level.nominal)
+    for one in found.ordinal_models:
+        yield from _ordinal(found, one)
     for one in found.rankings if len(found.frame.systems) > 2 else ():
         yield from _ranks(found, one)
         yield from _strengths(found, one) if len(found.frame.systems) > 3 else ()
@@ -123,6 +127,20 @@ def _strength(place: Place, one: Strength, fitted: Preferences) -> Iterator[Numb
     yield from place.limits("strength", (one.low, one.high), "difference")
 
 
+def _ordinal(found: StudyAnalysis, one: OrdinalOf) -> Iterator[Number]:
+    place, model = Place("ordinal", one.criterion), one.model
+    if not isinstance(model, OrdinalModel):
+        yield place.number("difference", model, "difference")
+        return
+    for pair in model.differences:
+        beside = Place("ordinal", one.criterion, name_of(found, pair.system), name_of(found, pair.baseline))
+        yield beside.number("difference", pair.estimate, "difference")
+        yield from beside.limits("difference", (pair.low, pair.high), "difference")
+        yield beside.number("p", pair.p, "p")
+    for name, spread in zip(SPREADS, (model.item, model.annotator, model.annotator_by_system), strict=True):
+        yield place.number(name, spread, "number")
+
+
 def _length(one: LengthOf) -> Iterator[Number]:
     yield from _correlations(Place("length", one.criterion), one.correlations, ("pairs", "items"))
 
@@ -157,6 +175,7 @@ def _judge(one: JudgeOf, annotators: Sequence[str]) -> Iterator[Number]:
     place, test = Place("judges", one.criterion, one.judge), one.stand_in
     yield place.number("shared", one.shared, "count")
     if isinstance(test, AltTest):
+        yield place.number("epsilon", test.epsilon, "number")
         yield place.number("winning rate", test.winning_rate, "share")
         yield place.number("advantage", test.advantage, "share")
         for each in test.comparisons:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from triptych.analyses import StudyAnalysis
 from triptych.reports.cells import Cell, Notes, Table, limits
-from triptych.reports.further import MARGIN
 from triptych.reports.numbers import Book
 from triptych.reports.places import Number
+from triptych.reports.recompute.ordinal import SPREADS
 
 MOST_ROWS = 200
 COEFFICIENTS = {
@@ -107,6 +107,32 @@ def _strengths(book: Book, titles: dict[str, str]) -> Table:
     return _systems_by_criteria(book, titles, "strengths", ("strengths", "Strengths"), "strength", foot, about)
 
 
+def _ordinal(book: Book, titles: dict[str, str]) -> Table:
+    numbers, notes = _of(book, "ordinal"), Notes()
+    rows = [
+        (
+            Cell(titles[key]),
+            Cell(f"{system} – {baseline}"),
+            notes.cell(
+                book["ordinal", key, "difference", system, baseline],
+                limits(book, "ordinal", key, "difference", system, baseline),
+            ),
+            Cell(book["ordinal", key, "p", system, baseline].printed),
+            *(Cell(book["ordinal", key, name].printed) for name in SPREADS),
+        )
+        for key, system, baseline in _places(one for one in numbers if one.baseline)
+    ]
+    about = (
+        "Cumulative-logit mixed model with intercepts of items, of annotators and of annotators with systems, by the "
+        "Laplace approximation: a second look that takes ratings as ordered only, beside the paired differences. "
+        "Differences in logits with 95 % Wald intervals; its p-values are not adjusted, and with few annotators come "
+        "out small too often. SD: how far intercepts scatter, tastes being those of annotators for systems."
+    )
+    undefined = [f"{titles[one.criterion]}: {one.printed}" for one in numbers if one.value is None]
+    header = ("Criterion", "Systems", "Difference (logits)", "p", *SPREADS)
+    return _table("ordinal", "Ordinal mixed model", header, rows, " ".join([about, *undefined]), notes)
+
+
 def _reliability(book: Book, titles: dict[str, str]) -> Table:
     notes = Notes()
     rows = [
@@ -197,15 +223,17 @@ def _lengths(book: Book, titles: dict[str, str]) -> Table:
 
 
 def _judges(book: Book, titles: dict[str, str]) -> Table:
+    rates = {"Winning rate": "winning rate", "Advantage": "advantage"}
     level = {f"{where}: {name}": f"{what} {name}" for where, what in LEVELS.items() for name in ("Kendall", "Pearson")}
     return _plain(
         book,
         titles,
         "judges",
         ("judges", "Judges beside the annotators"),
-        {"Judge": "", "Shared": "shared", "Winning rate": "winning rate", "Advantage": "advantage", **level},
-        f"The alternative annotator test (Calderon, Reichart and Dror 2025), epsilon {MARGIN:g}: from a winning rate "
-        "of 50 % on a judge may stand in for an annotator. Correlations of its scores with the mean ratings.",
+        {"Judge": "", "Shared": "shared", "Epsilon": "epsilon", **rates, **level},
+        "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
+        "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
+        "its scores with the mean ratings.",
     )
 
 
@@ -256,6 +284,7 @@ def _plain(
 
 
 MADE = (
+    _ordinal,
     _ranks,
     _nemenyi,
     _strengths,

@@ -11,13 +11,9 @@ from sqlmodel import Session
 from triptych import results
 from triptych.analyses import LengthOf, Repeated, StudyAnalysis, WithSelf, lengths, repeated, with_self
 from triptych.analyses.judges import ALONE, JudgeOf, judges
-from triptych.analysis.judge import EPSILON
 from triptych.models import Study
 from triptych.results import Frame
 from triptych.texts import Texts, texts_of
-
-PEOPLE = "skilled"  # what a judge stands beside, unless somebody says otherwise
-MARGIN = EPSILON[PEOPLE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +50,7 @@ def further_from(found: StudyAnalysis, twice: Frame, texts: Texts) -> Further:
         with_self=with_self(twice, found.scope) if counts else (),
         repeated=repeated(twice, found.scope) if counts else {},
         lengths=lengths(found, texts) if known else (),
-        judges=tuple(judges(found.frame, found.scope, found.ratings, PEOPLE)),
+        judges=tuple(judges(found.frame, found.scope, found.ratings)),
     )
 
 

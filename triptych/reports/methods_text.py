@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.intervals import ENOUGH_ANNOTATORS
+from triptych.analysis.ordinal_model import OrdinalModel
 from triptych.findings import RESAMPLES
 from triptych.pay import rate_of
 from triptych.preregistration import declared
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
 from triptych.rubric import Criterion, shown
+from triptych.study_settings import EXPERTISE
 
 SCALES = {
     "likert": "{n} points",
@@ -23,7 +25,13 @@ SCALES = {
 
 def paragraph(facts: Facts, found: StudyAnalysis, book: Book) -> str:
     """Who rated what, how it was shown, and how the numbers were made."""
-    parts = (_design(facts, found, book), _people(facts, book), _declared(facts), _numbers(found), _left_out(facts))
+    parts = (
+        _design(facts, found, book),
+        _people(facts, book),
+        _declared(facts),
+        statistics(found, book),
+        _left_out(facts),
+    )
     return " ".join(sentence for part in parts for sentence in part)
 
 
@@ -95,7 +103,8 @@ def _asked(criterion: Criterion) -> str:
     return f"{criterion.title} ({SCALES[scale.kind].format(n=n, low=ends[0], high=ends[1])}, {scale.level})"
 
 
-def _numbers(found: StudyAnalysis) -> Iterator[str]:
+def statistics(found: StudyAnalysis, book: Book) -> Iterator[str]:
+    """How the numbers were made, sentence by sentence."""
     yield (
         "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011), with "
         f"fewer than {ENOUGH_ANNOTATORS} annotators by item alone, which speaks for these annotators only."
@@ -105,6 +114,8 @@ def _numbers(found: StudyAnalysis) -> Iterator[str]:
             "Systems were compared by the mean difference where one annotator rated both on the same item, with "
             f"t-tests clustered in the same way. {found.family}"
         )
+    yield from _models(found)
+    yield from _judges(found, book)
     yield (
         "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
         f"come from {RESAMPLES} bootstrap samples of the rated units."
@@ -112,6 +123,27 @@ def _numbers(found: StudyAnalysis) -> Iterator[str]:
     if any(result.missing for result in found.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
     yield found.scope.sentence
+
+
+def _models(found: StudyAnalysis) -> Iterator[str]:
+    """The second look at the differences, where a criterion has one."""
+    fitted = [one.criterion for one in found.ordinal_models if isinstance(one.model, OrdinalModel)]
+    if fitted:
+        yield (
+            "As a second look that takes ratings as ordered only, a cumulative-logit mixed model with intercepts of "
+            "items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
+            f"{len(fitted)} of {len(found.criteria)} criteria ({', '.join(map(found.title, fitted))}); its p-values "
+            "are not adjusted."
+        )
+
+
+def _judges(found: StudyAnalysis, book: Book) -> Iterator[str]:
+    margins = {one.printed for one in book.numbers if (one.part, one.statistic) == ("judges", "epsilon")}
+    for epsilon in margins:
+        yield (
+            f"Judges were compared with the annotators, who are {EXPERTISE[found.frame.settings.expertise]}, by the "
+            f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}."
+        )
 
 
 def _left_out(facts: Facts) -> Iterator[str]:

@@ -74,14 +74,20 @@ def signed_ranks(ratings: np.ndarray, item: np.ndarray) -> Iterator[tuple[str, f
     yield "signed-rank p", min(1.0, 2 * float(as_extreme))
 
 
-def holm(rows: list[tuple]) -> Iterator[tuple]:
-    """p adjusted over all contrasts of the report (Holm 1979); a contrast without a p counts as one with p = 1."""
-    declared = [row[:4] for row in rows if row[4] == "difference"]
+def holm(rows: list[tuple], declared: list[str]) -> Iterator[tuple]:
+    """p adjusted over the contrasts of the declared criteria, then over those of all others; over all if none is."""
+    for family in (True, False):
+        yield from adjusted([row for row in rows if (row[1] in declared) is family])
+
+
+def adjusted(rows: list[tuple]) -> Iterator[tuple]:
+    """p adjusted over one family (Holm 1979); a contrast without a p counts as one with p = 1."""
+    places = [row[:4] for row in rows if row[4] == "difference"]
     known = {row[:4]: row[5] for row in rows if row[4] == "p"}
-    p = np.array([1.0 if known.get(place) is None else known[place] for place in declared])
+    p = np.array([1.0 if known.get(place) is None else known[place] for place in places])
     ascending = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[ascending] = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[ascending]), 1)
-    for place, value in zip(declared, adjusted.tolist(), strict=True):
+    stepped = np.empty_like(p)
+    stepped[ascending] = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[ascending]), 1)
+    for place, value in zip(places, stepped.tolist(), strict=True):
         if place in known:
             yield (*place, "p Holm", None if known[place] is None else value)

@@ -78,6 +78,7 @@ def alt_test(
         return
     p = [below(of[:, 1] - of[:, 0], epsilon) for of in compared.values()]
     corrected = stats.false_discovery_control(p, method="by")
+    yield "", "epsilon", epsilon
     yield "", "winning rate", float(np.mean(corrected <= 0.05))
     yield "", "advantage", float(np.mean([of[:, 0].mean() for of in compared.values()]))
     for (name, of), one, after in zip(compared.items(), p, corrected.tolist(), strict=True):

@@ -5,8 +5,7 @@
 needs Python 3.10 or newer, NumPy and SciPy, and nothing else; it reads the files beside it. It ends with 0 if every
 number is the same to the last printed digit, and names those that are not. How each number is made stands beside its
 function. Intervals of agreement, strengths and correlations draw items anew with NumPy's default generator; another
-NumPy may draw other ones. The ordinal mixed model of the results page is not among the numbers of a report: its fit
-is not made again in a few lines.
+NumPy may draw other ones. The ordinal mixed model takes seconds for a thousand ratings.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from triptych.reports.recompute.agreement import agreement, with_self
 from triptych.reports.recompute.basics import Criterion, Ratings, read_rows, written
 from triptych.reports.recompute.comparisons import contrasts, holm
 from triptych.reports.recompute.judges import judges, length
+from triptych.reports.recompute.ordinal import ordinal
 from triptych.reports.recompute.ranks import ranks
 from triptych.reports.recompute.raters import each_with_self, raters
 from triptych.reports.recompute.systems import order, systems
@@ -53,6 +53,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
         yield from raters(criterion, ratings)
         if criterion.compares:
             compared += contrasts(criterion, ratings, names)
+            yield from ordinal(criterion, ratings, names)
             yield from ranks(criterion, ratings, names)
         if criterion.compares and any(row["words"] for row in everything):
             yield from length(criterion, ratings)
@@ -60,7 +61,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
             yield from with_self(criterion, Ratings.read(repeats, criterion), resamples)
         yield from judges(criterion, everything, codebook["epsilon"])
     yield from compared
-    yield from holm(compared)
+    yield from holm(compared, codebook["family"])
     yield from each_with_self((criterion, Ratings.read(repeats, criterion)) for criterion in criteria)
     if "pay" in codebook:
         yield from pay(codebook["pay"], read_rows(folder / "annotations.csv"))
