@@ -52,9 +52,11 @@ def choose_picture() -> None:
     st.segmented_control("Figures are saved as", ["SVG", "PNG"], default="SVG", required=True, key=PICTURE)
 
 
-def means(result: CriterionResult, names: dict[int, str]) -> go.Figure:
-    """A dot per system with its 95 % interval, on the whole scale."""
+def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
+    """A dot per system with its 95 % interval, on the whole scale; None where no system has a mean."""
     known = [(one, one.interval) for one in result.systems if isinstance(one.interval, Interval)]
+    if not known:
+        return None
     scale = 100 if result.share else 1
     dots = go.Scatter(
         x=[scale * interval.mean for _, interval in known],

@@ -10,14 +10,17 @@ import streamlit as st
 
 from components import charts, figures
 from components.findings import ratings_link
+from components.marked import pick_item
 from components.state import plain
 from components.words import NONE, limits, p_value, percent, ratio
 from triptych.analyses import Contrast, StudyAnalysis, verdict
+from triptych.analyses.contrasts import foremost
 from triptych.analysis.comparison import Dominance, SignedRank
 from triptych.analysis.descriptive import MajorityShare, Shares, Summary
 from triptych.analysis.intervals import Interval
-from triptych.findings import Agreement, CriterionResult, SystemResult, headline, interval_note, spoken, within
+from triptych.findings import CriterionResult, SystemResult, headline, interval_note, spoken, within
 from triptych.results import Filters
+from triptych.rubric import Choice
 
 MOST_ROWS, MOST_LINKS = 12, 6
 
@@ -32,8 +35,8 @@ def criterion_block(one: StudyAnalysis, result: CriterionResult, slug: str) -> N
         return
     _figures(one, result, slug, said)
     pairs = len(one.contrasts_of(key))
-    cut = f"{MOST_ROWS} of {pairs} differences are drawn, clear and large ones first; all stand under Numbers. "
-    st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result.agreement)))
+    cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all stand under Numbers. "
+    st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result)))
     with (box := st.expander("Numbers", key=f"numbers-{key}", on_change="rerun")):
         if box.open:
             _numbers_behind(one, result)
@@ -44,7 +47,7 @@ def _figures(one: StudyAnalysis, result: CriterionResult, slug: str, said: str) 
     """Differences where systems can be compared, otherwise means; beside them the answers."""
     key = result.criterion.key
     left = charts.kept(one, f"difference-{key}", lambda: _differences(one, result))
-    spread = charts.kept(one, f"answers-{key}", lambda: charts.answers(result, one.names))
+    spread = charts.kept(one, f"answers-{key}", lambda: _levels(one, result))
     columns = st.columns([2, 3]) if left and spread else [st.container()] * 2
     if left:
         with columns[0]:
@@ -55,34 +58,29 @@ def _figures(one: StudyAnalysis, result: CriterionResult, slug: str, said: str) 
 
 
 def _differences(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    known = _foremost(one.contrasts_of(result.criterion.key), MOST_ROWS)
+    known = foremost(one.contrasts_of(result.criterion.key), MOST_ROWS)
     if known:
-        return figures.forest(known, one.names)
-    has_means = any(isinstance(system.interval, Interval) for system in result.systems)
-    return charts.means(result, one.names) if has_means else None
+        return figures.forest(known, one.names, result.widest)
+    return charts.means(result, one.names)
 
 
-def _foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
-    """Those with a difference; of too many the clear and large ones."""
-    known = [one for one in contrasts if not isinstance(one.difference, str)]
-    if len(known) > most:
-        known.sort(key=lambda one: (not one.clear, not one.clear_here, -abs(one.difference.mean)))
-    return known[:most]
+def _levels(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
+    """Where the systems stand: the answers, or their means on a scale too fine for bars."""
+    answers = charts.answers(result, one.names)
+    return answers or (charts.means(result, one.names) if one.contrasts_of(result.criterion.key) else None)
 
 
-def agreement_sentence(found: Agreement) -> str:
-    """Percent and alpha with its interval, or why there is none."""
+def agreement_sentence(result: CriterionResult) -> str:
+    """Percent and alpha with its interval, or why there is none; on a fine scale few ratings are ever the same."""
+    found = result.agreement
     if isinstance(found.table, str):
         return f"Agreement: {found.table}"
+    fine = not result.points and not isinstance(result.criterion.scale, Choice)
+    same = "" if fine else f"two annotators give the same rating {percent(found.percent)} of the time; "
     if isinstance(found.alpha, str):
-        return f"Agreement: two annotators give the same rating {percent(found.percent)} of the time; {found.alpha}"
+        return f"Agreement: {same}{found.alpha}"
     interval = "" if isinstance(found.interval, str) else f" ({limits(*found.interval)})"
-    parts = (
-        f"Agreement: two annotators give the same rating {percent(found.percent)} of the time; Krippendorff's alpha "
-        f"{found.alpha:.2f}{interval}.",
-        found.band,
-        found.note,
-    )
+    parts = (f"Agreement: {same}Krippendorff's alpha {found.alpha:.2f}{interval}.", found.band, found.note)
     return " ".join(part for part in parts if part)
 
 
@@ -91,7 +89,7 @@ def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
     mine = one.contrasts_of(key)
     if mine:
         st.dataframe(contrast_table(mine, one), hide_index=True, key=f"contrasts-{key}")
-        st.caption(f"{whom_for(mine)} {one.family}")
+        st.caption(plain(f"{whom_for(mine)} {one.family}"))
     st.dataframe(_systems(result, one.names), hide_index=True, key=f"table-{key}")
     st.caption(interval_note(result))
 
@@ -164,7 +162,7 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
 def _links(one: StudyAnalysis, key: str, slug: str) -> None:
     """From each difference to the ratings behind it."""
     with st.container(horizontal=True):
-        for contrast in _foremost(one.contrasts_of(key), MOST_LINKS):
+        for contrast in foremost(one.contrasts_of(key), MOST_LINKS):
             both = frozenset({contrast.system, contrast.baseline})
             label = f"Ratings of {one.name(contrast.system)} and {one.name(contrast.baseline)}"
             ratings_link(label, Filters(systems=both, criteria=frozenset({key})), one, slug)
@@ -210,8 +208,9 @@ def means(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
     """Each system's own mean on the whole scale."""
     said = headline(result, one.names)
     st.text(said)
-    if any(isinstance(system.interval, Interval) for system in result.systems):
-        charts.show(charts.means(result, one.names), f"means-{result.criterion.key}", f"{slug}-means", said)
+    figure = charts.means(result, one.names)
+    if figure:
+        charts.show(figure, f"means-{result.criterion.key}", f"{slug}-{result.criterion.key}-means", said)
     st.dataframe(_systems(result, one.names), hide_index=True, key=f"means-table-{result.criterion.key}")
     st.caption(interval_note(result))
 
@@ -225,17 +224,9 @@ def behind(one: StudyAnalysis, key: str, slug: str) -> str | None:
     chosen = st.selectbox(
         "Difference", mine, format_func=lambda c: figures.pair_label(c, one.names), key=f"behind-{slug}-{key}"
     )
-    examples = one.examples(chosen)
     rows = [
-        {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n} for e in examples
+        {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n}
+        for e in one.examples(chosen)
     ]
     st.text("Items that speak most for the difference stand first, those against it last. Pick one to read it.")
-    picked = st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key=f"examples-{slug}-{key}",
-        on_select="rerun",
-        selection_mode="single-row",
-    )
-    at = picked.selection.rows
-    return examples[at[0]].item if at and at[0] < len(examples) else None
+    return pick_item(pd.DataFrame(rows), f"examples-{slug}-{key}")

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from components import charts, figures
+from components.marked import pick_item
 from components.words import NONE, percent
 from triptych.analyses import Disagreement, StudyAnalysis
 
@@ -45,18 +46,10 @@ def items(one: StudyAnalysis, slug: str) -> str | None:
     said = f"Annotators lie farthest apart on {found.items[0].item}. Pick an item to read it."
     st.text(said)
     charts.show(figures.items(found, titles), "items", f"{slug}-items", said)
-    picked = st.dataframe(
-        _item_table(found, titles),
-        hide_index=True,
-        key=f"items-{slug}",
-        on_select="rerun",
-        selection_mode="single-row",
-        height=260,
-    )
+    picked = pick_item(_item_table(found, titles), f"items-{slug}", height=260)
     cut = f" The first {len(found.items)} of {found.of} are listed." if found.of > len(found.items) else ""
     st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
-    at = picked.selection.rows
-    return found.items[at[0]].item if at and at[0] < len(found.items) else None
+    return picked
 
 
 def _item_table(found: Disagreement, titles: dict[str, str]) -> pd.DataFrame:

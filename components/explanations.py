@@ -9,6 +9,7 @@ import streamlit as st
 
 from components import charts
 from components.figures import highlights as highlights_figure
+from components.marked import pick_item
 from components.words import number
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.spans import SpanAgreement
@@ -20,7 +21,7 @@ LISTED = 300
 
 
 def reasons(one: StudyAnalysis) -> None:
-    """Reasons by the tag that annotators do not see."""
+    """Reasons by the tag that annotators do not see; nothing where nobody explained anything."""
     rows = [
         {
             "Criterion": result.criterion.title,
@@ -36,14 +37,17 @@ def reasons(one: StudyAnalysis) -> None:
         most = max(rows, key=lambda row: row["Total"])
         st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {most['Total']} times).")
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
-    else:
+    elif any(result.free_texts for result in one.criteria):
         st.text("No reason has been ticked yet.")
 
 
-def browser(one: StudyAnalysis, slug: str) -> None:
-    """Every explanation of a criterion, option and system."""
+def browser(one: StudyAnalysis, slug: str) -> str | None:
+    """Every explanation of a criterion, option and system; returns the item of the one that the reader picks."""
     written = sum(result.free_texts for result in one.criteria)
-    st.text(f"Explanations in an annotator's own words: {written}.")
+    if not written and not any(result.reasons for result in one.criteria):
+        st.text("No rating has an explanation or a ticked reason. They are listed here as soon as there is one.")
+        return None
+    st.text(f"Explanations in an annotator's own words: {written:,}.")
     titles = {result.criterion.key: result.criterion.title for result in one.criteria}
     first, second, third = st.columns(3)
     criterion = first.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"why-{slug}")
@@ -60,12 +64,13 @@ def browser(one: StudyAnalysis, slug: str) -> None:
         marks=frozenset({"explained"}),
     )
     table = ratings_table(one.counted_frame, wanted, one.names, LISTED)
-    st.caption(f"{table.count:,} ratings with an explanation or a ticked reason.")
+    pick = " Pick one to read its item." if table.count else ""
+    st.caption(f"{table.count:,} ratings with an explanation or a ticked reason.{pick}")
     if not table.count:
-        return
+        return None
     columns = ["System", "Value", "Reasons", "Explanation", "Item", "Annotator"]
     wide = {"Explanation": {"width": "large"}}
-    st.dataframe(table.rows[columns], hide_index=True, key=f"explanations-{slug}", column_config=wide)
+    return pick_item(table.rows[columns], f"explanations-{slug}", column_config=wide)
 
 
 def _options(one: StudyAnalysis, criterion: str) -> dict[str, str]:
@@ -103,6 +108,33 @@ def highlights(
         table = counts.rename(index=titles, columns=one.names)
         st.dataframe(table, key="highlights-table")
         _span_table(agreement, titles)
+
+
+def comments(found: pd.DataFrame, labels: Sequence[HighlightLabel], one: StudyAnalysis, slug: str) -> str | None:
+    """What annotators wrote beside their highlights, by label and system; returns the item that the reader picks."""
+    if found.empty:
+        return None
+    titles = {label.key: label.title for label in labels}
+    per = found["system"].value_counts()
+    st.text(f"Comments on highlights: {len(found):,}, most on {one.name(int(per.idxmax()))} ({per.max():,}).")
+    first, second = st.columns(2)
+    given = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
+    systems = second.multiselect("System", one.frame.systems, format_func=one.name, key=f"comment-system-{slug}")
+    shown = found[found["label"].isin(given or titles) & found["system"].isin(systems or one.frame.systems)]
+    cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
+    st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
+    listed = pd.DataFrame(
+        {
+            "System": shown["system"].map(one.name),
+            "Label": shown["label"].map(titles),
+            "Passage": shown["quote"],
+            "Comment": shown["comment"],
+            "Item": shown["item"],
+            "Annotator": shown["annotator"],
+        }
+    ).head(LISTED)
+    wide = {"Passage": {"width": "medium"}, "Comment": {"width": "large"}}
+    return pick_item(listed, f"comments-{slug}", column_config=wide)
 
 
 def _span_table(found: Sequence[SpanAgreement] | str, titles: dict[str, str]) -> None:

@@ -21,8 +21,11 @@ BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
 
 
-def forest(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
-    """A row per pair of systems: the mean difference, for these annotators (thick) and for annotators like these."""
+def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) -> go.Figure:
+    """A row per pair of systems: the mean difference, for these annotators (thick) and for annotators like these.
+
+    widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
+    """
     known = [one for one in contrasts if not isinstance(one.difference, str)]
     rows = [pair_label(one, names) for one in known]
     scale = 100 if known[0].share else 1
@@ -41,15 +44,16 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     )
     frame(figure, len(rows), rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
-    figure.update_xaxes(range=_range([*thin, *thick], scale))
-    figure.update_xaxes(title=axis_title("Difference, percentage points" if known[0].share else "Difference, points"))
+    figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
+    unit = "Percentage points" if known[0].share else "Points"
+    figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
 
-def _range(intervals: list[Interval], scale: int) -> list[float]:
-    """From the lowest limit to the highest, 0 among them, with some room."""
+def _range(intervals: list[Interval], scale: int, widest: float) -> list[float]:
+    """From the lowest limit to the highest that the scale allows, 0 among them, with some room."""
     ends = [scale * end for one in intervals for end in (one.low, one.high, one.mean) if end is not None]
-    low, high = min(0.0, *ends), max(0.0, *ends)
+    low, high = max(min(0.0, *ends), -scale * widest), min(max(0.0, *ends), scale * widest)
     room = 0.06 * (high - low) or 1.0
     return [low - room, high + room]
 
@@ -181,9 +185,8 @@ def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     )
     frame(figure, len(rows), rows)
     lowest = min([0.0, *(low - 0.05 for low, _ in limits)])
-    figure.add_vrect(x0=BANDS[0], x1=BANDS[1], fillcolor=BAND, line_width=0, layer="below")
-    figure.add_vrect(x0=BANDS[1], x1=1.02, fillcolor=BAND, line_width=0, layer="below")
-    figure.add_vrect(x0=BANDS[1], x1=1.02, fillcolor=BAND, line_width=0, layer="below")
+    for band in BANDS:  # they lie over each other, so that what is above both is darker
+        figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
     ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]
     figure.update_xaxes(
         range=[lowest, 1.02],

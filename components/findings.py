@@ -19,8 +19,8 @@ def header(board: Board) -> None:
     """State, what is in and what is expected, time to go."""
     view, study = board.overview, board.study
     figures = {
-        "Annotations in": f"{view.done} of {view.expected}",
-        "Items complete": f"{view.items_complete} of {view.items}",
+        "Annotations in": f"{view.done:,} of {view.expected:,}",
+        "Items complete": f"{view.items_complete:,} of {view.items:,}",
         "Annotator time to go": duration(view.minutes_left),
         "State": study.state.capitalize(),
     }

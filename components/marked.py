@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from triptych.results import HighlightedItem, Passage
@@ -90,6 +91,7 @@ const card = (title, passages, labels) => {
   return box;
 };
 
+const HINT = 'The darker a passage, the more annotators marked it. Point at it to see who, and why.';
 const roots = new WeakMap();
 
 export default ({ parentElement, data }) => {
@@ -108,6 +110,7 @@ export default ({ parentElement, data }) => {
   });
   const columns = make('div', 'tm-columns');
   for (const candidate of data.candidates) columns.append(card(candidate.title, candidate.passages, data.labels));
+  if (data.labels.length) legend.append(make('span', 'tm-none', HINT));
   root.replaceChildren(legend, columns);
   if (data.context.length) {
     const context = card('Context', data.context, data.labels);
@@ -118,6 +121,13 @@ export default ({ parentElement, data }) => {
 """
 
 _mount = st.components.v2.component("triptych.marked", js=SCRIPT, css=STYLE, isolate_styles=False)
+
+
+def pick_item(rows: pd.DataFrame, key: str, **shape: Any) -> str | None:
+    """A table with a column Item; returns the item that the reader picks."""
+    picked = st.dataframe(rows, hide_index=True, key=key, on_select="rerun", selection_mode="single-row", **shape)
+    at = picked.selection.rows
+    return rows["Item"].iloc[at[0]] if at and at[0] < len(rows) else None
 
 
 def marked_item(item: HighlightedItem, key: str) -> None:

@@ -24,6 +24,12 @@ COLUMNS = {
     "ac": "Gwet's AC1 / AC2",
     "fleiss": "Fleiss' kappa",
 }
+TOLD_BY = {
+    "With the others": "Whether somebody rates against the others",
+    "Severity": "How severe somebody is",
+    "All equal": "Whether somebody gives equal ratings throughout",
+    "Seconds": "Speed",
+}
 
 
 def agreement(one: StudyAnalysis, slug: str) -> None:
@@ -88,19 +94,39 @@ def _with_ends(found: Coefficient) -> str:
 
 def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> None:
     """A line per annotator; those that ask for a look first."""
+    if not looks:
+        st.text("No annotator's ratings count here.")
+        return
     flagged = [look for look in looks if look.flags]
     fast = {} if isinstance(speeds, str) else {speed.annotator: speed for speed in speeds}
     hurried = [speed.annotator for speed in fast.values() if speed.flagged]
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
-    st.text(f"{', '.join(names)}: have a look." if names else "No annotator stands out.")
+    untold = _untold(looks, speeds)
+    if names:
+        st.text(f"{', '.join(names)}: have a look.")
+    elif len(untold) < len(TOLD_BY):
+        st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
-    rows = [look_row(look, fast.get(look.annotator)) for look in order]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
+    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*untold])
+    st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
+    if untold:
+        st.text("\n".join(f"{TOLD_BY[column]} could not be looked at. {why}" for column, why in untold.items()))
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
         "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
         "is left out by it."
     )
+
+
+def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> dict[str, str]:
+    """Columns that have nothing to say about anybody, with the reason."""
+    reasons = {
+        "With the others": [look.agreement for look in looks],
+        "Severity": [look.severity for look in looks],
+        "All equal": [look.equal for look in looks],
+        "Seconds": [speeds],
+    }
+    return {column: found[0] for column, found in reasons.items() if found and all(isinstance(f, str) for f in found)}
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:

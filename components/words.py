@@ -1,10 +1,13 @@
-"""Numbers and times as people write them."""
+"""Numbers, times and names as people write and hear them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 
 NONE = "–"
+MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")
 
 
 def duration(minutes: int | None) -> str:
@@ -27,6 +30,11 @@ def ratio(count: int, of: int) -> str:
     return f"{count} of {of}" + (f" ({percent(count / of)})" if of else "")
 
 
+def joined(names: Sequence[str]) -> str:
+    """As in: a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def limits(low: float, high: float) -> str:
     return f"{low:.2f} to {high:.2f}"
 
@@ -42,3 +50,11 @@ def number(found: float | str | None, digits: int = 2) -> str:
     if found is None:
         return NONE
     return found if isinstance(found, str) else f"{found:.{digits}f}"
+
+
+def spoken(text: str) -> str:
+    """Somebody's text as the name of a widget whose label is not drawn; the text itself stands above it.
+
+    A label is Markdown, and screen readers read out its source with every mark that would keep it plain.
+    """
+    return " ".join(MARKS.sub(" ", text).split())

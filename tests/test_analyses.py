@@ -157,7 +157,7 @@ def test_a_contrast_is_the_mean_of_paired_differences_and_the_better_system_is_n
 def test_the_family_of_tests_is_every_pair_under_every_criterion_that_has_numbers():
     one = analysis(crossed(items=20, annotators=6, criteria=2, gap=0.1))
     assert len(one.contrasts) == 6
-    assert one.family == "p is adjusted by Holm over 6 tests: 3 pairs of systems × 2 criteria."
+    assert one.family == "p is adjusted by Holm over all 6 tests: 3 pairs of systems × 2 criteria."
     smallest = min(contrast.p for contrast in one.contrasts)
     assert min(contrast.holm for contrast in one.contrasts) == pytest.approx(min(1, 6 * smallest))
 

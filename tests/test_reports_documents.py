@@ -74,21 +74,44 @@ def test_a_number_below_zero_gets_a_minus_and_a_date_does_not():
     assert tex.escaped("2026-11-21, item-3") == "2026-11-21, item-3"
 
 
-def test_latex_compiles_whatever_people_wrote(tmp_path):
+def test_a_long_latex_table_goes_on_in_further_ones_and_loses_no_row():
+    rows = tuple((Cell(f"row {n}"), Cell("1")) for n in range(99))
+    found = tex.tabular(Table("long", "Long", ("What", "A title of two lines"), rows, ("The note.",)))
+    assert re.findall(r"row \d+", found) == [f"row {n}" for n in range(99)]
+    parts = found.split(r"\begin{table}")[1:]
+    assert [part.count("row ") for part in parts] == [33, 33, 33]
+    assert [r"\label{tab:long}" in part for part in parts] == [True, False, False]
+    assert ["The note." in part for part in parts] == [False, False, True]
+    assert r"\shortstack{A title of\\two lines}" in found
+
+
+def test_a_hash_can_be_broken_into_lines():
+    words = "0123456789abcdef" * 4
+    assert tex.escaped(f"Snapshot {words}.").replace(r"\allowbreak{}", "") == f"Snapshot {words}."
+    assert tex.escaped(words).count(r"\allowbreak{}") == 15
+
+
+@pytest.mark.parametrize("packages", ["booktabs", "booktabs,graphicx"])
+def test_latex_compiles_whatever_people_wrote_and_fits_the_page_where_it_may_scale(packages, tmp_path):
     engine = shutil.which("pdflatex")
     if engine is None:
         pytest.skip("pdfLaTeX is missing on this machine.")
-    parts = [tex.tabular(table_of(HOSTILE)), *(tex.escaped(words) + "\n" for words in HOSTILE)]
+    wide = Table("wide", "Wide", ("A title",) * 9, ((Cell("some words in a cell"),) * 9,) * 70, (HOSTILE[5],))
+    tables = [tex.tabular(table_of(HOSTILE)), tex.tabular(wide)]
+    parts = [*tables, *(tex.escaped(words) + "\n\n" for words in [*HOSTILE, "Snapshot " + "0123456789abcdef" * 4])]
     (tmp_path / "hostile.tex").write_text(tex.document("hostile.tex", "a\nb % c", parts), encoding="utf-8")
     (tmp_path / "main.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{hostile.tex}\\end{document}\n"
+        f"\\documentclass{{article}}\\usepackage{{{packages}}}\\begin{{document}}\\input{{hostile.tex}}\\end{{document}}\n"
     )
     command = [engine, "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60)
 
-    assert done.returncode == 0, done.stdout[-2000:].decode(errors="replace")
+    log = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, log[-2000:]
     assert (tmp_path / "main.pdf").stat().st_size > 1000
+    assert "Float too large" not in log
+    assert "graphicx" not in packages or not re.search(r"Overfull \\hbox \(\d{3}", log), log
 
 
 class Tags(HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
     app = turn_to(app, study, "Who disagrees")
     assert f"{people[0].pseudonym} lies farthest from the others" in words(app)
     app = turn_to(app, study, "What they say")
-    assert "No reason has been ticked yet." in words(app)
+    assert "No rating has an explanation or a ticked reason." in words(app)
     assert app.get("plotly_chart")
 
 
@@ -242,6 +243,31 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
     live.follow(lambda: 8, 7)
     assert drawn == ["app"]
     assert live.SECONDS < 5
+
+
+def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the_time():
+    pace = live.Pace(told=7, since=100.0)
+    assert pace.tell(8, 100.0) == 8
+    pace.spent = 1.0
+    waits = 1.0 / live.SHARE
+    assert (pace.tell(9, 99.0 + waits), pace.tell(9, 101.0 + waits), pace.spent) == (8, 9, 0.0)
+    pace.spent = 1e6
+    assert (pace.tell(10, pace.since + live.LONGEST - 1), pace.tell(10, pace.since + live.LONGEST)) == (9, 10)
+    pace.spent = 1e6
+    assert pace.tell(3, pace.since) == 3
+
+
+def test_a_page_draws_anew_for_later_numbers_and_for_a_restored_backup_only(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
+    monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
+    monkeypatch.setattr(live, "_paces", {"study": live.Pace(told=7, since=time.monotonic(), spent=1e6)})
+    for number, seen in ((7, 7), (9, 7), (9, 9)):
+        live.follow_at_a_pace("study", lambda number=number: number, seen)
+    assert drawn == []
+    live.follow_at_a_pace("study", lambda: 9, 6)
+    live.follow_at_a_pace("study", lambda: 5, 9)
+    assert drawn == ["app", "app"]
 
 
 def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):

@@ -167,6 +167,12 @@ class CriterionResult:
     def ends(self) -> tuple[float, float]:
         return ends_of(self.criterion)
 
+    @property
+    def widest(self) -> float:
+        """The largest difference that the scale allows."""
+        low, high = self.ends
+        return high - low
+
 
 def ends_of(criterion: Criterion) -> tuple[float, float]:
     """Lowest and highest possible number."""

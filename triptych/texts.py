@@ -22,6 +22,7 @@ from triptych.models import (
     Turn,
 )
 from triptych.results import RATED, Counted, Frame, StudyName, items_with, membership_of, name_of, people_counted
+from triptych.results.highlights import highlights_of
 
 WHOLE = -1
 READING = ["text", "length", "annotator", "start", "end", "label", "system", "item"]
@@ -109,6 +110,25 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     rows["text"] = rows["candidate"].astype(str) + ":" + rows["turn"].astype(str)
     rows["label"] = rows["label"].fillna("")
     return rows.rename(columns={"characters": "length"})[READING]
+
+
+def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
+    """Highlights with a comment: item, annotator, system (blind code), label, quote, comment.
+
+    A comment on an imported quote that is not in the text counts too.
+    """
+    columns = {
+        "item": Item.external_id,
+        "annotator": Person.pseudonym,
+        "system": System.blind_code,
+        "label": Highlight.label,
+        "quote": Highlight.quote,
+        "comment": Highlight.comment,
+    }
+    wanted = highlights_of(study, *columns.values()).join(System, System.id == Candidate.system_id)
+    wanted = wanted.where(Highlight.comment != "", *people_counted(counted)).order_by(Item.id, Highlight.id)
+    rows = pd.DataFrame(session.execute(wanted).all(), columns=list(columns))
+    return rows[rows["item"].isin(items_with(frame, counted.field, counted.value))] if counted.field else rows
 
 
 def _read_of(study: Study, counted: Counted):

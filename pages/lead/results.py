@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from components import comparisons, disagreement, explanations, findings, state, trust
-from components.live import follow
+from components import comparisons, disagreement, explanations, findings, live, state, trust
 from components.marked import marked_item
 from components.more import more
+from components.overview import overview
 from components.people_table import people_table
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
@@ -38,21 +38,21 @@ def trusted(one: StudyAnalysis, board: Board) -> None:
 def disagreed(one: StudyAnalysis, board: Board) -> None:
     study = board.study
     disagreement.people(one, study.slug)
-    item(one, study, disagreement.items(one, study.slug))
+    item(one, study, disagreement.items(one, study.slug), "apart")
     st.subheader("Items behind a difference", anchor=False)
     titles = {key: one.title(key) for key in one.tables}
     if titles:
         key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"difference-{study.slug}")
-        item(one, study, comparisons.behind(one, key, study.slug))
+        item(one, study, comparisons.behind(one, key, study.slug), "behind")
 
 
-def item(one: StudyAnalysis, study: Study, chosen: str | None) -> None:
-    """The item that was picked, as its annotators saw it, with everybody's highlights."""
+def item(one: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
+    """The item that was picked there, as its annotators saw it, with everybody's highlights."""
     if chosen is None:
         return
     with state.reading() as session:
         found = results.highlights_of_item(session, study, chosen, one.scope)
-    marked_item(found, key=f"marked-{study.slug}-{chosen}")
+    marked_item(found, key=f"marked-{where}-{study.slug}-{chosen}")
     findings.ratings_link(f"Ratings of {chosen}", results.Filters(item=chosen), one, study.slug)
     if found.unaligned:
         st.caption(f"{found.unaligned} imported quotes are not in the text and are not shown.")
@@ -61,17 +61,19 @@ def item(one: StudyAnalysis, study: Study, chosen: str | None) -> None:
 def said(one: StudyAnalysis, board: Board) -> None:
     study, labels = board.study, one.frame.rubric.highlights
     explanations.reasons(one)
-    explanations.browser(one, study.slug)
+    item(one, study, explanations.browser(one, study.slug), "explained")
     if not labels:
         return
     st.subheader("Highlights", anchor=False)
     with state.reading() as session:
         readings = texts.readings_of(session, study, one.frame, one.scope)
+        comments = texts.comments_of(session, study, one.frame, one.scope)
     explanations.highlights(readings, analyses.spans(readings), labels, one, study.slug)
+    item(one, study, explanations.comments(comments, labels, one, study.slug), "comment")
     if board.highlights:
         marked = [f"{name} ({count})" for name, count in board.highlights.items()]
         chosen = st.selectbox("Item, most highlighted first", marked, key=f"item-{study.slug}")
-        item(one, study, list(board.highlights)[marked.index(chosen)])
+        item(one, study, list(board.highlights)[marked.index(chosen)], "marked")
 
 
 def beyond(one: StudyAnalysis, board: Board) -> None:
@@ -82,33 +84,33 @@ who = state.require("lead")
 with state.reading() as session:
     mine = studies.for_lead(session, who)
 slug = choose_study(mine)
-with state.reading() as session:
-    study = studies.led_by(session, who, slug)
-    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
-with st.container(horizontal=True, vertical_alignment="center"):
-    scope = choose_scope(frame, kinds, slug)
+with live.drawing(slug):
     with state.reading() as session:
-        board = results.board(session, study, scope)
-    study_tools(board, who.pseudonym)
-scope_notes(board.frame, scope, kinds)
-findings.header(board)
-with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
-    people_table(board.overview.annotators)
-# of a very large study every thousandth event draws anew: the numbers take seconds, and hardly move
-every = 1 if len(board.frame.ratings) < 100_000 else 1000
-follow(lambda: number_now(study) // every, board.frame.number // every)
-if board.frame.ratings.empty:
-    st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
-    st.stop()
-one = analyses.analyse(board.frame, scope, board.names)
-st.subheader("Before you conclude", anchor=False)
-findings.conclusions(one.all_findings if one.n_ratings <= SMALL else one.findings, one, slug)
-sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
-if sections[0].open:
-    with sections[0]:
-        for result in one.criteria:
-            comparisons.criterion_block(one, result, slug)
-for section, draw in zip(sections[1:], (trusted, disagreed, said, beyond), strict=True):
-    if section.open:
-        with section:
-            draw(one, board)
+        study = studies.led_by(session, who, slug)
+        kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        scope = choose_scope(frame, kinds, slug)
+        with state.reading() as session:
+            board = results.board(session, study, scope)
+        study_tools(board, who.pseudonym)
+    scope_notes(board.frame, scope, kinds)
+    findings.header(board)
+    with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
+        people_table(board.overview.annotators)
+    live.follow_at_a_pace(slug, lambda: number_now(study), board.frame.number)
+    if board.frame.ratings.empty:
+        st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
+        st.stop()
+    one = analyses.analyse(board.frame, scope, board.names)
+    st.subheader("Before you conclude", anchor=False)
+    findings.conclusions(one.all_findings if one.n_ratings <= SMALL else one.findings, one, slug)
+    sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
+    if sections[0].open:
+        with sections[0]:
+            overview(one)
+            for result in one.criteria:
+                comparisons.criterion_block(one, result, slug)
+    for section, draw in zip(sections[1:], (trusted, disagreed, said, beyond), strict=True):
+        if section.open:
+            with section:
+                draw(one, board)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from triptych.analyses.study import StudyAnalysis
 
 SAID = 3
+EXPLORATORY = " Exploratory: other criteria were declared before launch."
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,12 @@ def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def verdict(one: StudyAnalysis, criterion: str) -> str:
-    """Which system is better under a criterion, and how sure, in one sentence."""
+    """Which system is better under a criterion, and how sure, in one sentence; and whether that was the question."""
     mine = one.contrasts_of(criterion)
+    return _verdict(one, mine) + (EXPLORATORY if mine and mine[0].exploratory else "")
+
+
+def _verdict(one: StudyAnalysis, mine: tuple[Contrast, ...]) -> str:
     defined = [contrast for contrast in mine if not isinstance(contrast.difference, str)]
     if not defined:
         return mine[0].difference if mine else ""
@@ -248,8 +255,19 @@ def _place(one: StudyAnalysis) -> Iterator[Finding]:
 
 def not_run(one: StudyAnalysis) -> tuple[NotRun, ...]:
     """Checks that these data do not allow; the same reason for several criteria stands once."""
+    return _grouped(one, _undefined(one))
+
+
+def all_not_run(one: StudyAnalysis) -> tuple[NotRun, ...]:
+    """The same with the ordinal model, which takes seconds."""
+    fits = ((found.criterion, found.model) for found in one.ordinal_models)
+    models = (words for criterion, model in fits for words in _words("Ordinal mixed model", criterion, model))
+    return _grouped(one, chain(_undefined(one), models))
+
+
+def _grouped(one: StudyAnalysis, undefined: Iterable[tuple[str, str, str]]) -> tuple[NotRun, ...]:
     reasons: dict[tuple[str, str], list[str]] = {}
-    for check, criterion, why in _undefined(one):
+    for check, criterion, why in undefined:
         titles = reasons.setdefault((check, why), [])
         if criterion and one.title(criterion) not in titles:
             titles.append(one.title(criterion))
@@ -260,8 +278,7 @@ def _undefined(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
     """(check, criterion, why) of everything that is words instead of a number."""
     for criterion, why in one.not_compared.items():
         yield "Comparison of systems", criterion, why
-    for contrast in one.contrasts:
-        yield from _undefined_of(contrast)
+    yield from _undefined_pairs(one)
     for found in one.agreement:
         yield from _words("Krippendorff's alpha", found.criterion, found.alpha)
         yield from _words("Interval of alpha", found.criterion, found.interval)
@@ -278,6 +295,14 @@ def _undefined(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
     for look in one.annotators:
         for check, found in (("Drift", look.drift), ("Equal ratings", look.equal), ("Severity", look.severity)):
             yield from _words(f"{check} of annotators", "", found)
+
+
+def _undefined_pairs(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
+    """What is not defined for pairs of systems; of how many, where it is not all of a criterion."""
+    found = Counter(words for contrast in one.contrasts for words in _undefined_of(contrast))
+    of = Counter(contrast.criterion for contrast in one.contrasts)
+    for (check, criterion, why), count in found.items():
+        yield check if count == of[criterion] else f"{check}: {count} of {of[criterion]} pairs", criterion, why
 
 
 def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:

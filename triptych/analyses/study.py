@@ -13,13 +13,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from triptych.analyses.conclusions import Finding, NotRun, all_findings, findings, not_run
+from triptych.analyses.conclusions import Finding, NotRun, all_findings, all_not_run, findings, not_run
 from triptych.analyses.contrasts import (
     Contrast,
     Example,
     RankingOf,
     contrasts,
     examples,
+    family_of,
     not_comparable,
     rankings,
     side_by_side,
@@ -37,6 +38,11 @@ from triptych.results import RATED, Counted, Frame, StudyName, counted_ratings, 
 from triptych.texts import Texts
 
 KEPT = 8
+MOST_FITTED = 20_000
+TOO_MANY = (
+    f"Not fitted: a report fits the ordinal mixed model to {MOST_FITTED:,} ratings at most; the results page fits it "
+    "to more, in minutes."
+)
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ class StudyAnalysis:
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every two systems under every criterion that can tell them apart."""
-        return contrasts(self.tables, self.frame.systems)
+        return contrasts(self.tables, self.frame.systems, self.frame.settings.preregistration.family)
 
     def contrasts_of(self, criterion: str) -> tuple[Contrast, ...]:
         return tuple(one for one in self.contrasts if one.criterion == criterion)
@@ -164,12 +170,8 @@ class StudyAnalysis:
     @property
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
-        tests, criteria = len(self.contrasts), len(self.tables)
-        if not tests:
-            return "No test: there are not two systems to compare."
-        pairs = tests // criteria
-        words = f"{pairs} {'pair' if pairs == 1 else 'pairs'} of systems × {criteria} "
-        return f"p is adjusted by Holm over {tests} tests: {words}{'criterion' if criteria == 1 else 'criteria'}."
+        titles = {key: self.title(key) for key in self.tables}
+        return family_of(self.contrasts, titles, bool(self.frame.settings.preregistration.family))
 
     @cached_property
     def other_way(self) -> tuple[Contrast, ...] | None:
@@ -228,10 +230,16 @@ class StudyAnalysis:
         """Checks that these data do not allow."""
         return not_run(self)
 
+    @cached_property
+    def all_not_run(self) -> tuple[NotRun, ...]:
+        """The same with the ordinal model, which takes seconds."""
+        return all_not_run(self)
+
     @property
     def ordinal_models(self) -> tuple[OrdinalOf, ...]:
-        """The ordinal model of each criterion that can tell systems apart."""
-        return tuple(OrdinalOf(criterion, self.ordinal_model_of(criterion)) for criterion in self.tables)
+        """The ordinal model of each criterion that can tell systems apart, as a report prints it."""
+        small = {key: len(self.ratings_of(key)) <= MOST_FITTED for key in self.tables}
+        return tuple(OrdinalOf(key, self.ordinal_model_of(key) if small[key] else TOO_MANY) for key in self.tables)
 
     def ordinal_model_of(self, criterion: str) -> OrdinalModel | str:
         """The ordinal model of one criterion: seconds for thousands of ratings, more for many systems."""

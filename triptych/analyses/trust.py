@@ -185,10 +185,11 @@ def looks(frame: Frame, counted: Counted, every: Sequence[Ratings], names: Seque
     """One line per annotator whose ratings count."""
     one = pooled(every)
     columns = (one.value, one.unit)
+    ordered = not np.isnan(one.value).all()
     timed = times_known(one)
     found = (
-        _by_annotator(or_words(agreement_with_others, *columns, one.annotator)),
-        _by_annotator(or_words(severities, *columns, one.item, one.annotator)),
+        _by_annotator(or_words(agreement_with_others, *columns, one.annotator) if ordered else NO_NUMBERS),
+        _by_annotator(or_words(severities, *columns, one.item, one.annotator) if ordered else NO_NUMBERS),
         _by_annotator(_equal_ratings(every, timed)),
         _by_annotator(or_words(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES),
         _by_annotator(

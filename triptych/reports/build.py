@@ -18,6 +18,7 @@ from sqlmodel import Session
 
 from triptych import exports, results
 from triptych.analyses import StudyAnalysis, verdict
+from triptych.analyses.judges import margin
 from triptych.findings import RESAMPLES, headline
 from triptych.formats.out.codebook import COLUMNS, codebook
 from triptych.formats.out.model import File, Options
@@ -28,7 +29,7 @@ from triptych.reports import tables as printed
 from triptych.reports.cells import Table
 from triptych.reports.citation import citation
 from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
-from triptych.reports.further import MARGIN, Further, further_of
+from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script
@@ -38,12 +39,12 @@ BESIDE = "Whether it is a judge's score that is compared with the ratings that c
 WORDS = "Words of the response; empty where it has no text."
 COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
 OF_THEIR_OWN = {
-    "results.tex": ["results", "ranks", "strengths"],
+    "results.tex": ["results", "ordinal", "ranks", "strengths"],
     "agreement.tex": ["agreement", "reliability", "repeats"],
 }
 ABOUT = {
     "report.html": "the whole report, to read; opens without a network",
-    "results.tex": "the main table for a paper, then mean ranks and strengths of systems; LaTeX with booktabs",
+    "results.tex": "the main table for a paper, ordinal model, ranks and strengths of systems; LaTeX with booktabs",
     "agreement.tex": "agreement between annotators, of each with herself, and reliability; LaTeX",
     "tables.tex": "all other tables, those of an appendix among them; LaTeX",
     "methods.tex": "a paragraph about methods, LaTeX",
@@ -124,8 +125,9 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER}
     known = {name: words for name, words in COLUMNS.items() if name in header}
     columns = {**known, "counted": COUNTED, "beside": BESIDE, "words": WORDS}
-    made = {"columns": columns, "resamples": RESAMPLES, "epsilon": MARGIN, **_pay(facts, found.scope)}
-    yield json_file("codebook.json", {**codebook(finished, Options()), **made})
+    family = sorted(found.frame.settings.preregistration.family)
+    made = {"columns": columns, "resamples": RESAMPLES, "epsilon": margin(found.frame), "family": family}
+    yield json_file("codebook.json", {**codebook(finished, Options()), **made, **_pay(facts, found.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
@@ -221,7 +223,8 @@ def _sections(parts: Parts) -> Iterator[Element]:
     yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
     for result in found.criteria:
         said = " ".join(filter(None, (headline(result, found.names), verdict(found, result.criterion.key))))
-        drawn = figures.means(result, found.names), figures.answers(result, found.names)
+        between = figures.differences(result, found.contrasts_of(result.criterion.key), found.names)
+        drawn = between, figures.means(result, found.names), figures.answers(result, found.names)
         yield html.section(result.criterion.title, html.text(said), *drawn)
     body = [one for one in rest if one.rows and one.name != "findings" and not one.appendix]
     yield from (html.section(one.title, html.table(one)) for one in body)
@@ -237,6 +240,5 @@ def _readme(parts: Parts, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items() if name in files)
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "
-        "that annotators wrote are not in a report; the exports of the study have them. The ordinal mixed model of the "
-        "results page is not in it either: the script could not make its fit again in a few lines.\n"
+        "that annotators wrote are not in a report; the exports of the study have them.\n"
     )

@@ -1,4 +1,4 @@
-"""Figures of the HTML report as inline SVG: means with their intervals, and answers as bars. No script, no font."""
+"""Figures of the HTML report as inline SVG: means and differences with intervals; answers. No script, no font."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only)
 
+from triptych.analyses import Contrast
+from triptych.analyses.contrasts import foremost
 from triptych.analysis.descriptive import Shares
 from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult
 
-WIDTH, LABEL, ROW, PAD = 640, 150, 26, 14
+WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
+LONGEST = 26  # letters of a name beside a figure
+MOST_PAIRS = 12
+THICK_AND_THIN = "Thick: these annotators; thin: annotators like these."
 # Okabe and Ito's colours, told apart by everybody; in the order of the options
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 RAMP = (  # the same distance to both sides of the middle
@@ -48,7 +53,7 @@ def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
     figure = _svg(height, f"Means of {result.criterion.title} with 95 % intervals")
     for place, (name, found) in enumerate(drawn):
         y = ROW * place + ROW / 2
-        _words(figure, LABEL - 8, y + 4, name, "end")
+        _words(figure, LABEL - 8, y + 4, _short(name, LONGEST), "end")
         if found.low is not None and found.high is not None:
             _line(figure, axis.at(found.low), y, axis.at(found.high), y, COLOURS[0], 3)
         circle = {"cx": f"{axis.at(found.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": COLOURS[0]}
@@ -58,6 +63,49 @@ def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
         written = f"{100 * value:.0f} %" if result.share else f"{value:g}"
         _words(figure, axis.at(value), height - 6, written, "middle")
     return figure
+
+
+def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: dict[int, str]) -> Element | None:
+    """One line per two systems: the mean difference with both intervals, the clearest ones; None where there is none.
+
+    What an interval has beyond the largest difference that the scale allows is not drawn.
+    """
+    known = foremost(contrasts, MOST_PAIRS)
+    if not known:
+        return None
+    axis, bottom = _axis_of(known, result.widest), ROW * len(known)
+    figure = _svg(bottom + 3 * ROW, f"Differences of systems on {result.criterion.title} with 95 % intervals")
+    _line(figure, axis.at(0), 0, axis.at(0), bottom, "currentColor", 1)
+    for place, one in enumerate(known):
+        _difference(figure, ROW * place + ROW / 2, one, axis, names)
+    for value in (axis.low, 0, axis.high):
+        if not value or abs(axis.at(value) - axis.at(0)) > 2 * PAD:
+            written = f"{100 * value:+.0f}" if result.share else f"{value:+.2g}"
+            _words(figure, axis.at(value), bottom + PAD, written if value else "0", "middle")
+    unit = "Percentage points" if result.share else "Points"
+    for place, words in enumerate((f"{unit}; right: the first is higher.", THICK_AND_THIN), 1):
+        _words(figure, LABEL, bottom + ROW * place + PAD, words, "start")
+    return figure
+
+
+def _axis_of(known: Sequence[Contrast], widest: float) -> Axis:
+    """From the lowest limit to the highest that the scale allows, 0 among them."""
+    intervals = [interval for one in known for interval in (one.difference.these, one.difference.alike)]
+    ends = [end for one in intervals for end in (one.mean, one.low, one.high) if end is not None]
+    low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
+    return Axis(low, high) if low < high else Axis(-widest, widest)
+
+
+def _difference(figure: Element, y: float, one: Contrast, axis: Axis, names: dict[int, str]) -> None:
+    pair = " − ".join(_short(names[code], (LONGEST - 3) // 2) for code in (one.system, one.baseline))
+    _words(figure, LABEL - 8, y + 4, pair, "end")
+    drawn = ((one.difference.alike, COLOURS[5], 2), (one.difference.these, COLOURS[0], 6))
+    for interval, colour, width in drawn:
+        if interval.low is not None and interval.high is not None:
+            low, high = max(interval.low, axis.low), min(interval.high, axis.high)
+            _line(figure, axis.at(low), y, axis.at(high), y, colour, width)
+    place = {"cx": f"{axis.at(one.difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
+    SubElement(figure, "circle", {**place, "fill": COLOURS[0], "stroke": "#fff"})
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
@@ -70,7 +118,7 @@ def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
     legend = _legend_rows(labels)
     figure = _svg(ROW * len(rows) + 18 * len(legend) + 8, f"Answers to {result.criterion.title}")
     for place, (name, counts) in enumerate(rows):
-        _words(figure, LABEL - 8, ROW * place + ROW / 2 + 4, name, "end")
+        _words(figure, LABEL - 8, ROW * place + ROW / 2 + 4, _short(name, LONGEST), "end")
         _bar(figure, ROW * place + 4, counts, labels, colours)
     for place, row in enumerate(legend):
         for x, label in row:
@@ -136,9 +184,14 @@ def _svg(height: float, title: str) -> Element:
 
 
 def _words(figure: Element, x: float, y: float, words: str, anchor: str) -> None:
-    short = words if len(words) <= 60 else words[:59] + "…"
     place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor, "font-size": "12", "fill": "currentColor"}
-    SubElement(figure, "text", place).text = short
+    SubElement(figure, "text", place).text = _short(words, 60)
+
+
+def _short(words: str, longest: int) -> str:
+    """Cut in the middle: names of systems often differ at their ends."""
+    half = (longest - 1) // 2
+    return words if len(words) <= longest else f"{words[:half]}…{words[-half:]}"
 
 
 def _line(figure: Element, x: float, y: float, to_x: float, to_y: float, colour: str, width: int) -> None:

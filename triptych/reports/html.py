@@ -19,6 +19,8 @@ table { border-collapse: collapse; font-size: .875rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8884; }
 thead th { border-bottom: 2px solid currentColor; }
 .scroll { overflow-x: auto; }
+.scroll table:has(th:nth-child(4)) { min-width: 40rem; }
+p, li, h1, h2, h3, footer { overflow-wrap: break-word; }
 .note, footer { font-size: .8125rem; opacity: .8; margin: .3rem 0; }
 code { overflow-wrap: anywhere; }
 svg { width: 100%; max-width: 40rem; height: auto; display: block; margin: .5rem 0; }

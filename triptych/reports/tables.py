@@ -259,5 +259,5 @@ def findings(found: StudyAnalysis) -> Table:
 
 def not_run(found: StudyAnalysis) -> Table:
     """Checks that the data do not allow."""
-    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in found.not_run)
+    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in found.all_not_run)
     return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)

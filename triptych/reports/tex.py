@@ -6,8 +6,9 @@ All ten characters that mean something to TeX are escaped. Letters that pdfLaTeX
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -49,12 +50,17 @@ SPECIAL = str.maketrans(
 KNOWN = "¡¢£¤¥§©ª®¯°±²³´µ¶·¸¹º¼½¾¿À-ÏÑ-Ýßà-ïñ-ýÿĀ-ăĆ-ďĒ-ėĚ-ĥĨ-ĭİıĹ-ľŁ-ňŌ-ťŨ-űŴ-žȘ-ț€"
 UNKNOWN = re.compile(rf"[^\x20-\x7e{KNOWN}]")
 MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
+HASH = re.compile(r"\b[0-9a-f]{64}\b")
 LIGATURE = re.compile(r"--+|[?!]`|``|''|<<|>>|,,")
-CHARACTER = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
+COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX print it, pdfLaTeX prints its code.
 \providecommand{\triptychchar}[1]{\ifdefined\Umathchar\char"#1 \else[U+#1]\fi}
+% A table that is wider than the line is made smaller where the package graphicx is loaded.
+\providecommand{\triptychfit}[1]{\setbox0=\hbox{#1}\ifdim\wd0>\linewidth
+  \ifdefined\resizebox\resizebox{\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 """
 PROSE = 0.4  # of the line, for a column of sentences beside others
 WIDE = 6  # columns; a wider table is set smaller
+LONG = 40  # rows, half as many of sentences; the rest goes on in another float: one higher than a page loses its end
 HEAD = """% {about}
 % Needs \\usepackage{{booktabs}}. Written as it is: \\input{{{name}}}
 """
@@ -68,7 +74,12 @@ def escaped(text: str) -> str:
 
 def _escaped(text: str) -> str:
     known = UNKNOWN.sub(lambda match: rf"\triptychchar{{{ord(match[0]):04X}}}", text.translate(SPECIAL))
-    return MINUS.sub(r"\(-\)", known)
+    return HASH.sub(_breakable, MINUS.sub(r"\(-\)", known))
+
+
+def _breakable(found: re.Match[str]) -> str:
+    """A hash is longer than half a line and has no place to break it."""
+    return r"\allowbreak{}".join(found[0][at : at + 4] for at in range(0, len(found[0]), 4))
 
 
 def cell(given: Cell) -> str:
@@ -77,26 +88,54 @@ def cell(given: Cell) -> str:
 
 
 def tabular(table: Table) -> str:
-    """One table with its caption, its label and the notes under it."""
-    header = [escaped(words) for words in table.header]
-    frame = pd.DataFrame([[cell(one) for one in row] for row in table.rows], columns=header)
+    """One table with its caption, its label and the notes under it; a long one in several parts."""
+    parts = max(math.ceil(len(table.rows) / (LONG // 2 if table.prose else LONG)), 1)
+    each = max(math.ceil(len(table.rows) / parts), 1)
+    size = r"\scriptsize\setlength{\tabcolsep}{3pt}" if len(table.header) > WIDE else r"\small"
+    return "\n".join(
+        f"\\begin{{table}}\n\\centering{size}\n{_caption(table, part, parts)}\n"
+        f"\\triptychfit{{%\n{_grid(table, table.rows[part * each : (part + 1) * each])}}}\n"
+        f"{_notes(table) if part == parts - 1 else ''}\\end{{table}}\n"
+        for part in range(parts)
+    )
+
+
+def _caption(table: Table, part: int, parts: int) -> str:
+    """The label stands with the first part."""
+    if not part:
+        return rf"\caption{{{escaped(table.title)}}}\label{{tab:{table.name}}}"
+    return rf"\caption{{{escaped(table.title)} (part {part + 1} of {parts})}}"
+
+
+def _grid(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
+    widest = [max((len(row[place].text) for row in rows), default=0) for place in range(len(table.header))]
+    header = [_heading(words, width) for words, width in zip(table.header, widest, strict=True)]
+    frame = pd.DataFrame([[cell(one) for one in row] for row in rows], columns=header)
     columns = "l" + "r" * (len(header) - 1)
     if table.prose:
         columns = columns[:-1] + rf"p{{{PROSE if len(header) > 1 else 1}\linewidth}}"
-    body = frame.to_latex(index=False, escape=False, column_format=columns)
+    return frame.to_latex(index=False, escape=False, column_format=columns)
+
+
+def _heading(words: str, width: int) -> str:
+    """The title of a column; one that is wider than all under it stands on two lines."""
+    gaps = [place for place, sign in enumerate(words) if sign == " "]
+    if len(words) <= width or not gaps:
+        return escaped(words)
+    middle = min(gaps, key=lambda place: abs(2 * place - len(words)))
+    return rf"\shortstack{{{escaped(words[:middle])}\\{escaped(words[middle:])}}}"
+
+
+def _notes(table: Table) -> str:
     notes = "\n\n".join(escaped(note) for note in table.notes)
-    size = r"\scriptsize\setlength{\tabcolsep}{3pt}" if len(header) > WIDE else r"\small"
     return (
-        f"\\begin{{table}}\n\\centering{size}\n"
-        f"\\caption{{{escaped(table.title)}}}\\label{{tab:{table.name}}}\n{body}"
         f"\\par\\smallskip\\begin{{minipage}}{{\\linewidth}}\\footnotesize\\raggedright\n{notes}\n\\end{{minipage}}\n"
-        "\\end{table}\n"
     )
 
 
 def document(name: str, about: str, parts: Iterable[str]) -> str:
-    """A file to be read with \\input: our comment, our one command, the parts."""
-    return HEAD.format(about=one_line(about), name=name) + CHARACTER + "\n" + "\n".join(parts)
+    """A file to be read with \\input: our comment, our two commands, the parts."""
+    return HEAD.format(about=one_line(about), name=name) + COMMANDS + "\n" + "\n".join(parts)
 
 
 def one_line(text: str) -> str:
