@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.import_preview import import_preview
-from components.settings_form import Wanted, finish, form_key, is_draft, keep_label, reason_for
+from components.settings_form import Wanted, finish, is_draft, keep_label, reason_for
 from components.study_form import choose_file
 from triptych import studies
 from triptych.freezing import ItemLine, Parts
@@ -48,7 +48,7 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
 
 def more_items(study: Study, rubric: Rubric) -> Wanted | None:
     """A file of items, shown before anything is stored."""
-    key = f"{form_key(study, 'items')}-{study.item_count}-{study.event_number if is_draft(study) else ''}"
+    key = f"items-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
     file = choose_file(rubric, key)
     if file is None:
         return None

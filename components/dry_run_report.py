@@ -100,7 +100,9 @@ def _comparison(one: StudyAnalysis, slug: str) -> None:
     if any(not isinstance(contrast.difference, str) for contrast in mine):
         said = verdict(one, key)
         st.text(said)
-        charts.show(figures.forest(mine, one.names), f"dry-forest-{slug}", f"dry-run-{slug}-{key}", said)
+        charts.show(
+            figures.forest(mine, one.names, results[key].widest), f"dry-forest-{slug}", f"dry-run-{slug}-{key}", said
+        )
         st.dataframe(comparisons.contrast_table(mine, one), hide_index=True, key=f"dry-contrasts-{slug}")
         st.caption(plain(f"{comparisons.whom_for(mine)} {one.family}"))
     comparisons.means(one, results[key], f"dry-run-{slug}")

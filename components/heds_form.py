@@ -39,7 +39,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
 
 def _ask(question: Question, now: Answer, key: str) -> Answer:
     """One question: a line of text, or options with a line for details."""
-    label = plain(f"{question.number} {question.words}")
+    label = f"{question.number} {question.words}"
     if question.kind == "text":
         return Answer(text=st.text_input(label, now.text, max_chars=LONGEST, key=key).strip())
     left, right = st.columns([3, 2])

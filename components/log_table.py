@@ -62,7 +62,7 @@ def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
                 "What": entry.event.kind,
                 "About": entry.event.subject,
                 "Item": entry.item or "",
-                "Annotation": entry.event.assignment_id,
+                "Annotation": str(entry.event.assignment_id or ""),
             }
             for entry in entries
         ]
@@ -74,7 +74,6 @@ def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
         key=f"log-{slug}",
         on_select="rerun",
         selection_mode="single-row",
-        column_config={"Annotation": st.column_config.NumberColumn(format="%d")},
     )
     st.caption("Click the box at the left of a line to see what it changed.")
     rows = picked.selection.rows

@@ -26,7 +26,7 @@ def preregistered(study: Study, rubric: Rubric) -> Wanted | None:
 
 def _form(study: Study, rubric: Rubric) -> Wanted | None:
     """What is declared before launch."""
-    now, key = settings_of(study).preregistration, form_key(study, "prereg")
+    now, key = settings_of(study).preregistration, form_key(study, "preregistration")
     titles = {criterion.key: criterion.title for criterion in rubric.asked(study.round)}
     known = [one for one in now.criteria if one in titles]
     with st.form(key, border=False):

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.marked import marked_item
 from components.state import plain
-from components.words import NONE, moment, percent
+from components.words import NONE, moment, percent, spoken
 from triptych.adjudication import Agreement, FinalValue
 from triptych.rubric import Best, Choice, Criterion, Likert
 from triptych.second_looks import ItemLine, Look, about
@@ -153,7 +153,8 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
             places = about(criterion, look.systems)
             for column, (code, system) in zip(st.columns(max(len(places), 3)), places.items(), strict=False):
                 with column:
-                    label = plain(f"{criterion.title}: {system}")
+                    label = f"{criterion.title}: {system}"
+                    st.text(label)
                     value = _ask(criterion, label, before.get((code, criterion.key)), f"{name}-{code}-{criterion.key}")
                 if value is not None:
                     chosen[code, criterion.key] = value
@@ -163,14 +164,15 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
 
 
 def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
-    """One value of the criterion's scale, or None."""
+    """One value of the criterion's scale, or None, under its name."""
     options = _options(criterion)
+    named: Any = {"label": spoken(label), "label_visibility": "collapsed", "key": key}
     if options is None:
         scale = criterion.scale
-        return st.number_input(label, scale.low, scale.high, before, scale.step, key=key)
+        return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)
     values = [None, *options]
     at = values.index(before) if before in values else 0
-    return st.selectbox(label, values, at, lambda value: NONE if value is None else options[value], key=key)
+    return st.selectbox(options=values, index=at, format_func=lambda one: options.get(one, NONE), **named)
 
 
 def _options(criterion: Criterion) -> dict[Any, str] | None:

@@ -15,9 +15,17 @@ from triptych.freezing import LONGEST_REASON, Parts
 from triptych.models import Study, StudyState
 from triptych.rubric import Rubric
 from triptych.studies import LONGEST_TITLE, MOST_RATERS
-from triptych.study_settings import LONGEST_TEXT, StudySettings, settings_of
+from triptych.study_settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
 
 WITHDRAWAL = {"keep": "Her ratings stay, without her name", "delete": "Her ratings are deleted"}
+# what each form shows of the settings
+SHOWN = {
+    "basics": ("items_per_annotator", "reservation_minutes", "overlap"),
+    "path": ("consent", "instructions", "content_note", "contact", "entry"),
+    "panel": ("codes", "panel", "pay", "recruitment", "expertise"),
+    "checks": ("checks",),
+    "preregistration": ("preregistration",),
+}
 ENTRY = {"none": "No test", "questions": "The questions of the rubric", "gold": "Gold items, rated like any other"}
 
 
@@ -34,10 +42,11 @@ def is_draft(study: Study) -> bool:
 
 
 def form_key(study: Study, section: str) -> str:
-    """Changes when what is stored changes, so that fields then show it, and not before."""
-    settings = {name: value for name, value in study.settings.items() if name != "heds"}
-    stored = [study.title, study.raters_per_item, study.access, study.round, study.presentation, settings]
-    return f"{section}-{study.slug}-{hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()[:8]}"
+    """Changes when what is stored of this section changes, so that its fields then show it, and not before."""
+    shown: list[Any] = [study.settings.get(name) for name in SHOWN[section]]
+    if section == "basics":
+        shown += [study.title, study.raters_per_item, study.access, study.round, study.presentation]
+    return f"{section}-{study.slug}-{hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:8]}"
 
 
 def finish(study: Study, key: str) -> str | None:
@@ -188,6 +197,7 @@ def panel(study: Study) -> Wanted | None:
         rules = "\n".join(now.recruitment.eligibility)
         label = "Rules that the panel enforces, one per line (approval rate, earlier tasks, country …)"
         rules = st.text_area(label, rules, height=110, key=f"{key}-rules")
+        expertise = _expertise(now, key)
         reason = reason_for(study, key)
         stored = st.form_submit_button(keep_label(study), type="primary")
     if not stored and not fill:
@@ -197,8 +207,16 @@ def panel(study: Study) -> Wanted | None:
         "panel": address,
         "pay": pay,
         "recruitment": {"how": how, "eligibility": [line for line in map(str.strip, rules.splitlines()) if line]},
+        "expertise": expertise,
     }
     return Wanted(Parts(settings=settings, new_codes=fill), reason)
+
+
+def _expertise(now: StudySettings, key: str) -> str:
+    place = list(EXPERTISE).index(now.expertise)
+    help_text = "How much worse a judge model may be than one of them: experts 0.2, skilled 0.15, a crowd 0.1."
+    given = {"format_func": EXPERTISE.__getitem__, "help": help_text, "key": f"{key}-expertise"}
+    return st.selectbox("The annotators are", list(EXPERTISE), place, **given)
 
 
 def _codes(now: StudySettings, key: str) -> tuple[dict[str, str], bool]:
@@ -254,6 +272,10 @@ def check_rules(study: Study, gold: int, attention: int) -> Wanted | None:
         "says what is accepted, for example: fluency A = 6 ± 1; verdict B = accept. To annotators they look like any "
         "other item. Repeats are items that somebody meets a second time, in a new order."
     )
+    if not is_draft(study):
+        st.caption(
+            "More of them can still be added under Items, with a reason: whoever is at work meets them from then on."
+        )
     with st.form(key, border=False):
         columns = st.columns(3)
         every = columns[0].number_input(

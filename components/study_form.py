@@ -11,6 +11,7 @@ import streamlit as st
 
 from components import state
 from components.rubric_editor import checked_rubric, rubric_editor
+from components.words import spoken
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
 from triptych.models import Access, Round
@@ -104,19 +105,14 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
         st.caption("Every file holds the same item ids and the responses of one system. Contexts may stand in any.")
         return None
     columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
-    named = [
-        (
-            upload.name,
-            upload.getvalue(),
-            columns[place % len(columns)].text_input(
-                f"System of {state.plain(upload.name)}",
-                Path(upload.name).stem,
-                max_chars=200,
-                key=f"{key}-system-{place}",
-            ),
-        )
-        for place, upload in enumerate(uploads)
-    ]
+    named = []
+    for place, upload in enumerate(uploads):
+        with columns[place % len(columns)]:
+            label = f"System of {upload.name}"
+            st.text(label)
+            shown: Any = {"label_visibility": "collapsed", "key": f"{key}-system-{place}"}
+            system = st.text_input(spoken(label), Path(upload.name).stem, max_chars=200, **shown)
+        named.append((upload.name, upload.getvalue(), system))
     try:
         return join_files(named, ReadOptions(judge_conversation=rubric.judged == "conversation"))
     except ImportRefused as refusal:

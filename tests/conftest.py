@@ -17,9 +17,9 @@ from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 
 from bench.postgres import postgres_binaries, throw_away_postgres
-from triptych import clock, database, studies
+from triptych import clock, database, people, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.models import Item, Membership, Person, Purpose, Role, Study, StudyState
+from triptych.models import Item, Person, Purpose, Role, Study, StudyState
 from triptych.people import Who
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -194,8 +194,7 @@ def add_person(session, name: str, role: Role = Role.annotator) -> Who:
 
 
 def join(session, study: Study, who: Who) -> Who:
-    session.add(Membership(study_id=study.id, person_id=who.person_id, joined_at=clock.now()))
-    session.flush()
+    people.enrol(session, study, who.person_id, who.pseudonym)
     return who
 
 

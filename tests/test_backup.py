@@ -206,7 +206,7 @@ def test_postgresql_is_dumped_at_the_very_state_whose_events_are_named(postgres_
     if shutil.which("pg_dump") is None:
         pytest.skip("pg_dump is not installed on this machine.")
     with writing(postgres_engine) as session:
-        make_study(session)
+        make_study(session, annotators=0)
     made = backup.make(postgres_engine)
 
     beside = json.loads(made.path.with_name(f"{made.name}.json").read_text())

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, checks, database, desk, events, results, studies
+from triptych import annotations, assignments, blinding, checks, database, desk, events, freezing, results, studies
 from triptych.assignments import Assigned, Nothing
 from triptych.checks import HIDDEN, Shown, due, expected, sorted_out, verdict
 from triptych.database import writing
-from triptych.errors import Conflict, ImportRefused
-from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
+from triptych.freezing import Parts
 from triptych.models import Assignment, Item, Purpose, Slot, StudyState
 from triptych.study_settings import Checks, StudySettings, stored
 
@@ -274,9 +275,32 @@ def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(one_engin
         session.rollback()
 
 
-def test_check_items_belong_to_the_design_and_are_logged(checked):
+def rate(session, study, who, most: int) -> list[str]:
+    """Rates up to so many items; returns their ids."""
+    done = []
+    while len(done) < most and isinstance(work := assignments.current(session, study, who), Assigned):
+        annotations.submit(session, who, submission(work, f"submission-{work.id}"))
+        done.append(session.get_one(Item, work.item_id).external_id)
+    return done
+
+
+def test_check_items_that_come_after_launch_are_an_amendment_and_reach_whoever_is_at_work(checked):
+    session, study, who = checked(12, gold_every=4)
+    before, frozen = rate(session, study, who, 7), study.design_hash
+    more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))
+    with pytest.raises(NotAllowed, match="needs a reason"):
+        freezing.amend(session, study, more, "", "lead")
+    freezing.amend(session, study, more, "no gold item yet", "lead")
+    after = rate(session, study, who, 99)
+
+    assert ("gold-2" in before, after.count("gold-2")) == (False, 1)
+    assert study.design_hash != frozen
+    assert [(one.reason, one.parts) for one in freezing.amendments(session, study)] == [
+        ("no gold item yet", ("items",))
+    ]
+
+
+def test_check_items_are_logged(checked):
     session, study, _ = checked(2, check_item(1, "gold", "fluency = 1"))
 
-    with pytest.raises(Conflict, match="before the study is opened"):
-        checks.add_check_items(session, study, sorted_out([check_item(2, "gold", "fluency = 1")])[1], "lead")
     assert "check items added" in [event.kind for event in events.since(session, study.id, 0)]

@@ -161,3 +161,16 @@ def test_a_study_of_another_lead_is_not_found(visit, draft):  # noqa: F811
     app = visit(other, "design.py", study=draft.slug)
 
     assert not app.button
+
+
+def test_what_was_typed_in_one_section_outlasts_a_look_at_another_and_a_change_there(section, draft):
+    """A form's fields live in the browser for as long as they are drawn under the same name."""
+    app = section(draft, "Annotators' path")
+    consent = field(app, "text_area", "Consent").id
+    app.session_state[f"design-{draft.slug}"] = "Basics"
+    app.run()
+    field(app, "text_input", "Title").set_value("Another title")
+    next(found for found in app.button if found.label == "Keep" and "basics" in found.form_id).click().run()
+
+    assert now(draft).title == "Another title"
+    assert field(app, "text_area", "Consent").id == consent

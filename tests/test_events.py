@@ -12,7 +12,7 @@ from triptych.database import reading, writing
 @pytest.fixture
 def chained(engine, make_study):
     with writing(engine) as session:
-        study, _, _ = make_study(session)
+        study, _, _ = make_study(session, annotators=0)
         for n in range(3):
             events.record(session, study.id, "noted", "P-1", new={"n": n})
     return engine, study

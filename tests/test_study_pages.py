@@ -286,8 +286,11 @@ def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_pa
 
     app.segmented_control(key="item_file-way").set_value("One file per system").run()
     one, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
-    app.file_uploader(key="item_file-several").set_value([("a.csv", one, "text/csv"), ("b.csv", other, "text/csv")])
+    app.file_uploader(key="item_file-several").set_value([("a.csv", one, "text/csv"), ("b_*2*.csv", other, "text/csv")])
     app.run()
+    assert "System of b_*2*.csv" in words(app)
+    # what a screen reader reads out is the label's source
+    assert app.text_input(key="item_file-system-1").label == "System of b 2 .csv"
     app.text_input(key="item_file-system-1").set_value("beta").run()
     app.text_input(key="title").set_value("Joined")
     button(app, "Create the study").click().run()

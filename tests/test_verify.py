@@ -64,6 +64,10 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
 
 
 ONE_RATING = "(SELECT min(id) FROM rating WHERE number IS NOT NULL)"
+MEMBER = (
+    "(study_id, person_id, role, joined_at) "
+    "SELECT 1, max(id), '{}', '2026-01-01 00:00:00' FROM person WHERE role = '{}'"
+)
 BY_HAND = [
     (f"UPDATE rating SET number = 1 WHERE id = {ONE_RATING}", "fluency of Response A is 1, the log says 2"),
     (
@@ -89,11 +93,29 @@ BY_HAND = [
     ("UPDATE slot SET candidate_id = candidate_id + 100 WHERE assignment_id = 1", "stand in another order"),
     ("UPDATE membership SET excluded_at = NULL", "is not excluded, the log says otherwise"),
     ("UPDATE membership SET excluded_at = joined_at WHERE excluded_at IS NULL", "is excluded, the log says otherwise"),
+    (f"INSERT INTO membership {MEMBER.format('annotator', 'lead')}", "the log does not say that she joined"),
+    (f"INSERT INTO membership {MEMBER.format('lead', 'annotator')}", "the log does not say who added her"),
+    (
+        "UPDATE membership SET withdrawn_at = joined_at WHERE role = 'annotator'",
+        "has withdrawn, the log says otherwise",
+    ),
     ("UPDATE candidate SET text = 'A better answer' WHERE id = 1", "is not the text that was imported"),
+    # rewriting the hash beside a text leaves the hash of the item, and that one the hash of the design
+    ("UPDATE candidate SET sha256 = 'c' WHERE id = 1", "is not the text that was imported"),
+    ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 is not what was imported"),
+    ('UPDATE item SET extra_texts = \'{"Hint": "Choose A"}\' WHERE id = 1', "Item item-1 is not what was imported"),
+    ("INSERT INTO turn (item_id, position, speaker, text) VALUES (1, 0, 'A', 'Well?')", "Item item-1 is not"),
+    ("UPDATE item SET sha256 = 'c' WHERE id = 1", "not those that were frozen (event 2)"),
+    ("UPDATE item SET raters = 9 WHERE id = 1", "not those that were frozen (event 2)"),
+    ("UPDATE study SET presentation = 'succession'", "not those that were frozen (event 2)"),
+    ("UPDATE study SET design_hash = 'c'", "another hash of its design than the log (event 2)"),
+    ("UPDATE rubric SET yaml = yaml || ' '", "The rubric is not the text that was loaded"),
+    ("UPDATE system SET name = name || '2' WHERE id = 1", "Which system wrote which response"),
+    ("UPDATE candidate SET system_id = system_id + 100 WHERE id = 1", "Which system wrote which response"),
     ("DELETE FROM assignment WHERE id = 1", "Annotation 1 is gone"),
     ("DELETE FROM event WHERE number = 4", "Event 4 is missing"),
     ("UPDATE event_detail SET new = '{}' WHERE event_id = 6", "Event 6 was changed"),
-    ("DELETE FROM event_detail WHERE event_id = 6", "the values of event 6 are gone from the log"),
+    ("DELETE FROM event_detail WHERE event_id = 9", "the values of event 9 are gone from the log"),
 ]
 
 

@@ -45,6 +45,7 @@ BEST = """
     scale: {kind: best}
 explanation:"""
 WITH_BEST = SMALL_RUBRIC.replace("\nexplanation:", BEST)
+OPEN_DOCUMENT = b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
 FORMULA = '=HYPERLINK("http://evil.example")'
 
 
@@ -161,6 +162,8 @@ def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlit
 def test_only_answer_cells_are_open_and_each_scale_has_its_list(desk):
     *_, sheet = desk(1, rubric=WITH_BEST)
     page, hidden = sheet.sheet, sheet.book["Triptych"]
+    # a program that is told no font takes one of its own
+    assert {cell.font.name for row in page.iter_rows() for cell in row} == {"Calibri"}
     open_keys = {key for key, column in sheet.keys.items() if not page.cell(4, column).protection.locked}
     assert open_keys == {key for key in sheet.keys if key.partition(":")[0] in {"rating", "reasons", "words"}} | {
         "aside",
@@ -427,6 +430,9 @@ def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
     plain.save(file)
     for data, words in (
         (b"PK\x03\x04 no zip", "not an Excel workbook"),
+        (OPEN_DOCUMENT, r"OpenDocument spreadsheet .* Excel workbook \(.xlsx\)"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel"),
+        (b"1,What?,A,Because.,2\n", "A table as text"),
         (file.getvalue(), "no workbook|not a workbook"),
     ):
         with pytest.raises(ImportRefused, match=words):

@@ -21,7 +21,7 @@ from sqlmodel import Session
 
 from triptych import events, making
 from triptych.answers import LETTERS
-from triptych.errors import Conflict, ImportRefused, InvalidAnnotation
+from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
 from triptych.models import (
     Assignment,
@@ -34,7 +34,6 @@ from triptych.models import (
     RubricText,
     Slot,
     Study,
-    StudyState,
 )
 from triptych.rubric import Choice, Likert, Rubric
 from triptych.study_settings import Checks
@@ -317,13 +316,12 @@ def _read_references(text: str) -> tuple[Expected, ...]:
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
-    """Adds attention and gold items to a draft study, all or none. For leads.
+    """Adds attention and gold items to a study, all or none. For leads; after launch as a part of `freezing.amend`.
 
-    Raises Conflict once the study was opened, ImportRefused with a line for each reference that does not fit.
+    Nothing rated so far becomes untrue: whoever is at work meets them from then on, whoever has finished never does.
+    Raises ImportRefused with a line for each reference that does not fit.
     """
     study = events.locked_study(session, study.id)
-    if study.state != StudyState.draft:
-        raise Conflict("Attention and gold items belong to the design. They are added before the study is opened.")
     text = session.get_one(RubricText, study.rubric_id)
     rubric = making.parsed(text.sha256, text.yaml)
     known = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))

@@ -23,6 +23,8 @@ from triptych.rubric import parse_rubric
 from triptych.study_settings import changed, settings_of, stored
 
 AMENDED = "design amended"
+# beside the parts that an amendment changed
+SEALS = ("design_hash", "systems_hash", "reason")
 LONGEST_REASON = 500
 NO_REASON = "A change after launch needs a reason: it stands in the reports."
 FIXED = {
@@ -110,8 +112,9 @@ def seal(
     session.flush()
     before, study.design_hash = study.design_hash, making.design_hash(session, study)
     session.flush()
+    seals = {"design_hash": study.design_hash, "systems_hash": making.systems_hash(session, study)}
     old = {"design_hash": before, **(old or {})}
-    new = {"design_hash": study.design_hash, "reason": reason.strip(), **(new or {})}
+    new = {**seals, "reason": reason.strip(), **(new or {})}
     events.record(session, study.id, AMENDED, actor, old=old, new=new)
 
 
@@ -302,5 +305,5 @@ def amendments(session: Session, study: Study) -> list[Amendment]:
 
 
 def _amendment(at: datetime, who: str, new: dict[str, Any]) -> Amendment:
-    parts = tuple(name.replace("_", " ") for name in new if name not in ("design_hash", "reason"))
+    parts = tuple(name.replace("_", " ") for name in new if name not in SEALS)
     return Amendment(at, who, new.get("reason", "erased"), parts, new.get("design_hash", ""))

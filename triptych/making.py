@@ -322,3 +322,10 @@ def design_hash(session: Session, study: Study) -> str:
     )
     rows = [[list(row) for row in session.execute(part)] for part in parts]
     return content_hash([rubric.sha256, columns, settings, rows])
+
+
+def systems_hash(session: Session, study: Study) -> str:
+    """Hash of which system wrote what: the one part of the items that their own hashes leave out."""
+    wanted = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
+    wanted = wanted.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
+    return content_hash([list(row) for row in session.execute(wanted.order_by(Item.external_id, Candidate.id))])

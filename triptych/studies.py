@@ -171,7 +171,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
         study.design_hash = making.design_hash(session, study)
-        now["design_hash"] = study.design_hash
+        now |= {"design_hash": study.design_hash, "systems_hash": making.systems_hash(session, study)}
     session.flush()
     events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
 

@@ -1,9 +1,10 @@
 """Whether what is stored is what the event log says: the chain, and every annotation played back from it.
 
 A chain alone shows changed events; a rating changed by hand leaves it whole. So the log is replayed against ratings,
-explanations, highlights, set-asides, places, exclusions and memberships, and texts against their hashes. It shows
-tampering by somebody who does not rewrite the whole log; exports, reports and backups print number and hash of the
-last event, with which a rewritten or cut log can be compared.
+explanations, highlights, set-asides, places, exclusions and memberships, texts against their hashes, and the design
+against the hashes that launch and amendments logged. It shows tampering by somebody who does not rewrite the whole
+log; exports, reports and backups print number and hash of the last event, with which a rewritten or cut log can be
+compared.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
-from triptych import events
+from triptych import events, making
 from triptych.answers import LETTERS
-from triptych.making import content_hash
 from triptych.models import (
     Assignment,
     AssignmentState,
@@ -30,14 +30,18 @@ from triptych.models import (
     Explanation,
     Highlight,
     Item,
+    Kind,
     Membership,
     Option,
     Person,
     Rating,
     Role,
+    RubricText,
     Slot,
     Study,
+    Turn,
 )
+from triptych.rubric import text_hash
 
 BATCH = 300
 FACTS = {
@@ -56,6 +60,8 @@ SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
 JOINED, IMPORTED, ERASED, WITHDRAWN = "joined", "ratings imported", "person erased", "withdrew"
 ASKED = "final value asked for"
 EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
+CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
+LAUNCHED, AMENDED = "study open", "design amended"
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
 LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
 PLACES = {AssignmentState.submitted, AssignmentState.surplus, AssignmentState.withdrawn}
@@ -94,8 +100,13 @@ class Verdict:
 
 @dataclass
 class _Log:
-    """What the log says about people: joined, excluded with the reason, and when what befell whom."""
+    """What the log says about people: joined, excluded with the reason, when what befell whom; and about the design.
 
+    design: the hashes that launch or the last amendment logged, and the number of that event; None for a draft.
+    """
+
+    design: tuple[dict[str, Any], int] | None = None
+    leads: set[str] = field(default_factory=set)
     joined: dict[str, int] = field(default_factory=dict)
     excluded: dict[str, str | None] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
@@ -129,11 +140,13 @@ def verify(session: Session, study: Study) -> Verdict:
 
 
 def _differences(session: Session, study: Study, erased: list[int]) -> Iterator[str]:
-    log = _people_of(session, study)
+    log = _read(session, study)
     yield from _lost(session, study)
     yield from _of_people(session, study, log)
+    yield from _of_leads(session, study, log)
     yield from _of_work(session, study, log, erased)
     yield from _of_texts(session, study)
+    yield from _of_design(session, study, log)
 
 
 def _lost(session: Session, study: Study) -> Iterator[str]:
@@ -148,52 +161,82 @@ def _lost(session: Session, study: Study) -> Iterator[str]:
         yield f"Annotation {number} is gone, the log has it (event {event})."
 
 
-def _people_of(session: Session, study: Study) -> _Log:
+def _read(session: Session, study: Study) -> _Log:
     log = _Log()
     wanted = (
-        select(Event.number, Event.kind, Event.subject, EventDetail.new)
+        select(Event.number, Event.kind, Event.actor, Event.subject, EventDetail.new)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .where(Event.study_id == study.id, Event.assignment_id.is_(None))
         .order_by(Event.number)
     )
-    for number, kind, subject, new in session.execute(wanted):
+    for number, kind, actor, subject, new in session.execute(wanted):
+        new = new or {}
         log.befell[subject][kind] = number
-        if kind == IMPORTED:
-            log.imported = "excluded" not in (new or {})
-            log.excluded |= dict.fromkeys((new or {}).get("excluded", ()))
-        if kind == JOINED:
-            log.joined.setdefault(subject, number)
-        if kind == EXCLUDED:
-            log.excluded[subject] = (new or {}).get("reason")
-        if kind == REINSTATED:
-            log.excluded.pop(subject, None)
-        if kind in (EXCLUDED, REINSTATED):
-            log.asked.add(subject)
+        if kind in (LAUNCHED, AMENDED) and (kind == AMENDED or log.design is None):
+            log.design = new, number
+        if kind in (CREATED, LEAD_ADDED, LEAD_REMOVED):
+            change = log.leads.discard if kind == LEAD_REMOVED else log.leads.add
+            change(actor if kind == CREATED else subject)
+        _befell(log, number, kind, subject, new)
     return log
 
 
+def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
+    """What an event says about annotators."""
+    if kind == IMPORTED:
+        # older versions did not log whom their file excluded, nor who came with it
+        log.imported = "excluded" not in new or "joined" not in new
+        log.excluded |= dict.fromkeys(new.get("excluded", ()))
+        log.joined |= dict.fromkeys(new.get("joined", ()), number)
+    if kind == JOINED:
+        log.joined.setdefault(subject, number)
+    if kind == EXCLUDED:
+        log.excluded[subject] = new.get("reason")
+    if kind == REINSTATED:
+        log.excluded.pop(subject, None)
+    if kind in (EXCLUDED, REINSTATED):
+        log.asked.add(subject)
+
+
 def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
-    wanted = (
-        select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
-        .join(Person, Person.id == Membership.person_id)
-        .where(Membership.study_id == study.id, Membership.role == Role.annotator)
-        .order_by(Membership.id)
-    )
-    members = {pseudonym: (at, reason) for pseudonym, at, reason in session.execute(wanted)}
+    members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
         if pseudonym not in members and not log.last(pseudonym, LEFT):
             yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
             yield f"{pseudonym} is no annotator of the study, the log says she was excluded."
-    for pseudonym, (at, reason) in members.items():
-        said = log.excluded.get(pseudonym)
-        if (at is not None) != (pseudonym in log.excluded):
-            if log.imported and pseudonym not in log.asked:
-                continue  # an import of an older version did not log whom its file excluded
+    for pseudonym, member in members.items():
+        # the simulated annotators of a demo study never joined
+        if pseudonym not in log.joined and not log.imported and not (study.demo and member.kind == Kind.simulated):
+            yield f"{pseudonym} is an annotator of the study, the log does not say that she joined."
+        if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [WITHDRAWN])):
+            yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
+        yield from _of_exclusion(member, log)
+
+
+def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
+    pseudonym, at, reason = member.pseudonym, member.excluded_at, member.excluded_reason
+    said = log.excluded.get(pseudonym)
+    if (at is not None) != (pseudonym in log.excluded):
+        if not log.imported or pseudonym in log.asked:
             yield f"{pseudonym} is {'' if at else 'not '}excluded, the log says otherwise."
-        elif at is not None and said is not None and reason != said:
-            yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
+    elif at is not None and said is not None and reason != said:
+        yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
+
+
+def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
+    """A lead whom nobody added; one who is missing may have stayed behind, as in a capsule."""
+    for member in _members(session, study, Role.lead):
+        if member.pseudonym not in log.leads:
+            yield f"{member.pseudonym} is a lead of the study, the log does not say who added her."
+
+
+def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
+    of_member = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
+    wanted = select(Person.pseudonym, Person.kind, *of_member).join(Person, Person.id == Membership.person_id)
+    mine = Membership.study_id == study.id, Membership.role == role
+    return session.execute(wanted.where(*mine).order_by(Membership.id)).all()
 
 
 def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
@@ -389,14 +432,46 @@ def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], nu
 
 
 def _of_texts(session: Session, study: Study) -> Iterator[str]:
-    """Candidates whose text is not the one imported."""
-    wanted = (
-        select(Candidate.text, Candidate.turns, Candidate.sha256, Item.external_id)
-        .join(Item, Item.id == Candidate.item_id)
-        .where(Item.study_id == study.id)
-        .order_by(Candidate.id)
-        .execution_options(yield_per=BATCH)
-    )
-    for text, turns, sha256, item in session.execute(wanted):
-        if content_hash([text, turns]) != sha256:
-            yield f"A response of item {item} is not the text that was imported."
+    """Items whose context, further texts or candidates are not those imported."""
+    ids = list(session.scalars(select(Item.id).where(Item.study_id == study.id).order_by(Item.id)))
+    named = Item.id, Item.external_id, Item.context, Item.extra_texts, Item.sha256
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        turns = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(batch)).order_by(Turn.position)
+        given = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
+        spoken = _grouped(session, turns)
+        candidates = _grouped(session, given.where(Candidate.item_id.in_(batch)).order_by(Candidate.id))
+        for item_id, name, context, extra, sha256 in session.execute(
+            select(*named).where(Item.id.in_(batch)).order_by(Item.id)
+        ):
+            yield from _of_item(name, context, spoken[item_id], extra, candidates[item_id], sha256)
+
+
+def _of_item(
+    name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
+) -> Iterator[str]:
+    changed = [one for text, said, one in candidates if making.content_hash([text, said]) != one]
+    for _ in changed:
+        yield f"A response of item {name} is not the text that was imported."
+    responses = [[text, said] for text, said, _ in candidates]
+    contexts = [None] if turns else [context] if context else ["", None]
+    if not changed and all(making.content_hash([one, turns, extra, responses]) != sha256 for one in contexts):
+        yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
+
+
+def _of_design(session: Session, study: Study, log: _Log) -> Iterator[str]:
+    """The rubric's text, and all that launch or the last amendment hashed."""
+    rubric = session.get_one(RubricText, study.rubric_id)
+    if text_hash(rubric.yaml) != rubric.sha256:
+        yield "The rubric is not the text that was loaded."
+    if log.design is None:
+        return
+    said, number = log.design
+    if "design_hash" not in said:
+        yield f"The hash of the design is gone from the log (event {number})."
+    elif study.design_hash != said["design_hash"]:
+        yield f"The study names another hash of its design than the log (event {number})."
+    elif not log.imported and making.design_hash(session, study) != said["design_hash"]:
+        yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
+    if "systems_hash" in said and making.systems_hash(session, study) != said["systems_hash"]:
+        yield f"Which system wrote which response is not what was frozen (event {number})."

@@ -16,7 +16,7 @@ from triptych.freezing import Parts
 from triptych.models import Study
 from triptych.rubric import Rubric
 
-KEPT = "Kept."
+KEPT, SEEN = "Kept.", "sections seen"
 
 
 def keep(study: Study, wanted: Wanted | None) -> None:
@@ -109,7 +109,10 @@ state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
 asked = st.query_params.get("section")
 tabs = st.tabs(list(SECTIONS), default=asked if asked in SECTIONS else None, key=f"design-{slug}", on_change="rerun")
-for tab, draw in zip(tabs, SECTIONS.values(), strict=True):
-    if tab.open:
+# a section once seen is drawn on, so that what was typed there outlasts a look at another; the last has no fields
+seen = state.recall(SEEN, frozenset()) | {(slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open}
+state.remember(SEEN, seen)
+for tab, (name, draw) in zip(tabs, SECTIONS.items(), strict=True):
+    if tab.open or (name != "Launch" and (slug, name) in seen):
         with tab:
             draw(study, rubric)

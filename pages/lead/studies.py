@@ -45,10 +45,11 @@ shown_off = [line for line in lines if line.study.demo]
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     st.title("Studies", anchor=False)
-    if st.button("Import ratings"):
-        st.switch_page(IMPORT)
-    if st.button("New study", type="primary"):
-        st.switch_page(NEW)
+    with st.container(horizontal=True, width="content"):
+        if st.button("Import ratings"):
+            st.switch_page(IMPORT)
+        if st.button("New study", type="primary"):
+            st.switch_page(NEW)
 state.show_messages()
 for line in own:
     draw(line)
