@@ -72,7 +72,7 @@ DOORS = {
         admission.next_gold admission.outcome admission.sheet annotations.hand_in annotations.set_aside_item
         annotations.submit assignments.current assignments.current_of assignments.free_place
         assignments.free_workbook assignments.give_back_expired assignments.reserve_for_workbook
-        assignments.take_place checks.add_check_items events.record_many events.write_pending
+        assignments.take_place checks.add_check_items database.add_rows events.record_many events.write_pending
         exclusions.give_up_reservations exclusions.settle freezing.seal making.number_systems making.remove_items
         making.rewrite_rubric making.store_rubric making.write_criteria making.write_items making.write_references
         making.write_training pairing.apply_overlap passcodes.forget_failures passcodes.note_failure

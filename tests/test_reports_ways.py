@@ -143,7 +143,7 @@ def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, 
 def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):  # noqa: F811
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
-    label = r"5\.1 Which ethics committee approved the experiment\?"
+    label = "5.1 Which ethics committee approved the experiment?"
     next(box for box in app.text_input if box.label == label).set_value("The board of *this* place")
     next(button for button in app.button if button.label == "Keep these answers").click().run()
 
