@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from triptych import events
+from triptych import database, events
 from triptych.database import reading, writing
 
 
@@ -67,3 +67,14 @@ def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):
 def test_the_digest_tells_values_apart_and_is_salted():
     assert events.digest("a", None, {"n": 1}) != events.digest("a", None, {"n": 2})
     assert events.digest("a", None, {"n": 1}) != events.digest("b", None, {"n": 1})
+
+
+def test_the_chain_goes_on_from_one_batch_of_rows_to_the_next(chained, monkeypatch):
+    engine, study = chained
+    monkeypatch.setattr(database, "BATCH", 2)
+    with writing(engine) as session:
+        for n in range(5):
+            events.record(session, study.id, "noted", "lead", new={"n": n} if n % 2 else None)
+    assert broken(engine, study) is None
+    with reading(engine) as session:
+        assert [event.number for event in events.since(session, study.id, 5)] == [6, 7, 8, 9, 10]

@@ -118,6 +118,7 @@ _STUDY_OF = (
 _UNFINISHED = _ASSIGNED.where(
     _mine_here,
     Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
+    Assignment.submitted_at.is_(None),  # follows from the state; the index knows it, so nothing finished is looked at
     Assignment.origin != Origin.workbook,
 ).order_by(Assignment.id.desc())
 _due = select(_assignment.c.id).where(

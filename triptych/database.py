@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from sqlalchemy import (
     JSON,
@@ -59,6 +59,7 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
+BATCH = 2000  # rows
 MIGRATING = 7226  # the advisory lock of whoever migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
@@ -83,6 +84,7 @@ AWAY = (
 SAFE_SQLITE = (3, 51, 3)
 log = logging.getLogger("triptych.database")
 _write_lock = threading.Lock()
+Row = TypeVar("Row")
 
 
 class DatabaseAway(TriptychError):
@@ -216,7 +218,8 @@ def add_rows(session: Session, adding: Insert, rows: Sequence[dict[str, Any]]) -
     if is_sqlite(session):
         session.connection().execute(adding, rows)
     else:
-        session.connection().execute(_from_json(adding.table, tuple(rows[0])), {"rows": as_json(rows)})
+        for some in batches(rows):
+            session.connection().execute(_from_json(adding.table, tuple(rows[0])), {"rows": as_json(some)})
 
 
 @lru_cache(maxsize=64)
@@ -229,6 +232,11 @@ def rows_of(*columns: ColumnClause[Any]) -> TableValuedAlias:
     """The rows of the JSON value `rows`, on PostgreSQL, as a table of these columns."""
     given = func.json_to_recordset(cast(bindparam("rows", type_=String), JSON))
     return given.table_valued(*columns, name="given").render_derived(with_types=True)
+
+
+def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """The rows in parts that fit into one JSON value."""
+    return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))
 
 
 def as_json(rows: Sequence[dict[str, Any]]) -> str:

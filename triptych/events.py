@@ -18,14 +18,13 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     ColumnElement,
-    Integer,
     String,
-    and_,
     bindparam,
     cast,
     column,
     func,
     insert,
+    literal_column,
     or_,
     select,
     update,
@@ -53,6 +52,7 @@ _event, _study = Event.__table__, Study.__table__
 _HEAD = select(_study.c.event_number, _study.c.event_hash, _study.c.state).where(_study.c.id == bindparam("study"))
 # rows that point at the study hold it against a change of its key only
 _LOCKED_HEAD = _HEAD.with_for_update(key_share=True)
+_EVENT = [column.name for column in _event.c if column.name != "id"]
 _INSERT = insert(_event)
 # beside its event, found by number: asking for the ids first would cost one statement more
 _detail_of = select(
@@ -60,19 +60,35 @@ _detail_of = select(
 ).where(_event.c.study_id == bindparam("study"), _event.c.number == bindparam("number"))
 _DETAIL = ["event_id", "salt", "old", "new"]
 _INSERT_DETAIL = insert(EventDetail.__table__).from_select(_DETAIL, _detail_of)
-# PostgreSQL: all of a transaction's in one statement; values as texts, so that none at all stays JSON's null
-_given = database.rows_of(
-    *(column(name, kind) for name, kind in [("number", Integer), *((n, String) for n in _DETAIL[1:])])
-)
-_details_of = select(_event.c.id, _given.c.salt, cast(_given.c.old, JSON), cast(_given.c.new, JSON)).join(
-    _given, and_(_event.c.study_id == bindparam("study"), _event.c.number == _given.c.number)
-)
-_INSERT_DETAILS = insert(EventDetail.__table__).from_select(_DETAIL, _details_of)
 _MOVE_HEAD = (
     update(_study)
     .where(_study.c.id == bindparam("study"))
     .values(event_number=bindparam("number"), event_hash=bindparam("hash"))
 )
+# PostgreSQL: all of it in one statement, as the study's row is locked meanwhile and everybody waits
+_DETAILS = (String(), JSON(), JSON())
+_given = database.rows_of(
+    *(column(name, _event.c[name].type) for name in _EVENT),
+    *(column(name, kind) for name, kind in zip(_DETAIL[1:], _DETAILS, strict=True)),
+)
+_made = (
+    insert(_event)
+    .from_select(_EVENT, select(*(_given.c[name] for name in _EVENT)))
+    .returning(_event.c.id, _event.c.number)
+    .cte("made")
+)
+_value = (func.coalesce(_given.c[name], cast(literal_column("'null'"), JSON)) for name in _DETAIL[2:])
+_kept = (
+    insert(EventDetail.__table__)
+    .from_select(
+        _DETAIL,
+        select(_made.c.id, _given.c.salt, *_value)
+        .join(_given, _given.c.number == _made.c.number)
+        .where(_given.c.salt.is_not(None)),
+    )
+    .cte("kept")
+)
+_WRITE = _MOVE_HEAD.add_cte(_made, _kept)
 
 
 def record(
@@ -120,38 +136,42 @@ def _forget(session: Session) -> None:
 
 
 def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any], Any, Any, Study | None]]) -> None:
+    sealed = [_sealed(event, old, new) for event, old, new, _ in noted]  # before anybody has to wait
     run = session.connection().execute
     head = run(_HEAD if database.is_sqlite(session) else _LOCKED_HEAD, {"study": study_id}).one()
     study = session.identity_map.get(session.identity_key(Study, study_id))
     if study is not None and head.state == StudyState.closed != study.state and not state_of(study).modified:
         raise StudyNotOpen(CLOSED_MEANWHILE)
-    number, previous = head.event_number, head.event_hash
-    rows, details = [], []
-    for event_row, old, new, _ in noted:
-        salt = secrets.token_hex(16)
-        number += 1
-        row = {**event_row, "number": number, "digest": digest(salt, old, new), "previous_hash": previous}
+    previous = head.event_hash
+    for number, (row, _) in enumerate(sealed, head.event_number + 1):
+        row |= {"number": number, "previous_hash": previous}
         row["hash"] = previous = chain_hash(row)
-        rows.append(row)
-        if old is not None or new is not None:
-            details.append({"number": number, "salt": salt, "old": old, "new": new})
-    database.add_rows(session, _INSERT, rows)
-    if details:
-        _add_details(session, study_id, details)
-    run(_MOVE_HEAD, {"study": study_id, "number": number, "hash": previous})
+    _write(session, sealed, {"study": study_id, "number": number, "hash": previous})
     if study is not None:
         # written already: the mapper shall not write the row again
         set_committed_value(study, "event_number", number)
         set_committed_value(study, "event_hash", previous)
 
 
-def _add_details(session: Session, study_id: int, details: Sequence[dict[str, Any]]) -> None:
+def _sealed(event: dict[str, Any], old: Any, new: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A row without its place in the chain, and its values with the salt that hides them; no salt without values."""
+    salt = secrets.token_hex(16)
+    has_values = old is not None or new is not None
+    return {**event, "digest": digest(salt, old, new)}, {"salt": salt if has_values else None, "old": old, "new": new}
+
+
+def _write(session: Session, sealed: Sequence[tuple[dict[str, Any], dict[str, Any]]], head: dict[str, Any]) -> None:
+    """Stores events, their values, and where the chain ends now."""
     run = session.connection().execute
-    if database.is_sqlite(session):
-        run(_INSERT_DETAIL, [{"study": study_id, **detail} for detail in details])
+    if not database.is_sqlite(session):
+        for some in database.batches(sealed):
+            run(_WRITE, {**head, "rows": database.as_json([row | values for row, values in some])})
         return
-    written = [{**detail, **{name: json.dumps(detail[name]) for name in ("old", "new")}} for detail in details]
-    run(_INSERT_DETAILS, {"study": study_id, "rows": database.as_json(written)})
+    run(_INSERT, [row for row, _ in sealed])
+    details = [{"study": head["study"], "number": row["number"], **values} for row, values in sealed if values["salt"]]
+    if details:
+        run(_INSERT_DETAIL, details)
+    run(_MOVE_HEAD, head)
 
 
 def locked_study(session: Session, study_id: int) -> Study:
