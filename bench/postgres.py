@@ -45,9 +45,11 @@ def throw_away_postgres() -> Iterator[str]:
         serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
         with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
             url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
-            wait_for_postgres(f"{url}/postgres", server)
-            yield url
-            server.send_signal(signal.SIGQUIT)
+            try:
+                wait_for_postgres(f"{url}/postgres", server)
+                yield url
+            finally:  # whatever went wrong: leaving waits for the server to end
+                server.send_signal(signal.SIGQUIT)
 
 
 def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
