@@ -20,7 +20,7 @@ from streamlit.watcher.polling_path_watcher import PollingPathWatcher
 
 from triptych.web.assets import ASSET_ROUTES, Ahead
 from triptych.web.headers import SecurityHeaders
-from triptych.web.opening import Doorway, Opened, Opening, OurRoutes
+from triptych.web.opening import Doorway, Opened, Opening, OurRoutes, Straight
 
 STREAMLIT_PAGE = Path(st.__file__).parent / "static" / "index.html"
 
@@ -67,6 +67,7 @@ app = st.App(
         Middleware(Doorway, opening=opening),
         Middleware(SecurityHeaders, index=STREAMLIT_PAGE),
         Middleware(Ahead),
+        Middleware(Straight, opening=opening),
     ],
     lifespan=opening.lifespan,
 )

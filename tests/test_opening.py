@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from threading import Event
+from unittest.mock import ANY
 
 import pytest
 from starlette.applications import Starlette
@@ -15,14 +16,24 @@ from starlette.routing import Mount, Route, Router
 from triptych.database import DatabaseAway
 from triptych.web import opening, routes
 from triptych.web.assets import Ahead, version
-from triptych.web.opening import Doorway, Opened, Opening, OurRoutes
+from triptych.web.opening import Doorway, Opened, Opening, OurRoutes, Straight
 
 
 async def _ours(_) -> PlainTextResponse:
     return PlainTextResponse("ours")
 
 
-def app_that_opens(allowed: Event) -> Starlette:
+class Refusing:
+    """Middleware that lets nothing through."""
+
+    def __init__(self, app, opening) -> None:
+        self.answer = PlainTextResponse("no", 418)
+
+    async def __call__(self, scope, receive, send) -> None:
+        await self.answer(scope, receive, send)
+
+
+def app_that_opens(allowed: Event, *between: type) -> Starlette:
     """Streamlit's place is taken by an app that answers everything; ours opens when `allowed` is set."""
 
     @contextmanager
@@ -33,8 +44,8 @@ def app_that_opens(allowed: Event) -> Starlette:
 
     begun = Opening(running)
     page = Mount("/", app=PlainTextResponse("page"))
-    doorway = Middleware(Doorway, opening=begun)
-    return Starlette(routes=[OurRoutes(begun), page], middleware=[doorway], lifespan=begun.lifespan)
+    layers = [Middleware(layer, opening=begun) for layer in (Doorway, *between)]
+    return Starlette(routes=[OurRoutes(begun), page], middleware=layers, lifespan=begun.lifespan)
 
 
 async def ask(app, path: str, method: str = "GET") -> tuple[int, bytes, dict[bytes, bytes]]:
@@ -105,3 +116,17 @@ def test_the_workbenchs_modules_are_named_ahead_where_they_will_be_needed(path, 
     headers = asyncio.run(ask(Ahead(PlainTextResponse("page")), path))[2]
 
     assert (f"<assets/{version()}/entry.js>; rel=modulepreload".encode() in headers.get(b"link", b"")) == named
+
+
+def test_what_a_workbench_sends_reaches_our_routes_past_what_lies_between():
+    allowed = Event()
+    allowed.set()
+    app = app_that_opens(allowed, Straight, Refusing)
+
+    async def visit():
+        async with app.router.lifespan_context(app):
+            assert await ask(app, "/desk/act", "POST") == (200, b"ours", ANY)
+            assert (await ask(app, "/desk/act"))[0] == 405
+            assert (await ask(app, "/other"))[0] == 418
+
+    asyncio.run(visit())

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,6 +24,8 @@ from triptych import host
 # Streamlit's own files and the workbench's are nobody's; a page is Streamlit's index until its websocket is there.
 # Below a page there is nothing: Streamlit's script looks there first for where the app lies.
 FILES, PAGES = ("/static/", "/assets/", "/annotate/"), {"/", "/annotate"}
+WORK = "/desk/"
+LONG = 1400  # bytes: what fits into one packet is not worth compressing
 FAILED = 3  # the exit code of a server that could not start
 # An import lets the interpreter go only when its turn is over, and sending a file takes many turns. Less than this
 # costs more than it brings (`python -m bench start`).
@@ -103,6 +106,22 @@ class Doorway:
         if self.inside is None:
             self.inside = (await self.opening.wait()).measured(self.app)
         return await self.inside(scope, receive, send)
+
+
+class Straight:
+    """ASGI middleware: what a workbench sends goes straight to our routes, past Streamlit's layers, which have nothing
+    to add to it but compression (`python -m bench two-processes`)."""
+
+    def __init__(self, app: ASGIApp, opening: Opening) -> None:
+        self.app, self.opening = app, opening
+        self.ours = GZipMiddleware(self._answer, minimum_size=LONG)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_work = scope["type"] == "http" and scope["path"].startswith(WORK)
+        await (self.ours if is_work else self.app)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (await self.opening.wait()).answer(scope, receive, send)
 
 
 def is_nobodys(scope: Scope) -> bool:
