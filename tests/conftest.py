@@ -38,6 +38,14 @@ def absent(what: str) -> None:
     pytest.skip(f"{what} is missing on this machine.")
 
 
+LONGEST = ("test_protocol_four", "test_main_job", "test_crash", "test_fresh_server", "test_browser_blind")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no worker is left alone with one of them at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real and hostile files that lies beside the repository."""
