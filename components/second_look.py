@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.marked import marked_item
 from components.state import plain
-from components.words import NONE, moment, percent, spoken
+from components.words import NONE, moment, percent, read_aloud
 from triptych.adjudication import Agreement, FinalValue
 from triptych.rubric import Best, Choice, Criterion, Likert
 from triptych.second_looks import ItemLine, Look, about
@@ -166,7 +166,7 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
 def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
     """One value of the criterion's scale, or None, under its name."""
     options = _options(criterion)
-    named: Any = {"label": spoken(label), "label_visibility": "collapsed", "key": key}
+    named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
     if options is None:
         scale = criterion.scale
         return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components import state
 from components.rubric_editor import checked_rubric, rubric_editor
-from components.words import spoken
+from components.words import read_aloud
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
 from triptych.models import Access, Round
@@ -111,7 +111,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
             label = f"System of {upload.name}"
             st.text(label)
             shown: Any = {"label_visibility": "collapsed", "key": f"{key}-system-{place}"}
-            system = st.text_input(spoken(label), Path(upload.name).stem, max_chars=200, **shown)
+            system = st.text_input(read_aloud(label), Path(upload.name).stem, max_chars=200, **shown)
         named.append((upload.name, upload.getvalue(), system))
     try:
         return join_files(named, ReadOptions(judge_conversation=rubric.judged == "conversation"))

@@ -52,7 +52,7 @@ def number(found: float | str | None, digits: int = 2) -> str:
     return found if isinstance(found, str) else f"{found:.{digits}f}"
 
 
-def spoken(text: str) -> str:
+def read_aloud(text: str) -> str:
     """Somebody's text as the name of a widget whose label is not drawn; the text itself stands above it.
 
     A label is Markdown, and screen readers read out its source with every mark that would keep it plain.

@@ -221,10 +221,13 @@ _shown = (
     .where(Assignment.state != AssignmentState.expired)
     .group_by(Candidate.system_id, Slot.position)
 )
-# one statement: the item's candidates, and how often each system was shown where, to her and with this item
+# one statement, whose rows are (system, candidate, 0) for each candidate of the item, and (system, position, how often
+# it was shown there) to her and with this item
 _CANDIDATE, _TO_HER, _WITH_ITEM = range(3)
 _CANDIDATES_SHOWN = union_all(
-    select(Candidate.system_id, Candidate.id, literal(0), literal(_CANDIDATE)).where(Candidate.item_id == _item),
+    select(Candidate.system_id, Candidate.id, literal(0), literal(_CANDIDATE).label("kind")).where(
+        Candidate.item_id == _item
+    ),
     _shown.where(_mine_here).add_columns(literal(_TO_HER)),
     _shown.where(Assignment.item_id == _item).add_columns(literal(_WITH_ITEM)),
 )
@@ -542,12 +545,12 @@ def _order(session: Session, study: Study, who: Who, item_id: int, repeat_of: in
     run = session.connection().execute
     here = {"study": study.id, "person": who.person_id, "item": item_id}
     found = run(_CANDIDATES_SHOWN, here).all()
-    candidates = sorted(row[:2] for row in found if row[3] == _CANDIDATE)
+    candidates = sorted(row[:2] for row in found if row.kind == _CANDIDATE)
     places = {candidate: place for place, (_, candidate) in enumerate(candidates)}
     first = run(_FIRST_ORDER, {"assignment": repeat_of}).scalars() if repeat_of else ()
     order = balanced_order(
         [system for system, _ in candidates],
-        *(Counter({row[:2]: row[2] for row in found if row[3] == kind}) for kind in (_TO_HER, _WITH_ITEM)),
+        *(Counter({row[:2]: row[2] for row in found if row.kind == kind}) for kind in (_TO_HER, _WITH_ITEM)),
         f"{study.seed}|{who.pseudonym}|{item_id}",
         other_than=tuple(places[candidate] for candidate in first),
     )

@@ -165,7 +165,10 @@ def is_sqlite(session: Session) -> bool:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A session that reads one consistent state. Raises DatabaseAway."""
+    """A session for reading. Raises DatabaseAway.
+
+    On SQLite it sees one state; on PostgreSQL each statement sees the newest, unless `exports.see_one_state` is called.
+    """
     with explained(), Session(engine, expire_on_commit=False, autoflush=False) as session:
         yield session
 
@@ -219,7 +222,7 @@ def add_rows(session: Session, adding: Insert, rows: Sequence[dict[str, Any]]) -
         session.connection().execute(adding, rows)
     else:
         for some in batches(rows):
-            session.connection().execute(_from_json(adding.table, tuple(rows[0])), {"rows": as_json(some)})
+            session.connection().execute(_from_json(adding.table, tuple(some[0])), {"rows": as_json(some)})
 
 
 @lru_cache(maxsize=64)

@@ -42,7 +42,7 @@ MARK = (
 def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
     """Every stored rating of every purpose, as rows of the long CSV, in a stable order, streamed.
 
-    What all ratings of an annotation share is read once, beside them.
+    What all ratings of an annotation share is read once, beside them: on PostgreSQL after `exports.see_one_state`.
     """
     names = system_names(session, study)
     rated = Assignment.state.in_(RATED)

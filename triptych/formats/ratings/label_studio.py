@@ -1,8 +1,8 @@
 """Label Studio: the JSON export of a project, tasks with their annotations and predictions.
 
 Offsets are code points since 1.23 or earlier, and were UTF-16 units (heartexlabs/label-studio issue 1347): the quote
-decides. `completed_by` is an id or an object. Cancelled
-annotations are left out; predictions are the ratings of a judge.
+decides. `completed_by` is an id or an object. Cancelled annotations are left out; predictions are the ratings of a
+judge.
 """
 
 from __future__ import annotations
