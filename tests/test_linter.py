@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from dataclasses import replace
 
 import pytest
@@ -193,19 +191,6 @@ def test_at_most_five_are_open_and_all_that_block_come_first() -> None:
     shown, folded = linter.gravest_first(found)
     assert (len(shown), shown[0].blocking, len(shown) + len(folded)) == (5, True, len(found))
     assert {finding.severity for finding in folded} <= {"warning", "note"}
-
-
-def test_three_thousand_items_of_three_candidates_take_far_less_than_a_second() -> None:
-    draw = random.Random(1)
-    words = ["".join(draw.choices("abcdefghiklmnoprstuw", k=draw.randint(2, 9))) for _ in range(3000)]
-    texts = [" ".join(draw.choices(words, k=60)) for _ in range(500)]
-    items = [
-        item(n, *(f"{texts[(n * 3 + k) % 500]} {n}." for k in range(3)), context=f"{texts[n % 500]} {n}")
-        for n in range(3000)
-    ]
-    start = time.process_time()
-    lint(items)
-    assert time.process_time() - start < 1
 
 
 def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_engine, make_study) -> None:
