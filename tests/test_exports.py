@@ -571,7 +571,7 @@ def drawn_menu():
 
 
 def test_the_menu_asks_what_the_format_asks_and_links_to_it():
-    app = AppTest.from_function(drawn_menu).run()
+    app = AppTest.from_function(drawn_menu, default_timeout=30).run()
     assert app.get("link_button")[0].proto.url == "export/esc-1/csv.zip"
     app.selectbox[0].set_value("trl").run()
     app.number_input[0].set_value(0.5)

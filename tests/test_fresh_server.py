@@ -71,7 +71,7 @@ def test_a_stranger_who_types_the_address_of_a_lead_page_sees_the_sign_in_page(p
     with running_app(tmp_path / "home") as fresh:
         frames = frames_of(page)
         page.goto(f"{fresh.url}/results")
-        expect(page.get_by_role("tab", name="Take part")).to_be_visible(timeout=20_000)
+        expect(page.get_by_role("tab", name="Take part")).to_be_visible()
         page.close()
 
         assert frames
@@ -96,17 +96,17 @@ def test_the_setup_link_is_printed_once_makes_the_lead_and_then_works_no_more(se
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
     page.get_by_role("button", name="Make the account").click()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/"
     assert session_of(page)["httpOnly"]
     assert COOKIE not in page.evaluate("document.cookie")
     page.reload()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     stranger = chromium.new_context().new_page()
     stranger.goto(link)
-    expect(stranger.get_by_text("no longer valid")).to_be_visible(timeout=20_000)
+    expect(stranger.get_by_text("no longer valid")).to_be_visible()
     expect(stranger.get_by_role("textbox")).to_have_count(0)
     stranger.context.close()
 
@@ -119,15 +119,15 @@ def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, da
     page.get_by_label("Name", exact=True).fill("Bea")
     page.get_by_label("Passcode", exact=True).fill(PASSCODE)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
     other = page.context.new_page()
     other.goto(server.url)
     other.get_by_role("button", name=SIGN_OUT).click()
-    expect(other.get_by_role("tab", name="Lead")).to_be_visible(timeout=20_000)
+    expect(other.get_by_role("tab", name="Lead")).to_be_visible()
 
     assert session_of(page) is None
     page.get_by_role("link", name="Studies").click()
-    expect(page.get_by_role("tab", name="Lead")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("tab", name="Lead")).to_be_visible()
 
 
 def test_a_newcomer_on_a_plain_http_host_gets_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
@@ -139,12 +139,12 @@ def test_a_newcomer_on_a_plain_http_host_gets_a_code_and_no_lead_page(server, da
     page.get_by_label("Your name", exact=True).fill("Anna")
     page.get_by_role("button", name="Start").click()
     page.get_by_role("button", name="I have noted it").click()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.evaluate("window.isSecureContext") is False
     for name in LEAD_PAGES:
         page.goto(f"{here}/{name}")
-        expect(page.get_by_role("heading", name="My work")).to_be_visible(timeout=20_000)
+        expect(page.get_by_role("heading", name="My work")).to_be_visible()
     page.context.close()
 
 
@@ -155,7 +155,7 @@ def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, 
         secret = people.invite(session, study, "Berta")
     page.goto("about:blank")
     page.goto(f"{server.url}/?join={secret}")
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert secret not in page.url
     page.go_back()
@@ -167,11 +167,11 @@ def test_a_panel_participant_stays_signed_in_without_the_id_in_the_address(serve
         study = make_study(session, annotators=0)[0]
         studies.by_slug(session, study.slug).access = Access.panel
     page.goto(f"{server.url}/?study={study.slug}&PROLIFIC_PID=5f1abc&SESSION_ID=s&STUDY_ID=x")
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/?study={study.slug}"
     page.reload()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
 
 def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
@@ -181,12 +181,12 @@ def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
     page.get_by_role("button", name="Make the account").click()
-    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
     first.stop()
     port = int(first.url.rpartition(":")[2])
     with running_app(tmp_path / "home", port=port) as again:
         page.goto(again.url)
-        expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible(timeout=20_000)
+        expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
 
 def test_the_pages_break_no_rule_of_their_own_security_policy(server, page):

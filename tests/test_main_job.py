@@ -197,7 +197,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
                 annotate(page, person, criteria, ["1", "2", "3", "4", "5"], seed * 7 + n)
             page.context.close()
 
-        expect(lead.get_by_text(re.compile("15 of 66")).first).to_be_visible(timeout=10_000)
+        expect(lead.get_by_text(re.compile("15 of 66")).first).to_be_visible()
         settled(lead)
         blind = download(lead, server, slug, "ratings")
         spans = download(lead, server, slug, "highlights")

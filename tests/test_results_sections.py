@@ -96,7 +96,7 @@ def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_
 
         annotators(st.session_state["looks"], "Not defined: no active time is known.")
 
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=30)
     app.session_state["looks"] = list(one.annotators)
     app.run()
     assert not app.exception

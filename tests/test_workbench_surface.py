@@ -547,7 +547,7 @@ def test_an_unanswered_draft_says_so_and_a_reload_sends_it_again(open_view, serv
     page = open_view()
     page.route("**/desk/draft", lambda route: route.abort())
     radio(page, "A:fluency", 5).check()
-    expect(saved(page)).to_have_attribute("data-state", "waiting", timeout=8000)
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
     assert server.drafts == []
     page.unroute("**/desk/draft")
     page.reload()
