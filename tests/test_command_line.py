@@ -55,6 +55,27 @@ def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqli
     assert "next-turns\tmain\topen" in run("studies")[1]
 
 
+@pytest.mark.parametrize("words", [("migrate",), ("studies",), ("verify",), ("add-lead", "Dr Lead"), ("backup",)])
+def test_a_database_that_is_away_is_said_in_words(run, monkeypatch, words):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
+    code, said, complaint = run(*words)
+
+    assert (code, said) == (2, "")
+    assert complaint.startswith("The database does not answer: ")
+    assert complaint.rstrip().endswith("python -m triptych doctor")
+    assert "geheim" not in complaint
+
+
+def test_a_file_that_is_no_database_is_said_in_words(run, tmp_path, monkeypatch):
+    (tmp_path / "triptych.db").write_text("no database, but long enough to be looked at as one\n" * 100)
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
+    monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
+    code, said, complaint = run("studies")
+
+    assert (code, said) == (2, "")
+    assert "file is not a database" in complaint
+
+
 def test_files_of_one_system_each_are_joined(run, tmp_path):
     for system in ("one", "two"):
         (tmp_path / f"{system}.csv").write_text("item_id,context,text\n1,Why?,Because\n2,How?,So\n")

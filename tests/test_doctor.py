@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from triptych import __main__ as program
 from triptych import database, doctor, host
@@ -104,8 +104,22 @@ def test_an_unreachable_database_is_named_without_its_password(monkeypatch, caps
     code, out = said(capsys)
 
     assert code == 1
-    assert "it does not answer" in out
+    assert "The database does not answer" in out
     assert "geheim" not in out
+
+
+def test_an_empty_postgresql_in_which_the_app_may_make_no_tables_is_a_problem(
+    postgres, postgres_admin, monkeypatch, capsys
+):
+    postgres_admin.execute(text("CREATE ROLE makes_nothing LOGIN"))
+    postgres_admin.execute(text("CREATE DATABASE bare"))
+    url = make_url(postgres).set(username="makes_nothing", database="bare")
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", url.render_as_string(hide_password=False))
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+    code, out = said(capsys)
+
+    assert code == 1
+    assert "this role may not make them. Run as the owner: python -m triptych migrate" in out
 
 
 def test_an_address_that_is_none_is_named(monkeypatch, capsys):

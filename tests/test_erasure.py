@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from conftest import add_person, full_answers, join
-from sqlalchemy import select, text
+from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
 from triptych import assignments, clock, database, erasure, events, exclusions, people, personal_data, results, roster
+from triptych.database import Wiped
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.models import (
     Assignment,
@@ -81,7 +82,7 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
 
     with database.writing(engine) as session:
         erasure.erase(session, study, her.pseudonym, lead)
-    assert erasure.wipe(engine)
+    assert erasure.wipe(engine) == Wiped.done
 
     after = files_of(engine)
     assert [trace for trace in TRACES if trace.encode() in after] == []
@@ -99,6 +100,18 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
         assert {tuple(one.reasons) for one in given} == {("rude",)}
         assert sorted(one.text for one in given) == [*[""] * 5, "wrong quite ownwords"]
         assert roster.is_erased(session, study, her.pseudonym)
+
+
+def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
+    with postgres_engine.begin() as connection:
+        connection.execute(text("CREATE ROLE app_only LOGIN"))
+        connection.execute(text("GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app_only"))
+    app = create_engine(postgres_engine.url.set(username="app_only"))
+    try:
+        assert erasure.wipe(app) == Wiped.not_ours
+        assert erasure.wipe(postgres_engine) == Wiped.done
+    finally:
+        app.dispose()
 
 
 def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):

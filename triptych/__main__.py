@@ -15,7 +15,7 @@ from triptych import doctor as examination
 
 try:
     from sqlalchemy import Engine, make_url, select
-    from sqlalchemy.exc import ArgumentError
+    from sqlalchemy.exc import ArgumentError, DBAPIError
     from sqlmodel import Session
 
     from triptych import database, moving, people, settings, studies, verifying
@@ -350,6 +350,8 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     try:
         return COMMANDS[arguments.command][0](arguments)
+    except (database.DatabaseAway, DBAPIError) as error:
+        sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
     except (TriptychError, ArgumentError) as error:
         sys.stderr.write(f"{error}\n")
     except OSError as error:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
+from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -193,23 +194,41 @@ def one_statement(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def wipe(engine: Engine, tables: Sequence[str]) -> bool:
-    """Leaves no byte of deleted rows in the database's files; False if somebody's reading kept it from finishing.
+class Wiped(StrEnum):
+    """How far `wipe` came."""
 
-    SQLite: the file is written anew and the write-ahead log cut to nothing. PostgreSQL: the tables are; what its own
-    write-ahead log and archive keep goes with their rotation. Raises DatabaseAway.
+    done = "done"
+    somebody_reads = "somebody reads"
+    not_ours = "not ours"
+
+
+def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
+    """Leaves no byte of deleted rows in the database's files, if nobody is reading and the tables are this role's.
+
+    SQLite: the file is written anew and the write-ahead log cut to nothing. PostgreSQL: the tables are, which their
+    owner alone may do; what its own write-ahead log and archive keep goes with their rotation. Raises DatabaseAway.
     """
     if engine.dialect.name == "postgresql":
-        quote = engine.dialect.identifier_preparer.quote
-        with explained(), engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            for name in tables:
-                connection.exec_driver_sql(" ".join(("VACUUM FULL", quote(name))))
-        return True
+        return _wipe_on_postgres(engine, tables)
     with explained(), _write_lock, engine.connect() as connection:
         raw = connection.connection.driver_connection
         raw.execute("VACUUM")
         busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return not busy
+    return Wiped.somebody_reads if busy else Wiped.done
+
+
+# PostgreSQL itself only warns, and leaves such a table as it is
+_FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AND NOT pg_has_role(relowner, 'USAGE')")
+
+
+def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
+    quote = engine.dialect.identifier_preparer.quote
+    with explained(), engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        if any(connection.execute(_FOREIGN, {"name": quote(name)}).scalar() for name in tables):
+            return Wiped.not_ours
+        for name in tables:
+            connection.exec_driver_sql(" ".join(("VACUUM FULL", quote(name))))
+    return Wiped.done
 
 
 def add_rows(session: Session, adding: Insert, rows: Sequence[dict[str, Any]]) -> None:
@@ -262,7 +281,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (DBAPIError, PoolExhausted) as error:
-        if not _is_away(error):
+        if not is_away(error):
             raise
         log.warning("The database does not answer: %s.", type(getattr(error, "orig", error)).__name__)
         raise DatabaseAway(AWAY) from error
@@ -278,7 +297,7 @@ def answers(engine: Engine) -> bool:
     return True
 
 
-def _is_away(error: DBAPIError | PoolExhausted) -> bool:
+def is_away(error: DBAPIError | PoolExhausted) -> bool:
     """Whether the database is missing or cannot store, rather than that it refused a statement."""
     if isinstance(error, PoolExhausted) or error.connection_invalidated:
         return True

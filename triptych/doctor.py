@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, TextClause
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON = (3, 11)
@@ -169,35 +169,49 @@ def stored() -> Iterator[Finding]:
         engine = database.open_engine(settings.database_url())
         with database.explained(), engine.connect() as connection:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
-        yield schema(engine)
+            may_make = not settings.is_shared() or bool(connection.execute(_may_make_tables()).scalar())
+        yield schema(engine, may_make)
         engine.dispose()
     except ArgumentError:
         yield Finding("database", "TRIPTYCH_DATABASE_URL is no address of a database.", problem=True)
     except (SQLAlchemyError, TriptychError) as error:
-        yield Finding("database", _unreachable(error), problem=True)
+        yield Finding("database", refusal(error), problem=True)
 
 
-def _unreachable(error: Exception) -> str:
-    """Why there is no connection: the driver's first line, which names host and port and no password."""
-    reason = str(getattr(error.__cause__, "orig", error)).partition("\n")[0]
-    return f"it does not answer. {reason} Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
+def refusal(error: Exception) -> str:
+    """Why the database does not answer, or what it refused: the driver's first line, which holds no password."""
+    from sqlalchemy.exc import DBAPIError
+
+    from triptych import database
+
+    cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
+    reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
+    if isinstance(cause, DBAPIError) and not database.is_away(cause):
+        return f"The database refused it: {reason}."
+    asked = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
+    return f"The database does not answer: {reason}. {asked}"
 
 
-def schema(engine: Engine) -> Finding:
-    """Whether the tables are those of this program."""
+def _may_make_tables() -> TextClause:
+    from sqlalchemy import text
+
+    return text("SELECT has_schema_privilege('public', 'CREATE')")
+
+
+def schema(engine: Engine, may_make: bool = True) -> Finding:
+    """Whether the tables are those of this program; `may_make`: this role could make them."""
     from triptych import database
 
     with database.explained():
         found = database.stored_version(engine)
     if found == database.HEAD:
         return Finding("tables", f"version {found}")
-    if found is None:
+    run = f"Run{'' if may_make else ' as the owner'}: python -m triptych migrate"
+    if found is None and may_make:
         return Finding("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
-    return Finding(
-        "tables",
-        f"version {found}, and this program needs {database.HEAD}. Run: python -m triptych migrate",
-        problem=True,
-    )
+    if found is None:
+        return Finding("tables", f"none yet, and this role may not make them. {run}", problem=True)
+    return Finding("tables", f"version {found}, and this program needs {database.HEAD}. {run}", problem=True)
 
 
 def _sqlite(connection: Connection) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from sqlalchemy import Engine, delete, or_, select, update
 from sqlmodel import Session
 
 from triptych import clock, database, events, passcodes, people, roster, settings, studies, withdrawal
+from triptych.database import Wiped
 from triptych.errors import Conflict, NotAllowed
 from triptych.models import (
     Assignment,
@@ -134,11 +135,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(part)
 
 
-def wipe(engine: Engine) -> bool:
-    """Leaves no byte of what was erased in the database's files; False if it must be tried again. See `database.wipe`.
-
-    Raises DatabaseAway.
-    """
+def wipe(engine: Engine) -> Wiped:
+    """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway."""
     return database.wipe(engine, WRITTEN_ANEW)
 
 

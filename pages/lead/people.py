@@ -10,6 +10,7 @@ from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
 from triptych import erasure, invitations, roster, studies, withdrawal
+from triptych.database import Wiped
 from triptych.errors import ImportRefused
 from triptych.invitations import Invited
 from triptych.models import Access, Role
@@ -17,7 +18,11 @@ from triptych.roster import Member
 from triptych.study_settings import settings_of
 
 MADE, NOT_CLEARED = "links made", "not cleared"
-WHY_NOT_CLEARED = "Somebody was reading, so the erased bytes still lie in the file. Clear it again in a moment."
+WHY_NOT_CLEARED = {
+    Wiped.somebody_reads: "Somebody was reading, so the erased bytes still lie in the file. Clear it in a moment.",
+    Wiped.not_ours: "The erased bytes still lie in the database's files, which only the owner of its tables may write "
+    "anew. Whoever runs the server finds the command in docs/deploying.md under Erasing somebody.",
+}
 
 
 def keep_links(made: list[Invited] | None) -> None:
@@ -72,7 +77,7 @@ def take(step: str, member: Member) -> None:
 
 def clear() -> None:
     """Clears what was erased from the database's files, outside of every transaction."""
-    state.remember(NOT_CLEARED, not erasure.wipe(state.engine()))
+    state.remember(NOT_CLEARED, erasure.wipe(state.engine()))
 
 
 who = state.require("lead")
@@ -86,11 +91,12 @@ with state.reading() as session:
     copies = erasure.copies(session, study)
 annotators = [member for member in everybody if member.role == Role.annotator]
 state.show_messages()
-if state.recall(NOT_CLEARED):
-    state.say(WHY_NOT_CLEARED, "warning")
-    if st.button("Clear"):
-        clear()
-        st.rerun()
+cleared = state.recall(NOT_CLEARED, Wiped.done)
+if cleared in WHY_NOT_CLEARED:
+    state.say(WHY_NOT_CLEARED[cleared], "warning")
+if cleared == Wiped.somebody_reads and st.button("Clear"):
+    clear()
+    st.rerun()
 inviting.links([one for where, one in state.recall(MADE, []) if where == slug])
 st.subheader("Invite annotators", anchor=False)
 invite()
