@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from xml.sax.saxutils import quoteattr
@@ -21,7 +22,17 @@ import aiohttp
 
 from bench.client import PageFailed
 from bench.peers.material import PLACES, Question, questions, texts
-from bench.peers.tool import NotMeasured, Project, Screen, browserlike, environment, reachable, serving, start_process
+from bench.peers.tool import (
+    NotMeasured,
+    Project,
+    Screen,
+    browserlike,
+    environment,
+    reachable,
+    seconds,
+    serving,
+    start_process,
+)
 from bench.server import Server, free_port
 
 VERSION = "1.23.2"
@@ -75,8 +86,8 @@ class LabelStudio:
             study = {"title": "Replies", "label_config": _labelling(), "maximum_annotations": raters}
             settings = {"sampling": "Sequential sampling", "show_skip_button": False, "show_collab_predictions": False}
             _ask(project, "POST", "/api/projects/", {**study, **settings})
-            _import(project, texts(items))
-        return project
+            importing = seconds(lambda: _import(project, texts(items)))
+        return replace(project, importing=importing)
 
     def start(self, project: Project) -> Server:
         command = [environment("label-studio", VERSION) / "label-studio", "start", "--no-browser", "--data-dir", "."]

@@ -146,7 +146,8 @@ def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Found]]:
             started = time.perf_counter()
             cookies = tool.sign_up(project)
             waits = asyncio.run(_one_by_one(tool, project, server, cookies, effort.submits))
-        yield Found(f"{count:,} items: putting them in", "s", [prepared - began])
+        importing = prepared - began if project.importing is None else project.importing
+        yield Found(f"{count:,} items: putting them in", "s", [importing])
         yield Found(f"{count:,} items: command → answers requests", "s", [started - prepared])
         yield Found(f"{count:,} items: submit → next item", "ms", waits)
 

@@ -58,7 +58,10 @@ class Visitor(Protocol):
 
 @dataclass(frozen=True)
 class Project:
-    """A tool's study, ready to be served: where it lies, how large it is, and what its tool keeps to itself."""
+    """A tool's study, ready to be served: where it lies, how large it is, and what its tool keeps to itself.
+
+    importing: seconds that its items took to go in, where `prepare` does more than that.
+    """
 
     home: Path
     items: int
@@ -66,6 +69,7 @@ class Project:
     raters: int
     port: int
     kept: Mapping[str, Any] = field(default_factory=dict)
+    importing: float | None = None
 
     @property
     def url(self) -> str:
