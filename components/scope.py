@@ -22,7 +22,7 @@ def choose_scope(frame: Frame, kinds: frozenset[str], slug: str) -> Counted:
         excluded = bool(frame.work["excluded"].any()) and st.toggle(
             "Count excluded annotators too", key=f"excluded-{slug}"
         )
-        ignored = mostly_ignored(frame, Counted(kinds, with_excluded=excluded))
+        ignored = mostly_ignored(frame, Counted(kinds, with_excluded=excluded, field=field, value=value))
         with_ignored = bool(ignored) and st.toggle(
             f"Include items that most annotators ignored ({len(ignored)})", key=f"ignored-{slug}"
         )

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import annotations, assignments, clock, database, events, findings, results, studies
+from triptych import annotations, assignments, clock, database, events, findings, results, studies, texts
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
 from triptych.models import Assignment, Kind, Membership, Person
@@ -245,6 +245,28 @@ def test_an_item_that_most_raters_ignored_is_left_out_until_asked_for(sqlite_eng
         assert results.board(session, study, Counted()).ignored_items == ("item-1",)
         assert criterion(session, study, "fluency").n == 0
         assert criterion(session, study, "fluency", Counted(with_ignored=True)).n == 3
+        only = frozenset({people[0].pseudonym})
+        assert criterion(session, study, "fluency", Counted(annotators=only)).n == 0
+        assert criterion(session, study, "fluency", Counted(annotators=only, with_ignored=True)).n == 3
+
+
+def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ratings(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=3)
+        mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": "too vague"}
+        submit(session, study, people[0], full_answers() | {"highlights": [mark]})
+        for who in people[1:]:
+            set_aside(session, study, who, "ignore", "empty")
+        frame = results.frame_of(session, study)
+        found = {
+            counted.with_ignored: (
+                results.highlight_counts(session, study, counted),
+                len(texts.readings_of(session, study, frame, counted)),
+                len(texts.comments_of(session, study, frame, counted)),
+            )
+            for counted in (Counted(), Counted(with_ignored=True))
+        }
+    assert found == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
 
 
 def test_an_excluded_annotator_counts_nowhere_but_in_the_list_of_ratings(filled):

@@ -21,7 +21,7 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.results import RATED, Counted, Frame, StudyName, items_with, membership_of, name_of, people_counted
+from triptych.results import RATED, Counted, Frame, StudyName, counted_items, membership_of, name_of, people_counted
 from triptych.results.highlights import highlights_of
 
 WHOLE = -1
@@ -102,10 +102,7 @@ def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) 
         [(*row[:2], WHOLE if row[2] is None else row[2], *row[3:]) for row in session.execute(_marks_of(study))],
         columns=["assignment", "candidate", "turn", "start", "end", "label"],
     )
-    if counted.field:
-        shown = texts.pieces[texts.pieces["item"].isin(items_with(frame, counted.field, counted.value))]
-    else:
-        shown = texts.pieces
+    shown = texts.pieces[texts.pieces["item"].isin(counted_items(frame, counted))]
     rows = read.merge(shown, on="candidate").merge(marks, on=["assignment", "candidate", "turn"], how="left")
     rows["text"] = rows["candidate"].astype(str) + ":" + rows["turn"].astype(str)
     rows["label"] = rows["label"].fillna("")
@@ -128,7 +125,7 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
     wanted = highlights_of(study, *columns.values()).join(System, System.id == Candidate.system_id)
     wanted = wanted.where(Highlight.comment != "", *people_counted(counted)).order_by(Item.id, Highlight.id)
     rows = pd.DataFrame(session.execute(wanted).all(), columns=list(columns))
-    return rows[rows["item"].isin(items_with(frame, counted.field, counted.value))] if counted.field else rows
+    return rows[rows["item"].isin(counted_items(frame, counted))]
 
 
 def _read_of(study: Study, counted: Counted):

@@ -1,10 +1,10 @@
 """What a lead reads: one tidy frame of ratings per study, progress, highlights, every rating, the long exports."""
 
 from triptych.results.counted import (
+    counted_items,
     counted_ratings,
     counted_work,
     counting,
-    items_with,
     kinds_by_default,
     mostly_ignored,
     people_counted,
@@ -57,6 +57,7 @@ __all__ = [
     "StudyName",
     "board",
     "build_frame",
+    "counted_items",
     "counted_ratings",
     "counted_work",
     "counting",
@@ -66,7 +67,6 @@ __all__ = [
     "frame_of",
     "highlight_counts",
     "highlights_of_item",
-    "items_with",
     "kinds_by_default",
     "membership_of",
     "mostly_ignored",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ def kinds_by_default(study: Study) -> frozenset[str]:
 
 
 def mostly_ignored(frame: Frame, counted: Counted) -> list[str]:
-    """Items that more than half of their counted raters set aside as a whole."""
-    rows = counted_work(frame, counted)
+    """Items that more than half of their raters set aside as a whole, whichever annotators are looked at alone."""
+    rows = counted_work(frame, replace(counted, annotators=frozenset()))
     rows = rows[rows["state"].isin(FINISHED)]
     share = (rows["state"] == AssignmentState.ignored).groupby(rows["item"], observed=True).mean()
     return share.index[share > 0.5].astype(str).tolist()
@@ -50,11 +51,17 @@ def _passes(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
     if counted.annotators:
         passing &= _among(rows["annotator"], counted.annotators)
     if counted.field:
-        passing &= _among(rows["item"], items_with(frame, counted.field, counted.value))
+        passing &= _among(rows["item"], _items_with(frame, counted.field, counted.value))
     return passing
 
 
-def items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
+def counted_items(frame: Frame, counted: Counted) -> frozenset[str]:
+    """Ids of the items whose ratings and highlights count, whoever gave them."""
+    asked = _items_with(frame, counted.field, counted.value) if counted.field else frozenset(frame.meta)
+    return asked if counted.with_ignored else asked.difference(mostly_ignored(frame, counted))
+
+
+def _items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
     """Ids of the items whose field in the items file has this value."""
     return frozenset(item for item, meta in frame.meta.items() if str(meta.get(field)) == value)
 

@@ -24,7 +24,7 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.results.counted import items_with, people_counted
+from triptych.results.counted import counted_items, people_counted
 from triptych.results.frame import RATED, Counted
 from triptych.results.keeping import frame_of
 from triptych.results.loading import membership_of, system_names
@@ -75,11 +75,8 @@ def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[s
         .group_by(Item.external_id)
         .order_by(func.count().desc(), Item.external_id)
     )
-    found = dict(session.execute(wanted).all())
-    if not counted.field:
-        return found
-    shown = items_with(frame_of(session, study), counted.field, counted.value)
-    return {item: count for item, count in found.items() if item in shown}
+    shown = counted_items(frame_of(session, study), counted)
+    return {item: count for item, count in session.execute(wanted) if item in shown}
 
 
 def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select[Any]:
