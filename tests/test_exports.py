@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 import yaml
-from conftest import SYSTEMS, add_person, draft_items, full_answers
+from conftest import SYSTEMS, add_person, draft_items, full_answers, join
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, update
@@ -251,6 +251,20 @@ def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
     assert (rows[third.id]["excluded"], rows[third.id]["exclusion_reason"]) == ("1", "too fast")
     marked = {row["annotator"]: row for row in table(unzipped(session, study, "csv")["ratings.csv"])}
     assert (marked[people[0].pseudonym]["surplus"], marked[people[1].pseudonym]["excluded"]) == ("1", "1")
+
+
+def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=3, raters_per_item=3)
+        mine = join(session, study, lead)
+        annotate(session, study, mine, fluency())
+        studies.unblind(session, study, lead.pseudonym)
+        late = [annotate(session, study, who, fluency()) for who in (mine, *people)][0]
+        rows = table(unzipped(session, study, "potato")["annotations.csv"])
+        typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
+    assert [row["annotation"] for row in rows if row["after_unblinding"] != "0"] == [str(late.id)]
+    assert typed.loc[typed["after_unblinding"], "annotation"].tolist() == [late.id]
+    assert len(rows) == len(typed) == 4
 
 
 def test_formulas_are_disarmed_in_csv_and_untouched_in_parquet_and_json(filled):

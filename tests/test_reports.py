@@ -237,6 +237,21 @@ def test_after_the_unblinding_a_report_has_names_and_all_that_makes_the_orders_a
     engine.dispose()
 
 
+def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        join(session, study, lead)
+        before = submit(session, study, people[0])
+        studies.unblind(session, study, lead.pseudonym)
+        late = [submit(session, study, who) for who in (lead, people[1])][0]
+    report = report_of(sqlite_engine, study)
+
+    rows = list(csv.DictReader(io.StringIO(report.files["annotations.csv"].decode())))
+    assert {row["annotation"] for row in rows if row["after_unblinding"] == "1"} == {str(late.id)}
+    assert {row["annotation"] for row in rows} > {str(before.id), str(late.id)}
+    assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
+
+
 def test_orders_are_made_again_from_the_seed_and_from_no_other(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:

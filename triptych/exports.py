@@ -224,14 +224,25 @@ def _annotations(selection: Selection) -> Select[Any]:
             Assignment.active_seconds,
             Membership.excluded_at.is_not(None).label("excluded"),
             Membership.excluded_reason.label("exclusion_reason"),
+            _after_unblinding().label("after_unblinding"),
         )
         .join(Person, Person.id == Assignment.person_id)
+        .join(Study, Study.id == Assignment.study_id)
         .outerjoin(Membership, in_study)
         .outerjoin(first, first.id == Assignment.repeat_of)
         .outerjoin(first_item, first_item.id == first.item_id)
         .where(*_work(selection))
         .order_by(Assignment.id)
     )
+
+
+def _after_unblinding() -> ColumnElement[bool]:
+    """Whether a lead submitted it when the names were known to leads, as the frame of the results marks it."""
+    part = aliased(Membership)
+    of_lead = exists().where(
+        part.study_id == Assignment.study_id, part.person_id == Assignment.person_id, part.role == Role.lead
+    )
+    return and_(Study.unblinded_at.is_not(None), Assignment.submitted_at > Study.unblinded_at, of_lead)
 
 
 def _annotation(row: Any, slots: list[FinishedSlot], about_item: list[FinishedRating]) -> FinishedAnnotation:

@@ -48,6 +48,7 @@ ANNOTATIONS_HEADER = (
     "item_id",
     "state",
     "excluded",
+    "after_unblinding",
     "counted",
     "submitted_at",
     "active_seconds",
@@ -84,9 +85,10 @@ def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterato
 
 def annotation_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
     """Every annotation of the main work that is done, with a mark whether its ratings count in this report."""
-    counted = set(found.work["assignment"].tolist())
-    for row in found.frame.work.sort_values("assignment").itertuples():
-        yield (*_work(row), row.state, int(row.excluded), int(row.assignment in counted), *_time(row))
+    counted, work = set(found.work["assignment"].tolist()), found.frame.work
+    for row in work.assign(late=found.frame.after_unblinding(work)).sort_values("assignment").itertuples():
+        marks = row.excluded, row.late, row.assignment in counted
+        yield (*_work(row), row.state, *map(int, marks), *_time(row))
 
 
 def _work(row: Any) -> tuple[Cell, ...]:

@@ -42,6 +42,7 @@ COLUMNS = {
     "active_seconds": "Seconds the annotator was at work on the item, pauses left out.",
     "excluded": "Whether the lead excluded the annotator.",
     "exclusion_reason": "Why.",
+    "after_unblinding": "Whether a lead submitted it when the names of the systems were known to leads.",
     "state": "submitted, surplus, ignored (done: set aside as a whole) or skipped (given back).",
     "reason": "Why the item was ignored or skipped.",
     "systems_shown": "The systems of the candidates as a JSON list, in the order on screen.",
@@ -90,7 +91,7 @@ or another hash for this one, has lost or changed some.
 
 `codebook.json` says what was asked, on which scales and with which words, and what every column means.
 `annotations.csv` has one row per annotation that is done: who, in which order on screen, whether it is surplus, of an
-excluded annotator, ignored or skipped.
+excluded annotator, by a lead after the unblinding, ignored or skipped.
 
 ## Good to know
 {notes}

@@ -60,7 +60,10 @@ class FinishedSlot:
 
 @dataclass(frozen=True)
 class FinishedAnnotation:
-    """All that one annotator gave for one item, in any purpose and state that is done."""
+    """All that one annotator gave for one item, in any purpose and state that is done.
+
+    after_unblinding: a lead of the study submitted it when the names of the systems were known to leads.
+    """
 
     number: int
     annotator: str
@@ -74,6 +77,7 @@ class FinishedAnnotation:
     active_seconds: float
     excluded: bool
     exclusion_reason: str | None
+    after_unblinding: bool
     slots: tuple[FinishedSlot, ...]
     about_item: tuple[FinishedRating, ...]
 

@@ -51,8 +51,9 @@ ANNOTATIONS_HEADER = (
     "active_seconds",
     "excluded",
     "exclusion_reason",
+    "after_unblinding",
 )
-TRUE_OR_FALSE = {"missing", "surplus", "excluded", "retired", "order_known"}
+TRUE_OR_FALSE = {"missing", "surplus", "excluded", "retired", "order_known", "after_unblinding"}
 WHOLE = {"position", "explanation_words", "version", "annotation", "turn", "start", "end"}
 NUMBERS = {"value", "active_seconds"}
 CHANGES: dict[str, Callable[[Any], Any]] = {
@@ -131,6 +132,7 @@ def _annotation_row(item_id: str, annotation: FinishedAnnotation) -> tuple[Cell,
         round(annotation.active_seconds, 1),
         int(annotation.excluded),
         annotation.exclusion_reason,
+        int(annotation.after_unblinding),
     )
 
 
