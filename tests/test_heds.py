@@ -7,16 +7,20 @@ import json
 import random
 
 import pytest
-from test_reports import new_study, opened, report_of, some_answers
+from conftest import full_answers
+from sqlmodel import select
+from test_quality import add_check, rate
+from test_reports import new_study, numbers, opened, report_of, some_answers
 from test_results import submit
 
 from triptych import database, events, studies
+from triptych.models import Assignment, Item, Purpose
 from triptych.reports import heds
 from triptych.reports.heds import Answer
 from triptych.reports.heds_questions import QUESTIONS
 from triptych.rubric import parse_rubric
 
-KNOWN = """3.1.1 3.1.2 3.1.3.1 3.1.3.2 3.1.3.3 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
+KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
 
 
@@ -76,10 +80,10 @@ def test_one_option_at_most_is_chosen_where_the_form_takes_one(sheet):
         assert all(sum(option[key] for option in options) <= 1 for key in options[0])
 
 
-def test_the_study_knows_28_questions_and_the_lead_is_asked_the_34_others(sheet):
-    assert len(KNOWN.split()) == 28
+def test_the_study_knows_25_questions_and_the_lead_is_asked_the_37_others(sheet):
+    assert len(KNOWN.split()) == 25
     assert sorted(question.number for question in QUESTIONS if not question.asked) == sorted(KNOWN.split())
-    assert sum(question.asked for question in QUESTIONS) == 34
+    assert sum(question.asked for question in QUESTIONS) == 37
     for question in (question for question in QUESTIONS if not question.asked):
         ids = [f"heds-{question.id}"] if question.kind == "text" else _options(question)
         for key in sheet[ids[0]]["data"]:
@@ -99,6 +103,56 @@ def test_agreement_scale_and_form_of_response_are_those_of_the_study(sheet, repo
     score = sheet[f"{before}inter_annotator-agreement_score"]["data"]["Fluency"]
     assert score.split()[1].rstrip(";") in report.files["report.html"].decode()
     assert sheet["heds-system-input_languages-42"]["text"] == {"": "42. English"}
+
+
+def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datasheet(sheet, tmp_path, make_study):
+    asked_twice = "heds-criteria-criterion-response_elicitation-intra_annotator-intra_annotator_agreement"
+    quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
+    assert sheet[asked_twice]["data"] == {"Fluency": "Not measured.", "Verdict": "Not measured."}
+    assert "hidden" not in sheet[quality]["data"][""] and "a second time" not in sheet[quality]["data"][""]
+
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, _, (who, other) = make_study(session, items=3)
+        for fluency in (1, 2, 3):
+            submit(session, study, who, full_answers(fluency=fluency))
+        submit(session, study, other)
+        for work in session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).all()[:2]:
+            item = session.get_one(Item, work.item_id)
+            rate(session, study, who, item, Purpose.repeat, (1, 2, 3), repeat_of=work.id)
+        told = add_check(session, study, Purpose.attention, 1)
+        rate(session, study, who, told, Purpose.attention, (1, 3, 1))
+        rate(session, study, other, told, Purpose.attention, (1, 1, 1))
+        rate(session, study, other, add_check(session, study, Purpose.gold, 1), Purpose.gold, (1, 3, 1))
+    report = report_of(engine, study)
+    engine.dispose()
+    found = json.loads(report.files["heds.json"])
+
+    rows = (row for row in numbers(report) if row["part"] == "repeats")
+    twice = {(row["criterion"], row["statistic"]): row["printed"] for row in rows}
+    alpha, percent = twice["fluency", "alpha"], twice["fluency", "percent"]
+    score = f"alpha: {alpha}; percent agreement: {percent}; rated twice: 6"
+    assert found[f"{asked_twice}_score"]["data"] == {"Fluency": score, "Verdict": "N/A"}
+    assert found[asked_twice]["data"]["Fluency"].startswith("Krippendorff's alpha (ordinal) and percent agreement")
+    assert found[asked_twice]["data"]["Verdict"] == "Not measured."
+    words = found[quality]["data"][""]
+    assert "attention items hidden among the others: 2 answered, 1 of them not as told" in words
+    assert "gold items hidden among the others: 1 answered, 1 of them as agreed beforehand" in words
+    assert "items given a second time among the others: see 4.3.12" in words
+
+
+def test_what_the_lead_says_of_a_power_analysis_is_in_the_datasheet_and_nothing_else_is(sheet, tmp_path, make_study):
+    box = "heds-sample_evaluators_design-sample-statistical_power"
+    assert [sheet[f"{box}-{name}"]["data"] for name in ("method", "value", "script")] == [{"": ""}] * 3
+
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, lead, _ = make_study(session)
+        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, lead.pseudonym)
+    found = json.loads(report_of(engine, study).files["heds.json"])
+    engine.dispose()
+
+    assert found[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
 
 
 def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_path, make_study):

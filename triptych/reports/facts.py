@@ -26,6 +26,7 @@ from triptych.models import (
     System,
 )
 from triptych.pay import PayMeter, meter_of
+from triptych.quality import Standing, standings
 from triptych.rubric import Rubric
 from triptych.study_settings import Preregistration, Recruitment, settings_of
 
@@ -51,7 +52,7 @@ class Facts:
 
     recruitment: how annotators were found, as the lead wrote it. pay: what the work pays, or why that is not known.
     preregistration: what was declared before launch. amendments: what was changed since, oldest first.
-    sheet: what the lead answered of the datasheet, as stored.
+    sheet: what the lead answered of the datasheet, as stored. standings: how each annotator met the checks.
     """
 
     slug: str
@@ -75,6 +76,7 @@ class Facts:
     preregistration: Preregistration
     amendments: tuple[Amendment, ...]
     sheet: dict[str, Any]
+    standings: tuple[Standing, ...]
 
 
 def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
@@ -112,6 +114,7 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         preregistration=settings.preregistration,
         amendments=tuple(freezing.amendments(session, study)),
         sheet=settings.heds,
+        standings=standings(session, study, found.scope.kinds),
     )
 
 

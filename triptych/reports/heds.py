@@ -15,6 +15,7 @@ from sqlmodel import Session
 
 from triptych import events, studies
 from triptych.analyses import StudyAnalysis
+from triptych.analysis.diagnostics import FlaggedRate
 from triptych.models import Study
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts
@@ -102,9 +103,6 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
         "2.5": Answer((place,) if place else ()),
         "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
         "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
-        "3.1.3.1": Answer(text="None was made in Triptych."),
-        "3.1.3.2": Answer(text="N/A"),
-        "3.1.3.3": Answer(text="N/A"),
         "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.frame.kinds)}."),
         "3.2.2.2": _paid(facts),
         "3.2.3": Answer(text=facts.recruitment.how),
@@ -112,7 +110,7 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
         "3.2.5": Answer(text=_eligible(facts)),
         "3.3.2": Answer(text="A web page (Triptych), one item at a time."),
         "3.3.3.1": Answer(_quality(facts)),
-        "3.3.3.2": Answer(text=_quality_words(facts)),
+        "3.3.3.2": Answer(text=_quality_words(facts, book)),
         "3.3.4.1": Answer(text=f"codebook.json of the report holds every word of the form. {seal}"),
         "3.3.4.2": Answer(text=_shown(facts)),
         "3.3.5": Answer((5,), "No limit of time; an item that is left for half an hour goes to another evaluator."),
@@ -154,10 +152,24 @@ def _quality(facts: Facts) -> tuple[int, ...]:
     return (2, 4) if any(one.what == "annotator" for one in facts.exclusions) else (2,)
 
 
-def _quality_words(facts: Facts) -> str:
-    out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in facts.exclusions]
+def _quality_words(facts: Facts, book: Book) -> str:
+    """What every evaluator was looked at for, what the checks among the items found, and who was excluded."""
     looked_at = "Agreement with the others, severity, drift and equal ratings are computed for every evaluator"
-    return "; ".join([looked_at, *out]) + "."
+    out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in facts.exclusions]
+    return "; ".join([looked_at, *_checks(facts, book), *out]) + "."
+
+
+def _checks(facts: Facts, book: Book) -> Iterator[str]:
+    """Attention, gold and repeated items, where evaluators met some."""
+    attention, failed = (sum(getattr(one, of) for one in facts.standings) for of in ("attention", "attention_failed"))
+    if attention:
+        yield f"attention items hidden among the others: {attention} answered, {failed} of them not as told"
+    gold = [one.gold.rate for one in facts.standings if isinstance(one.gold, FlaggedRate)]
+    if gold:
+        hits, answered = sum(one.hits for one in gold), sum(one.n for one in gold)
+        yield f"gold items hidden among the others: {answered} answered, {hits} of them as agreed beforehand"
+    if any(number.part == "repeats" for number in book.numbers):
+        yield "items given a second time among the others: see 4.3.12"
 
 
 def _shown(facts: Facts) -> str:
@@ -187,8 +199,23 @@ def _of_criterion(criterion: Criterion, found: StudyAnalysis, book: Book) -> Ite
     yield "4.3.10", Answer(text=EFFECT if found.contrasts_of(key) else "None: systems are not compared.")
     yield "4.3.11.1", Answer(text=f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators.")
     yield "4.3.11.2", Answer(text=f"alpha: {alpha.printed}; percent agreement: {percent.printed}")
-    yield "4.3.12.1", Answer(text="Not measured.")
-    yield "4.3.12.2", Answer(text="N/A")
+    yield from _with_self(criterion, book)
+
+
+def _with_self(criterion: Criterion, book: Book) -> Iterator[tuple[str, Answer]]:
+    """Agreement of evaluators with themselves, over what they rated twice without knowing."""
+    units = book.get("repeats", criterion.key, "units")
+    if units is None or not units.value:
+        yield "4.3.12.1", Answer(text="Not measured.")
+        yield "4.3.12.2", Answer(text="N/A")
+        return
+    how = (
+        f"Krippendorff's alpha ({criterion.scale.level}) and percent agreement of the two ratings that one evaluator "
+        "gave, over items given a second time among the others."
+    )
+    alpha, percent = (book["repeats", criterion.key, name].printed for name in ("alpha", "percent"))
+    yield "4.3.12.1", Answer(text=how)
+    yield "4.3.12.2", Answer(text=f"alpha: {alpha}; percent agreement: {percent}; rated twice: {units.printed}")
 
 
 EFFECT = (

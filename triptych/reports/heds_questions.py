@@ -155,7 +155,7 @@ SYSTEM = _section(
 )
 EVALUATORS = _section(
     "sample_evaluators_design-",
-    "3.2.2.1 3.2.2.2 3.2.2.3 3.2.2.4 3.2.3 3.2.5 3.3.1 3.3.6 3.3.7 3.3.8",
+    "3.1.3.1 3.1.3.2 3.1.3.3 3.2.2.1 3.2.2.2 3.2.2.3 3.2.2.4 3.2.3 3.2.5 3.3.1 3.3.6 3.3.7 3.3.8",
     Q("3.1.1", "sample-number_of_system_outputs", "Outputs evaluated per system"),
     Q(
         "3.1.2",
