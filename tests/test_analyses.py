@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -205,6 +205,27 @@ def test_exclusions_that_decide_a_conclusion_come_first():
     with_them = analysis(one.frame, with_excluded=True)
     assert with_them.n_annotators == 15
     assert with_them.findings[0].sentence.endswith("is not clear here, and clear without excluded annotators.")
+
+
+def test_items_left_out_that_decide_a_conclusion_are_told_with_both_versions():
+    """System 2 is a little better on twenty items; two thirds ignore ten more, and the others prefer system 1 there."""
+    random = np.random.default_rng(5)
+    rows = []
+    for item, annotator in product(range(30), range(12)):
+        odd = item >= 20
+        row = {"annotator": f"P-{annotator}", "item": f"i{item}", "criterion": "c1"}
+        row["state"] = "ignored" if odd and annotator < 8 else "submitted"
+        gap = -6 if odd else int(random.integers(0, 3))
+        rows += [row | {"system": 1, "value": 7 if odd else 4}, row | {"system": 2, "value": 4 + gap + 3 * odd}]
+    frame = make_frame(likert_rubric(), rows)
+    given = frame.ratings[frame.ratings["state"] != "ignored"].reset_index(drop=True)
+    one = analysis(dataclasses.replace(frame, ratings=given))
+    assert [finding.sentence for finding in one.findings if finding.kind == "ignored items"] == [
+        "Criterion 1: System 2 against System 1 is clear here, and not clear with the items that most annotators "
+        "ignored."
+    ]
+    (other,) = (f for f in analysis(one.frame, with_ignored=True).findings if f.kind == "ignored items")
+    assert other.sentence.endswith("is not clear here, and clear without the items that most annotators ignored.")
 
 
 def test_a_difference_that_one_annotator_makes_names_her():

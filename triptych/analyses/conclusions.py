@@ -51,7 +51,16 @@ class NotRun:
 
 def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
     """What there is to say against a quick reading of the results, most important first."""
-    sources = (_simulated, _exclusions, _single_annotators, _these_only, _agreement, _late, missing_answers)
+    sources = (
+        _simulated,
+        _exclusions,
+        _ignored_items,
+        _single_annotators,
+        _these_only,
+        _agreement,
+        _late,
+        missing_answers,
+    )
     return _in_order(finding for source in sources for finding in source(one))
 
 
@@ -123,20 +132,29 @@ def _smallest(mine: tuple[Contrast, ...]) -> str:
 
 
 def _simulated(one: StudyAnalysis) -> Iterator[Finding]:
-    kinds = set(one.frame.kinds) & set(one.scope.kinds)
-    if "simulated" in kinds:
+    if "simulated" in one.kinds:
         yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
-    if "judge" in kinds and "human" in kinds:
+    if {"judge", "human"} <= {*one.kinds}:
         yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
 
 
 def _exclusions(one: StudyAnalysis) -> Iterator[Finding]:
     """Contrasts that the exclusion of annotators decides."""
-    other = one.other_way
-    if other is None:
-        return
-    without = "with excluded annotators" if not one.scope.with_excluded else "without excluded annotators"
-    by_pair = {(two.criterion, two.system, two.baseline): two for two in other}
+    without = f"{'without' if one.scope.with_excluded else 'with'} excluded annotators"
+    for _, sentence in _turned(one, one.other_way, without):
+        yield Finding(90, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
+
+
+def _ignored_items(one: StudyAnalysis) -> Iterator[Finding]:
+    """Contrasts that leaving out items decides."""
+    without = f"{'without' if one.scope.with_ignored else 'with'} the items that most annotators ignored"
+    for contrast, sentence in _turned(one, one.ignored_other_way, without):
+        yield Finding(89, "ignored items", sentence, _of_pair(contrast))
+
+
+def _turned(one: StudyAnalysis, other: tuple[Contrast, ...] | None, without: str) -> Iterator[tuple[Contrast, str]]:
+    """Contrasts that say something else the other way, each with the sentence about it."""
+    by_pair = {(two.criterion, two.system, two.baseline): two for two in other or ()}
     for contrast in one.contrasts:
         two = by_pair.get((contrast.criterion, contrast.system, contrast.baseline))
         if two is None or (contrast.clear, contrast.clear and contrast.higher) == (two.clear, two.clear and two.higher):
@@ -144,8 +162,7 @@ def _exclusions(one: StudyAnalysis) -> Iterator[Finding]:
         here, there = ("clear", "not clear") if contrast.clear else ("not clear", "clear")
         there = "turned around" if contrast.clear and two.clear else there
         pair = f"{one.name(contrast.system)} against {one.name(contrast.baseline)}"
-        sentence = f"{one.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
-        yield Finding(90, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
+        yield contrast, f"{one.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
 
 
 def _single_annotators(one: StudyAnalysis) -> Iterator[Finding]:

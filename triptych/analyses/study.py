@@ -34,7 +34,7 @@ from triptych.analysis.effects import PositionEffect, length_effect
 from triptych.analysis.ordinal_model import OrdinalModel, ordinal_model
 from triptych.analysis.spans import SpanAgreement, span_agreement
 from triptych.findings import Agreement, CriterionResult, Ratings, criterion_ratings, criterion_result, or_words
-from triptych.results import RATED, Counted, Frame, StudyName, counted_ratings, counted_work
+from triptych.results import RATED, Counted, Frame, StudyName, counted_ratings, counted_work, mostly_ignored
 from triptych.texts import Texts
 
 KEPT = 8
@@ -97,6 +97,11 @@ class StudyAnalysis:
         """The annotations with ratings that count."""
         work = counted_work(self.frame, self.scope)
         return work[work["state"].isin(RATED)]
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """Kinds of the people whose annotations count."""
+        return sorted(self.work["kind"].unique())
 
     @property
     def n_annotations(self) -> int:
@@ -178,7 +183,16 @@ class StudyAnalysis:
         """The contrasts with excluded annotators where they are left out, or the reverse; None if there are none."""
         if not self.frame.work["excluded"].any():
             return None
-        other = replace(self.scope, with_excluded=not self.scope.with_excluded)
+        return self._contrasts_under(replace(self.scope, with_excluded=not self.scope.with_excluded))
+
+    @cached_property
+    def ignored_other_way(self) -> tuple[Contrast, ...] | None:
+        """The same with items that most annotators ignored."""
+        if not mostly_ignored(self.frame, self.scope):
+            return None
+        return self._contrasts_under(replace(self.scope, with_ignored=not self.scope.with_ignored))
+
+    def _contrasts_under(self, other: Counted) -> tuple[Contrast, ...]:
         return StudyAnalysis(self.frame, other, self.names).contrasts
 
     def examples(self, contrast: Contrast) -> tuple[Example, ...]:
