@@ -42,6 +42,12 @@ entry_test:
       answer: a
       reason: Because of a.
 """
+TRAINING = """
+  - key: {key}
+    context: A question?
+    candidates: [{{text: First answer.}}, {{text: Second answer.}}, {{text: Third answer.}}]
+    references: [{{criterion: fluency, slot: B, value: 2, reason: It reads well.}}]
+"""
 RIGHT = {"one": "b", "two": "a"}
 CODES = Codes(finished="DONE1", failed_test="FAIL1", screened_out="OUT1")
 
@@ -128,6 +134,22 @@ def test_training_stands_between_the_instructions_and_the_work(make):
     entry.read_instructions(session, study, who)
     assert at(session, study, who) == Stage.training
     assert assignments.current(session, study, who).purpose == Purpose.training
+
+
+def test_training_items_are_counted_apart_from_the_work(make):
+    training = "".join(TRAINING.format(key=key) for key in ("one", "two"))
+    session, study, who = make(f"{SMALL_RUBRIC}training:\n{training}", items=5)
+    seen = []
+    for name in ("submission-1", "submission-2"):
+        given = desk.lay(session, study, who).view
+        handed_in = submission(assignments.current(session, study, who), name)
+        told = desk.act(session, study, who, handed_in.model_dump()).view
+        seen += [(view.work.purpose, view.progress.done, view.progress.total) for view in (given, told)]
+        assert not told.work.can_go_back
+
+    assert seen == [("training", done, 2) for done in (0, 1, 1, 2)]
+    first = desk.lay(session, study, who).view
+    assert (first.work.purpose, first.progress.done, first.progress.total) == ("main", 0, 5)
 
 
 def test_a_study_without_a_way_in_leads_to_the_work_at_once(make):

@@ -678,3 +678,8 @@ def progress_in_test(session: Session, study: Study, who: Who) -> Progress:
     """Counted over the gold items of her entry test."""
     done, asked = admission.gold_progress(session, study, who)
     return Progress(done, max(asked, done), None)
+
+
+def progress_in_training(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the study's training items."""
+    return Progress(*entry.training_progress(session, study, who), None)

@@ -23,6 +23,8 @@ from triptych.rubric import Choice, Criterion, Likert, Rubric
 from triptych.study_settings import settings_of
 
 LETTERS = "ABCDEF"
+# what comes before the work has a count of its own
+PROGRESS = {Purpose.training: assignments.progress_in_training, Purpose.entry_test: assignments.progress_in_test}
 # prepared once: they run for every item shown
 _ITEM = select(
     Item.context, Item.meta, Item.extra_texts, exists().where(col(Turn.item_id) == Item.id).label("has_turns")
@@ -150,8 +152,7 @@ def view(
     notice: Notice | None = None,
 ) -> View:
     """The blinded view of this person's assignment."""
-    testing = assignment.purpose == Purpose.entry_test
-    done = assignments.progress_in_test(session, study, who) if testing else assignments.progress(session, study, who)
+    done = PROGRESS.get(assignment.purpose, assignments.progress)(session, study, who)
     return View(
         study=SeenStudy(title=study.title),
         work=Work(
@@ -163,7 +164,7 @@ def view(
             # checks pass for items like any other
             purpose=assignment.purpose if assignment.purpose in BEFORE_WORK else Purpose.main,
             active_seconds=assignment.active_seconds,
-            can_go_back=done.done > 0 and not testing,
+            can_go_back=done.done > 0 and assignment.purpose not in BEFORE_WORK,
             receipt=receipt,
         ),
         progress=SeenProgress(done=done.done, total=done.total, minutes_left=done.minutes_left),

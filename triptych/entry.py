@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, bindparam, func, select, update
 from sqlmodel import Session
 
 from triptych import admission, clock, events, studies
@@ -32,6 +32,12 @@ _NEXT_TRAINING = (
     )
     .order_by(Item.id)
     .limit(1)
+)
+
+_TRAINED = (
+    select(func.count(Assignment.id).label("done"), func.count(Item.id).label("asked"))
+    .outerjoin(Assignment, (Assignment.item_id == Item.id) & _mine_here & Assignment.submitted_at.is_not(None))
+    .where(Item.study_id == bindparam("study"), Item.purpose == Purpose.training)
 )
 
 
@@ -90,6 +96,12 @@ def next_training(session: Session, study: Study, who: Who) -> int | None:
     if not studies.design_of(session, study).rubric.training:
         return None
     return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
+
+
+def training_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
+    """Training items done and to do."""
+    found = session.connection().execute(_TRAINED, {"study": study.id, "person": who.person_id}).one()
+    return found.done, found.asked
 
 
 def welcome(session: Session, study: Study) -> Welcome:
