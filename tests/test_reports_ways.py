@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 from conftest import add_person, full_answers
-from sqlalchemy import inspect, select
+from sqlalchemy import inspect, select, update
 from starlette.applications import Starlette
 from test_export import get
 from test_results import submit
@@ -20,7 +20,7 @@ from triptych import database, freezing, results, studies
 from triptych.analyses.judges import margin
 from triptych.errors import NotFound
 from triptych.freezing import Parts
-from triptych.models import Person, Role
+from triptych.models import Item, Kind, Person, Role
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
 from triptych.results import Counted
@@ -86,6 +86,21 @@ def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_pa
     assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
     assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
     assert "They are editors." in report.files["methods.md"].decode()
+
+
+def test_a_report_names_the_kinds_that_count_and_tells_items_that_were_taken_out(engine, make_study):
+    with database.writing(engine) as session:
+        study, _, people = make_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who)
+        session.get_one(Person, people[2].person_id).kind = Kind.judge
+        session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
+    with database.reading(engine) as session:
+        report = build_report(session, studies.by_slug(session, study.slug))
+    methods = report.files["methods.md"].decode()
+    who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study since)"
+    assert who in methods
+    assert "2, of kind: human." in report.files["heds.md"].decode()
 
 
 def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):

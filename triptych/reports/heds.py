@@ -103,7 +103,7 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
         "2.5": Answer((place,) if place else ()),
         "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
         "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
-        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.frame.kinds)}."),
+        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.kinds)}."),
         "3.2.2.2": _paid(facts),
         "3.2.3": Answer(text=facts.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),

@@ -36,11 +36,11 @@ def paragraph(facts: Facts, found: StudyAnalysis, book: Book) -> str:
 
 
 def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
-    annotators, items = (book["study", "", name].printed for name in ("annotators", "items"))
-    kinds = " and ".join(found.frame.kinds) or "no"
+    annotators = book["study", "", "annotators"].printed
+    kinds = " and ".join(found.kinds) or "no"
     systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
     yield (
-        f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {items} of {facts.items} items"
+        f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, found, book)}"
         + ("." if facts.imported else f"; {facts.raters_per_item} annotators per item were planned.")
     )
     asked = "; ".join(_asked(result.criterion) for result in found.criteria)
@@ -55,6 +55,14 @@ def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     if facts.rubric.training:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
+
+
+def _items(facts: Facts, found: StudyAnalysis, book: Book) -> str:
+    """How many items have ratings, of how many; ratings of those taken out later still count."""
+    every = len(found.frame.meta)
+    words = f"{book['study', '', 'items'].printed} of {every} items"
+    later = every - facts.items
+    return f"{words} ({later} of them taken out of the study since)" if later else words
 
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
