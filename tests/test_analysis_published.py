@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import select
+from test_ratings_import import imported, public_set, read  # noqa: F401
 
+from triptych import ratings_import
+from triptych.analyses.trust import people_of
 from triptych.analysis.agreement import krippendorff_alpha
 from triptych.analysis.descriptive import majority, summary
 from triptych.analysis.icc import reliability
 from triptych.analysis.pairs import AnnotatorPair, annotator_pairs, pair_means
+from triptych.findings import Ratings, criterion_ratings, criterion_result
+from triptych.formats import read_items
+from triptych.formats.ratings.assemble import Asked, assemble
+from triptych.models import Person, System
+from triptych.results import Counted
 
 
 @cache
@@ -108,3 +119,102 @@ def test_no_published_case_is_left_out(shared):
         "icc1": 6,
         "icc1k": 6,
     }
+
+
+class Study:
+    """A set of ratings after its import: what the results and the report make their numbers of."""
+
+    def __init__(self, study, frame, session):
+        self.frame = frame
+        every = criterion_ratings(frame, Counted())
+        self.ratings = {one.criterion.title: one for one in every}
+        self.systems = {name: code for code, name in blind_codes(session, study)}
+        names = dict(map(tuple, session.execute(select(Person.pseudonym, Person.name))))
+        self.people = [names[pseudonym] for pseudonym in frame.ratings["annotator"].cat.categories]
+
+    def of(self, criterion: str | None) -> Ratings:
+        return self.ratings[criterion] if criterion else next(iter(self.ratings.values()))
+
+    def number(self, case: dict) -> float:
+        """What the study says where a case states a number."""
+        where, given = case["where"], self.of(case["where"].get("criterion"))
+        match case["statistic"]:
+            case "mean":
+                return summary(given.of_system(self.systems[where["system"]]).number).mean
+            case "krippendorff_alpha":
+                assert given.criterion.scale.level == case["params"]["level"]
+                return criterion_result(self.frame, given).agreement.alpha
+            case "cohen_kappa":
+                pairs = people_of(given, self.people).pairs
+                return {(pair.first, pair.second): pair.kappa for pair in pairs}[tuple(case["params"]["annotators"])]
+            case "icc1" | "icc1k":
+                one_way = people_of(given, self.people).reliability.one_way
+                return one_way.single if case["statistic"] == "icc1" else one_way.mean
+            case "majority_count":
+                return majority(given.units, given.number, case["params"]["value"]).positive
+            case "pairwise_mae" | "pairwise_pearson":
+                return getattr(pair_means(self.pairs_over_all_criteria()), case["statistic"].removeprefix("pairwise_"))
+
+    def pairs_over_all_criteria(self) -> tuple[AnnotatorPair, ...]:
+        every = list(self.ratings.values())
+        units = np.concatenate([one.units * len(every) + place for place, one in enumerate(every)])
+        columns = (np.concatenate([getattr(one, name) for one in every]) for name in ("annotator", "number"))
+        return annotator_pairs(units, *columns)
+
+
+def blind_codes(session, study) -> list[tuple[int, str]]:
+    wanted = select(System.blind_code, System.name).where(System.study_id == study.id)
+    return list(map(tuple, session.execute(wanted)))
+
+
+def asked_with(level: str | None, files) -> Asked:
+    """The rubric that the values suggest, with another level where the lead knows better."""
+    criteria = ratings_import.proposed(files)
+    return ratings_import.asked_as_proposed(
+        "Imported", files, [replace(one, use=level) if level else one for one in criteria]
+    )
+
+
+SETS = {
+    "newsroom": None,
+    "recipes": None,
+    "pandalm": "nominal",
+    "summeval_experts": None,
+    "hanna": None,
+    "squality": None,
+}
+LARGE = {"dices350": None, "dices990": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [*SETS.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in LARGE.items())]
+)
+def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported_into(imported, shared, name, level):  # noqa: F811
+    path = public_set(shared, name)
+    files = [read(path.read_bytes(), path.name)]
+    found = Study(*imported(assemble(files, asked_with(level, files))))
+
+    listed = json.loads((shared / "acceptance" / "ACCEPTANCE.json").read_text())["cases"]
+    mine = [case for case in listed if case["data"] == f"data/{name}.csv"]
+    for case in mine:
+        assert found.number(case) == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
+    assert mine
+
+
+def test_real_ratings_of_experts_and_a_crowd_agree_in_the_study_as_they_do_in_their_file(imported, shared):  # noqa: F811
+    real = shared / "real"
+    files = [read((real / "summeval_3_ratings.csv").read_bytes(), "summeval_3_ratings.csv")]
+    items = read_items((real / "summeval_3.jsonl").read_bytes(), "summeval_3.jsonl")
+    study, frame, session = imported(assemble(files, asked_with(None, files), items))
+    found, given = Study(study, frame, session), ratings(real / "summeval_3_ratings.csv")
+
+    assert (study.state, study.item_count, len(found.people)) == ("closed", 100, 8)
+    for criterion, rows in given.groupby("criterion"):
+        result = criterion_result(frame, found.of(criterion))
+        values = rows["value"].astype(float)
+        assert result.agreement.alpha == pytest.approx(
+            krippendorff_alpha(unit_names(rows), values, "ordinal"), abs=1e-9
+        )
+        stated = {one.system: one.summary.mean for one in result.systems}
+        means = values.groupby(rows["system"]).mean()
+        assert stated == pytest.approx({found.systems[name]: mean for name, mean in means.items()})
