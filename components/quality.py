@@ -23,8 +23,8 @@ HOW = {
     "With the others": "Correlation with the mean of the others, the only alarm about the ratings themselves.",
     "Severity": "Own rating minus that of the others, in % of the scale; a habit, not a fault.",
     "All equal": "Annotations that give everything the same rating.",
-    "Attention": "Checks that tell what to answer; two failed ones ask for a look.",
-    "Gold": "Items with an agreed answer, with the interval of the share.",
+    "Attention": "Checks that tell what to answer; two failed ones ask for a look; a skipped one is failed.",
+    "Gold": "Items with an agreed answer, with the interval of the share; a skipped one is not as agreed.",
     "Twice": "How much of what somebody rated twice got the same rating; the mean distance in % of the scale.",
     "Before work": "Active time of training and entry test.",
 }

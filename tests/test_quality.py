@@ -7,7 +7,7 @@ import uuid
 import pytest
 from conftest import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from frames import likert_rubric, make_frame
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
@@ -87,6 +87,12 @@ def rate(session, study, who, item, purpose, fluency, repeat_of=None, order=(2, 
     return made
 
 
+def leave(session, study, who, item, purpose, how) -> None:
+    """An item of hers that she left unrated, as the command leaves it."""
+    work = rate(session, study, who, item, purpose, (1, 1, 1), **how)
+    session.execute(delete(Rating).where(Rating.assignment_id == work.id))
+
+
 def standing_of(session, study, who) -> quality.Standing:
     return next(one for one in quality.standings(session, study, HUMAN) if one.annotator == who.pseudonym)
 
@@ -106,6 +112,24 @@ def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engi
         ) == (1, [])
         found = standing_of(session, study, careless)
         assert [*found.flags] == ["2 of 3 attention checks failed."]
+
+
+def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (evasive, once) = make_study(session)
+        skipped = {"state": AssignmentState.skipped, "reason": "unclear"}
+        ignored = {"state": AssignmentState.ignored, "reason": "empty"}
+        for n, (purpose, how) in enumerate([(Purpose.attention, skipped), (Purpose.gold, ignored)]):
+            leave(session, study, evasive, add_check(session, study, purpose, n), purpose, how)
+        item = add_check(session, study, Purpose.gold, 2)
+        rate(session, study, evasive, item, Purpose.gold, (3, 3, 3))
+        leave(session, study, once, item, Purpose.gold, skipped)
+        found = standing_of(session, study, evasive)
+
+        assert (found.attention, found.attention_failed, found.skipped) == (1, 1, 2)
+        assert (found.gold.rate.hits, found.gold.rate.n) == (1, 2)
+        assert [*found.flags] == ["2 of 3 checks skipped."]
+        assert [*standing_of(session, study, once).flags] == []
 
 
 @pytest.mark.parametrize(("right", "n", "flagged"), [(2, 8, True), (0, 7, False), (5, 8, False)])

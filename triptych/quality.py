@@ -9,18 +9,20 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.analyses import AnnotatorLook, Repeated, StudyAnalysis, speed_flag
 from triptych.analysis.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
+from triptych.assignments import RATED, SEEN
 from triptych.checks import compared
 from triptych.findings import or_words
 from triptych.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
-from triptych.results import RATED
 
 FAILED_ATTENTION = 2
+SKIPPED_CHECKS = 2
 CHECKS = (Purpose.gold, Purpose.attention)
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 
@@ -39,14 +41,16 @@ class Attempt:
 class Standing:
     """One annotator of a study: what the checks say, and whether she was excluded, when and why.
 
-    attention: attention checks answered, and how many of them not as told. gold: gold items answered as agreed
-    beforehand. before_work: active seconds of training and entry test, which pay per item does not cover.
+    attention: attention checks given, and how many of them were not answered as told. gold: gold items answered as
+    agreed beforehand. skipped: how many of both she skipped or ignored; those count as not answered. before_work:
+    active seconds of training and entry test, which pay per item does not cover.
     """
 
     annotator: str
     attention: int = 0
     attention_failed: int = 0
     gold: FlaggedRate | str = "No gold item yet."
+    skipped: int = 0
     attempts: tuple[Attempt, ...] = ()
     before_work: float = 0
     excluded_at: datetime | None = None
@@ -66,6 +70,9 @@ class Standing:
         if isinstance(self.gold, FlaggedRate) and self.gold.flagged:
             found = self.gold.rate
             yield f"{found.hits} of {found.n} gold items as agreed, {100 * found.high:.0f} % at best."
+        if self.skipped >= SKIPPED_CHECKS:
+            gold = self.gold.rate.n if isinstance(self.gold, FlaggedRate) else 0
+            yield f"{self.skipped} of {self.attention + gold} checks skipped."
 
 
 @dataclass(frozen=True)
@@ -102,31 +109,44 @@ def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[S
     )
 
 
-def _told(found: Counter[tuple[str, bool]]) -> tuple[int, int, FlaggedRate | str]:
-    """Attention checks answered and failed, and gold accuracy, of the checks counted by (purpose, as agreed)."""
-    attention = found[Purpose.attention, True] + found[Purpose.attention, False]
-    gold = found[Purpose.gold, True] + found[Purpose.gold, False]
-    accuracy = or_words(gold_accuracy, found[Purpose.gold, True], gold)
-    return attention, found[Purpose.attention, False], accuracy
+class _Met(StrEnum):
+    """How a check was met."""
+
+    as_agreed = "as agreed"
+    otherwise = "otherwise"
+    skipped = "skipped"
 
 
-def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, bool]]]:
-    """By person: how many checks of each purpose she answered as agreed, and how many not.
+def _told(found: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | str, int]:
+    """Attention checks given and failed, gold accuracy and skipped checks, of the checks counted by (purpose, met)."""
+    attention, gold = (sum(found[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
+    accuracy = or_words(gold_accuracy, found[Purpose.gold, _Met.as_agreed], gold)
+    skipped = sum(found[purpose, _Met.skipped] for purpose in CHECKS)
+    return attention, attention - found[Purpose.attention, _Met.as_agreed], accuracy, skipped
+
+
+def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, _Met]]]:
+    """By person: how many checks of each purpose she met in which way."""
+    done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(SEEN)
+    as_agreed: dict[int, list[bool]] = defaultdict(list)
+    for one in compared(session, done & Assignment.state.in_(RATED)):
+        as_agreed[one.assignment_id].append(one.verdict != "different")
+    counts: defaultdict[int, Counter[tuple[str, _Met]]] = defaultdict(Counter)
+    wanted = select(Assignment.id, Assignment.person_id, Assignment.purpose, Assignment.state).where(done)
+    for assignment, person, purpose, state in session.execute(wanted):
+        met = _met(purpose, as_agreed[assignment]) if state in RATED else _Met.skipped
+        counts[person][purpose, met] += 1
+    return counts
+
+
+def _met(purpose: str, as_agreed: Sequence[bool]) -> _Met:
+    """How a check was met that was rated.
 
     An attention check tells what to answer, so every answer must be as told. Gold items have ranges that careful
     people leave now and then: 70 % of the answers, as in a calibration.
     """
-    done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(RATED)
-    as_agreed: dict[int, list[bool]] = defaultdict(list)
-    for one in compared(session, done):
-        as_agreed[one.assignment_id].append(one.verdict != "different")
-    counts: defaultdict[int, Counter[tuple[str, bool]]] = defaultdict(Counter)
-    wanted = select(Assignment.id, Assignment.person_id, Assignment.purpose).where(done)
-    for assignment, person, purpose in session.execute(wanted):
-        answers = as_agreed[assignment]
-        least = 1 if purpose == Purpose.attention else GOLD_SHARE
-        counts[person][purpose, sum(answers) >= least * len(answers)] += 1
-    return counts
+    least = 1 if purpose == Purpose.attention else GOLD_SHARE
+    return _Met.as_agreed if sum(as_agreed) >= least * len(as_agreed) else _Met.otherwise
 
 
 def _attempts(session: Session, study: Study) -> dict[int, tuple[Attempt, ...]]:

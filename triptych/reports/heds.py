@@ -163,11 +163,11 @@ def _checks(facts: Facts, book: Book) -> Iterator[str]:
     """Attention, gold and repeated items, where evaluators met some."""
     attention, failed = (sum(getattr(one, of) for one in facts.standings) for of in ("attention", "attention_failed"))
     if attention:
-        yield f"attention items hidden among the others: {attention} answered, {failed} of them not as told"
+        yield f"attention items hidden among the others: {attention} given, {failed} of them not answered as told"
     gold = [one.gold.rate for one in facts.standings if isinstance(one.gold, FlaggedRate)]
     if gold:
-        hits, answered = sum(one.hits for one in gold), sum(one.n for one in gold)
-        yield f"gold items hidden among the others: {answered} answered, {hits} of them as agreed beforehand"
+        hits, given = sum(one.hits for one in gold), sum(one.n for one in gold)
+        yield f"gold items hidden among the others: {given} given, {hits} of them answered as agreed beforehand"
     if any(number.part == "repeats" for number in book.numbers):
         yield "items given a second time among the others: see 4.3.12"
 
