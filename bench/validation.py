@@ -301,8 +301,8 @@ def _failings(held: Sequence[Held]) -> list[str]:
         f"- The interval for these annotators covers what it speaks of in {_range(these)} % of the studies.",
         "- Neither it nor the signed-rank test on item means says anything about other annotators. Taken for that, "
         f"they reject {_range(item)} % and {_range(ranks)} % of the time at taste SD {strongest:g}.",
-        "- With few annotators the two-way test pays for its level with power: its t has min(items, annotators) − 1 "
-        "degrees of freedom, and in many lines it rejects less than 5 %.",
+        "- With few annotators the two-way test pays for its level with power: its t has as many degrees of freedom as "
+        "the smaller effective number of items or annotators − 1, and in many lines it rejects less than 5 %.",
         _means(told),
         f"- Up to {max(one.absent for one in held):.1f} % of the studies of a line are so uniform that there is no "
         "interval. They count as covered and as not rejected.",

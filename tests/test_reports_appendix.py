@@ -168,6 +168,14 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     assert study.MOST_FITTED == ordinal.MOST_FITTED
 
 
+def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():
+    found, further = analysed(some_ratings(5, 2, 8, 2))
+    said = " ".join(statistics(found, Book.of(found, further=further)))
+
+    assert "The two-way variance is at least 0.25 of the larger one-way variance" in said
+    assert "the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, Schnepel" in said
+
+
 def declaring(**said) -> StudySettings:
     return StudySettings(preregistration=Preregistration(**said), expertise="expert")
 
@@ -213,4 +221,4 @@ def ends(further) -> list[float]:
     """Both limits of every correlation."""
     beside = [each for judge in further.judges for each in (judge.within_items, judge.of_systems)]
     every = [each for each in (*beside, *(one.correlations for one in further.lengths)) if not isinstance(each, str)]
-    return [end for each in every for one in (each.kendall, each.pearson) for end in (one.low, one.high)]
+    return [end for each in every for one in (each.kendall, each.pearson) for end in one.interval]

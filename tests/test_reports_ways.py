@@ -98,7 +98,7 @@ def test_a_report_names_the_kinds_that_count_and_tells_items_that_were_taken_out
     with database.reading(engine) as session:
         report = build_report(session, studies.by_slug(session, study.slug))
     methods = report.files["methods.md"].decode()
-    who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study since)"
+    who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
     assert "2, of kind: human." in report.files["heds.md"].decode()
 

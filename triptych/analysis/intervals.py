@@ -2,10 +2,10 @@
 
 The same items and the same annotators come back in many ratings, so ratings are not independent; a plain
 t-test or item bootstrap rejects far too often. There are two things to speak of. These annotators: clustered by
-item alone, t with items - 1 degrees of freedom. Annotators like these: clustered by item and by annotator
-(Cameron, Gelbach & Miller 2011, Robust Inference with Multiway Clustering), t with min(items, annotators) - 1
-degrees of freedom, from five annotators on. Where some rated much more than others, fewer count: see
-degrees_of_freedom. docs/validation.md tells what level and coverage both have.
+item alone, t with the effective number of items - 1 degrees of freedom. Annotators like these: clustered by item and
+by annotator (Cameron, Gelbach & Miller 2011, Robust Inference with Multiway Clustering), t with the smaller effective
+number of items or annotators - 1, from five annotators on. See cluster_variance and degrees_of_freedom;
+docs/validation.md tells what level and coverage both have.
 """
 
 from __future__ import annotations

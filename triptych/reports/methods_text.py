@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.intervals import ENOUGH_ANNOTATORS
+from triptych.analysis.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.analysis.ordinal_model import OrdinalModel
 from triptych.findings import RESAMPLES
 from triptych.pay import rate_of
@@ -62,7 +62,7 @@ def _items(facts: Facts, found: StudyAnalysis, book: Book) -> str:
     every = len(found.frame.meta)
     words = f"{book['study', '', 'items'].printed} of {every} items"
     later = every - facts.items
-    return f"{words} ({later} of them taken out of the study since)" if later else words
+    return f"{words} ({later} of them taken out of the study)" if later else words
 
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
@@ -115,7 +115,9 @@ def statistics(found: StudyAnalysis, book: Book) -> Iterator[str]:
     """How the numbers were made, sentence by sentence."""
     yield (
         "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011), with "
-        f"fewer than {ENOUGH_ANNOTATORS} annotators by item alone, which speaks for these annotators only."
+        f"fewer than {ENOUGH_ANNOTATORS} annotators by item alone, which speaks for these annotators only. The two-way "
+        f"variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance; t has the smallest effective number "
+        "of clusters minus 1 as its degrees of freedom (Carter, Schnepel and Steigerwald 2017)."
     )
     if found.contrasts:
         yield (
