@@ -11,7 +11,7 @@ import streamlit as st
 from components.words import NONE, joined, number
 from triptych.analyses import Contrast, StudyAnalysis
 from triptych.analysis.intervals import Interval
-from triptych.findings import CriterionResult, SystemResult, spoken
+from triptych.findings import APPROXIMATE, CriterionResult, SystemResult, spoken
 
 NOBODY = "No system stands clearly above all others on {}."
 HERE = " For these annotators only: there are too few to speak for others."
@@ -26,7 +26,10 @@ def overview(one: StudyAnalysis) -> None:
     rows = [_row(one.name(code), code, shown) for code in one.frame.systems]
     alphas = {result.criterion.title: number(_alpha(result)) for result in shown}
     st.dataframe(pd.DataFrame([*rows, {"System": "Krippendorff's alpha", **alphas}]), hide_index=True, key="overview")
-    st.caption("Means or shares, each with its 95 % interval. What the numbers rest on stands under each criterion.")
+    st.caption(
+        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on stands under each "
+        "criterion."
+    )
 
 
 def leaders(one: StudyAnalysis, criteria: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,13 @@ from components.overview import leader, leaders
 from triptych import database, results, texts
 from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import foremost
+from triptych.findings import APPROXIMATE, interval_note
 from triptych.reports import figures as printed
+from triptych.reports.numbers import Book
+from triptych.reports.tables import main_notes
 from triptych.results import Counted
 
+ROOT = Path(__file__).parents[1]
 SCALE = "{kind: number, low: 0, high: 100, step: 1}"
 FINE = (
     "key: fine\ntitle: Fine\nsummary: S.\ninstructions: Rate.\nlanguage: en\ncriteria:\n"
@@ -110,6 +115,19 @@ def test_a_check_that_failed_for_some_pairs_says_for_how_many():
     kept = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
     found = analysis(replace(frame, ratings=frame.ratings[kept].reset_index(drop=True)))
     assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in found.not_run}
+
+
+def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():
+    lines = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").splitlines()
+    table = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
+    place = table[0].index("one mean coverage")
+    known = [float(row[place]) for row in table[1:] if len(row) == len(table[0]) and row[place] not in ("", "–")]
+    assert f"{min(known):.0f} to {max(known):.0f} %" in APPROXIMATE
+    one = analysis(crossed(items=20, annotators=6, criteria=2))
+    said = interval_note(*one.criteria)
+    assert said == interval_note(one.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
+    assert " ".join(main_notes(one, Book.of(one))).count(APPROXIMATE) == 1
+    assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
 
 
 def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, make_study):

@@ -89,9 +89,8 @@ def main_notes(found: StudyAnalysis, book: Book) -> Iterator[str]:
     )
     shares = [result for result in found.criteria if result.share and result.counts_as]
     kinds = "Means" if len(shares) < len(found.criteria) else "Shares"
-    whom = dict.fromkeys(filter(None, map(interval_note, found.criteria)))
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
-    yield " ".join([f"{kinds} with intervals.", *whom, *about])
+    yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*found.criteria), *about]))
     if found.contrasts:
         yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {found.family}"
 
