@@ -12,7 +12,7 @@ from frames import crossed
 from sqlalchemy import func, select, update
 from sqlmodel import Session
 
-from triptych import database, dry_run, recovery, studies
+from triptych import database, dry_run, launching, pairing, recovery, studies, study_settings
 from triptych.analyses import StudyAnalysis
 from triptych.demo import DEMO
 from triptych.errors import NotAllowed
@@ -31,6 +31,12 @@ ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Str
 def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
     plan = studies.Plan(title="Tried out", seed="fixed", round=study_round)
     return studies.create_study(session, plan, rubric, items, "P-lead")
+
+
+def overlap(study, items: int) -> None:
+    """One annotator per item, and three for this many of them."""
+    study.raters_per_item = 1
+    study.settings = study_settings.stored(study_settings.changed(study, overlap={"items": items, "raters": 3}))
 
 
 def stored(engine) -> list[list[tuple]]:
@@ -150,6 +156,29 @@ def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab
         run = dry_run.dry_run(session, study, Recipe(annotators=9))
     assert (run.annotators, run.annotations) == (2, 8)
     assert set(run.analysis.frame.work["annotator"]) == {"SIM-01", "SIM-02"}
+
+
+def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(lab):
+    with database.writing(lab) as session:
+        study = make(session, draft_items(12))
+        overlap(study, 4)
+        run = dry_run.dry_run(session, study, Recipe(annotators=4))
+        launching.launch(session, study, "P-lead")
+        launched = dict(session.execute(select(Item.external_id, Item.raters).where(Item.study_id == study.id)).all())
+    rated = run.analysis.frame.work.groupby("item").size().to_dict()
+    assert (run.annotations, sum(launched.values())) == (20, 20)
+    assert rated == launched
+
+
+def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab):
+    with database.writing(lab) as session:
+        study = make(session, draft_items(40))
+        overlap(study, 20)
+        run = dry_run.dry_run(session, study, Recipe(annotators=4, items=10))
+        subset = set(pairing.subset_of(session, study))
+    rated = run.analysis.frame.work.groupby("item").size()
+    assert len(rated) == 10
+    assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
 
 
 def test_a_study_that_is_under_way_is_tried_out_from_its_beginning(lab, make_study):

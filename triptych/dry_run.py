@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock, results, studies
+from triptych import annotations, assignments, clock, pairing, results, studies
 from triptych.analyses import StudyAnalysis
 from triptych.annotations import SubmitMessage
 from triptych.assignments import Assigned, Nothing
@@ -101,7 +101,10 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
     try:
         Base.metadata.create_all(engine)
         _copy(session, study, items, engine)
+        # drawn from all items of the study: the run gets its share of the subset, not the whole of it
+        subset = pairing.subset_of(session, study)
         with Session(engine, expire_on_commit=False) as copy:
+            _begin_afresh(copy, subset, len(items))
             done, people, planted = _played(copy, recipe, tell)
             if not done:
                 raise NotAllowed("No simulated annotator was given an item. Look at the plan and limits of the study.")
@@ -118,11 +121,14 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
         raise NotAllowed(f"A dry run takes {FEWEST} to {MOST_PEOPLE} annotators; {recipe.annotators} were asked for.")
     if recipe.careless >= recipe.annotators:
         raise NotAllowed("Not every annotator can be careless: fewer careless ones, or more annotators.")
-    main = select(Item.id, Item.raters).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    main = select(Item.id, Item.external_id).where(
+        Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired
+    )
     rows = session.execute(main.order_by(Item.rank).limit(max(recipe.items, 0))).all()
     if len(rows) < FEWEST:
         raise NotAllowed(f"A dry run needs {FEWEST} items or more. Add items to the study first.")
-    most = sum(min(raters, recipe.annotators) for _, raters in rows)
+    raters = pairing.raters_of(session, study)
+    most = sum(min(raters[row.external_id], recipe.annotators) for row in rows)
     if most > MOST_ANNOTATIONS:
         raise NotAllowed(
             f"That would be {most} annotations; a dry run makes {MOST_ANNOTATIONS} at most. Take fewer items."
@@ -146,7 +152,6 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     with engine.begin() as target:
         for table, condition in wanted:
             _copy_rows(source, target, table.__table__, condition)
-        _begin_afresh(target, study, len(main))
 
 
 def _copy_rows(source: Connection, target: Connection, table: Table, condition: ColumnElement[bool]) -> None:
@@ -155,13 +160,20 @@ def _copy_rows(source: Connection, target: Connection, table: Table, condition: 
         target.execute(insert(table), [dict(row) for row in rows])
 
 
-def _begin_afresh(target: Connection, study: Study, items: int) -> None:
-    """An open study that nobody has begun; simulated annotators neither consent nor sit a test."""
+def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> None:
+    """An open study that nobody has begun; simulated annotators neither consent nor sit a test.
+
+    A draft is opened as a launch would: its overlap subset gets its places.
+    """
+    study = copy.scalars(select(Study)).one()
+    if study.opened_at is None:
+        pairing.give_places(copy, study, subset)
     settings = changed(study, consent=Consent(), entry=EntryRules(kind="none"), instructions="")
-    now = {"state": StudyState.open, "opened_at": clock.now(), "paused_at": None, "item_count": items}
-    chain = {"event_number": 0, "event_hash": ""}
-    target.execute(update(Study).values(settings=stored(settings), **now, **chain))
-    target.execute(update(Item).values(taken=0))
+    study.settings, study.item_count = stored(settings), items
+    study.state, study.opened_at, study.paused_at = StudyState.open, clock.now(), None
+    study.event_number, study.event_hash = 0, ""
+    copy.execute(update(Item).values(taken=0))
+    copy.commit()
 
 
 def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlmodel import Session
 
 from triptych import studies
@@ -144,19 +144,43 @@ def apply_overlap(session: Session, study: Study) -> None:
     study = studies.lock(session, study.id)
     if study.opened_at is not None:
         raise Conflict("The overlap subset is drawn before launch; it cannot change afterwards.")
-    overlap = settings_of(study).overlap
+    give_places(session, study, subset_of(session, study))
+
+
+def give_places(session: Session, study: Study, subset: Sequence[str]) -> None:
+    """Writes how many annotators each main item gets, and which come first; ids that are not there are passed over."""
     mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     session.execute(mine.values(raters=study.raters_per_item, priority=0))
-    live = select(Item.external_id).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
-    chosen = overlapping(study, list(session.scalars(live)))
-    raters = max(overlap.raters, study.raters_per_item)
-    for start in range(0, len(chosen), 500):
-        these = mine.where(Item.external_id.in_(chosen[start : start + 500]))
-        session.execute(these.values(raters=raters, priority=FIRST))
+    for start in range(0, len(subset), 500):
+        these = mine.where(Item.external_id.in_(subset[start : start + 500]))
+        session.execute(these.values(raters=_raters_of_subset(study), priority=FIRST))
     session.expire_all()
 
 
-def overlapping(study: Study, ids: Sequence[str]) -> list[str]:
+def subset_of(session: Session, study: Study) -> list[str]:
+    """The main items of the subset as a launch would draw it now."""
+    return _overlapping(study, list(session.scalars(select(Item.external_id).where(*_live(study)))))
+
+
+def raters_of(session: Session, study: Study) -> dict[str, int]:
+    """Main item → how many annotators rate it; of a draft, as its launch will have it."""
+    wanted = select(Item.external_id, Item.raters).where(*_live(study)).order_by(Item.id)
+    raters = dict(map(tuple, session.execute(wanted)))
+    if study.opened_at is not None:
+        return raters
+    subset = _overlapping(study, list(raters))
+    return dict.fromkeys(raters, study.raters_per_item) | dict.fromkeys(subset, _raters_of_subset(study))
+
+
+def _live(study: Study) -> tuple[ColumnElement[bool], ...]:
+    return Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired
+
+
+def _raters_of_subset(study: Study) -> int:
+    return max(settings_of(study).overlap.raters, study.raters_per_item)
+
+
+def _overlapping(study: Study, ids: Sequence[str]) -> list[str]:
     """The items of the subset: drawn by the study's seed, whatever the order of the items."""
     number = settings_of(study).overlap.items
     return sorted(ids, key=lambda name: hashlib.blake2b(f"{study.seed}|overlap|{name}".encode()).digest())[:number]

@@ -33,7 +33,7 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.pairing import PlanLine, connected, lines_of, overlapping, proposed
+from triptych.pairing import PlanLine, connected, lines_of, proposed, raters_of
 from triptych.study_settings import settings_of
 
 HEADER = ("annotator", "item_id", "rank")
@@ -113,16 +113,11 @@ def _standing(session: Session, study: Study) -> _Standing:
     for pseudonym, name in session.execute(_annotators(study)):
         for word in dict.fromkeys([_folded(pseudonym), _folded(name or pseudonym)]):
             called[word].append(pseudonym)
-    raters, others = {}, {}
-    rows = select(Item.external_id, Item.purpose, Item.retired, Item.raters).where(Item.study_id == study.id)
-    for external_id, purpose, retired, number in session.execute(rows.order_by(Item.id)):
-        if purpose == Purpose.main and not retired:
-            raters[external_id] = number
-        else:
+    raters, others = raters_of(session, study), {}
+    rows = select(Item.external_id, Item.purpose, Item.retired).where(Item.study_id == study.id)
+    for external_id, purpose, retired in session.execute(rows):
+        if purpose != Purpose.main or retired:
             others[external_id] = "is retired" if retired else f"is a {purpose.replace('_', ' ')} item"
-    overlap = settings_of(study).overlap
-    if study.state == StudyState.draft and overlap.items:
-        raters |= dict.fromkeys(overlapping(study, list(raters)), max(overlap.raters, study.raters_per_item))
     return _Standing(called, raters, others, settings_of(study).items_per_annotator)
 
 
