@@ -148,6 +148,28 @@ def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() 
     assert not [finding for finding in lint(about) if "The name of" in finding.text]
 
 
+def talk(n: int, before: str, speaker: str) -> ItemDraft:
+    candidate = CandidateDraft("gpt4-ft", None, (Turn("usr", "What now?"), Turn(speaker, SENTENCES[n % 4])))
+    return ItemDraft(f"i{n}", None, (Turn(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
+
+
+@pytest.mark.parametrize(("before", "speaker"), [("usr", "GPT4-ft"), ("usr", "gpt4_ft"), ("gpt4-ft", "sys")])
+def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str) -> None:
+    finding = only(lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker bears")
+    assert (finding.severity, finding.items) == ("grave", ("i7",))
+
+
+def test_a_speaker_whom_the_rubric_gives_a_title_is_left_in_peace() -> None:
+    titled = parse_rubric(f"{SMALL_RUBRIC}speakers: [{{names: [gpt4-ft], title: Supporter, side: right}}]\n")
+    assert not [one for one in linter.lint(titled, [talk(7, "usr", "gpt4-ft")], ()) if "A speaker" in one.text]
+
+
+def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
+    (candidate,) = talk(7, "usr", "counselor").candidates
+    items = [replace(talk(7, "counselor", "counselor"), candidates=(replace(candidate, system="counselor"),))]
+    assert not [finding for finding in lint(items) if "counselor" in finding.text]
+
+
 def test_a_system_that_stops_at_a_maximum_length_is_told_with_the_length() -> None:
     def cut(n: int) -> CandidateDraft:
         return CandidateDraft("sys-c", (f"{n} " + "word after " * 30)[:199] + "x")

@@ -10,10 +10,10 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal, get_args
 
 import numpy as np
@@ -92,12 +92,16 @@ class Said:
 
 @dataclass(frozen=True)
 class Material:
-    """What the checks look at together. `names`: system → what the reader of the findings may see."""
+    """What the checks look at together.
+
+    `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name.
+    """
 
     items: Sequence[ItemDraft]
     training: Sequence[ItemDraft]
     plan: Sequence[PlanLine]
     names: Mapping[str, str] = field(default_factory=dict)
+    titled: Set[str] = frozenset()
 
     @cached_property
     def said(self) -> list[Said]:
@@ -116,6 +120,16 @@ class Material:
     def contexts(self) -> dict[int, str]:
         """Each item's context without case, by the item's place in memory: ids may stand twice."""
         return {id(item): _context(item) for item in self.items}
+
+    @cached_property
+    def speakers(self) -> dict[str, list[ItemDraft]]:
+        """Speakers whom annotators see under the name in the file, without case → the items in which they speak."""
+        found: dict[str, list[ItemDraft]] = defaultdict(list)
+        for item in self.items:
+            turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
+            for speaker in {turn.speaker for turn in turns} - self.titled:
+                found[speaker.casefold().replace("_", " ")].append(item)
+        return found
 
     @cached_property
     def whole(self) -> str:
@@ -161,7 +175,8 @@ def lint(
     an explicit plan; `names`: system → the name to be shown.
     """
     known = [*map(making.training_draft, rubric.training), *training]
-    material = Material(items, known, plan or (), names or {})
+    titled = {name for speaker in rubric.speakers for name in speaker.names}
+    material = Material(items, known, plan or (), names or {}, titled)
     found = [finding for check in CHECKS for finding in check(material)]
     return sorted(found, key=lambda one: (not one.blocking, SEVERITIES.index(one.severity), -len(one.items)))
 
@@ -301,27 +316,38 @@ def _trained_on(m: Material) -> Iterator[LintFinding]:
         yield _found("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
 
 
-def _context(item: ItemDraft) -> str:
-    turns = "\n".join(f"{turn.speaker}\t{turn.text.strip()}" for turn in item.context_turns)
-    return (turns or item.context_text or "").strip().casefold()
+def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
+    said = (f"{turn.speaker}\t{turn.text.strip()}" if with_speakers else turn.text for turn in item.context_turns)
+    return ("\n".join(said) or item.context_text or "").strip().casefold()
 
 
 # Texts that give themselves away, or were not cleaned
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
-    """Texts in which the name of a system stands; a name that contexts use too is an ordinary word here."""
-    contexts = "\n".join(m.contexts.values())
+    """Texts and speakers that bear the name of a system; a name that contexts use too is an ordinary word here."""
+    written = "\n".join(_context(item, with_speakers=False) for item in m.items)
+    spoken = "\n".join(m.contexts.values())
     for system in m.by_system:
         spellings = _spellings(system)
-        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)") if spellings else None
-        ordinary = pattern and any(name in contexts for name in spellings) and pattern.search(contexts)
-        naming = m.having(spellings, pattern) if pattern and not ordinary else []
+        if not spellings:
+            continue
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)")
+        is_word = system.strip().isalpha() and system.strip().casefold() not in _FAMILIES
+        # a counselor may well speak in contexts, gpt4-ft may not
+        contexts = spoken if is_word else written
+        if any(name in contexts for name in spellings) and pattern.search(contexts):
+            continue
+        naming = m.having(spellings, pattern)
         if naming:
             text = f"The name of {m.name(system)} stands in {_texts(m, naming)}."
             advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
-            is_word = system.strip().isalpha() and system.strip().casefold() not in _FAMILIES
             yield _found("warning" if is_word else "grave", text, advice, _of(naming))
+        named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
+        if named:
+            text = f"A speaker bears the name of {m.name(system)} in {_counted(len(set(map(id, named))), 'item')}."
+            advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
+            yield _found("grave", text, advice, named)
 
 
 def _spellings(system: str) -> list[str]:
