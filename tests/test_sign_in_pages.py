@@ -194,6 +194,49 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
         assert who.person_id == again.id
 
 
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"state": StudyState.closed}, "not open any more"),
+        ({"state": StudyState.paused}, "not open at the moment"),
+        ({"access": Access.invited}, "not open to everybody"),
+        ({"slug": "elsewhere"}, "There is no study called 'a-small-study'"),
+    ],
+)
+def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, said):
+    with writing(engine) as session:
+        make_study(session, annotators=0, title="Demo: another one")
+        here = studies.by_slug(session, study.slug)
+        for name, value in now.items():
+            setattr(here, name, value)
+    test = app(study=study.slug)
+
+    assert said in shown(test)
+    assert "another one" not in shown(test)
+    assert "Start" not in [one.label for one in test.button]
+
+
+def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, study):
+    with writing(engine) as session:
+        other = make_study(session, annotators=0, title="Another one")[0]
+    assert [one.value for one in app().selectbox] == [other.slug, other.slug]
+
+    test = app(study=study.slug)
+    assert not test.selectbox
+    field(test, "Your name").input("Anna")
+    press(test, "Start")
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        assert [one.slug for one in studies.for_annotator(session, who.person_id)] == [study.slug]
+
+
+def test_a_paused_studys_link_still_takes_its_people_back(engine, study):
+    with writing(engine) as session:
+        people.join_open_study(session, study, "Anna")
+        studies.by_slug(session, study.slug).state = StudyState.paused
+    assert field(app(study=study.slug), "Return code")
+
+
 def test_the_return_code_brings_her_back(engine, study):
     with writing(engine) as session:
         person, code = people.join_open_study(session, study, "Anna")

@@ -40,6 +40,11 @@ INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
 CONSENTED = "consented"
+NOT_OPEN = {
+    StudyState.draft: "not open yet",
+    StudyState.paused: "not open at the moment, because its lead has paused it",
+    StudyState.closed: "not open any more",
+}
 WRONG = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
 
@@ -271,10 +276,11 @@ def _lock(session: Session, study: Study) -> None:
 
 def _refuse_unless_open(study: Study) -> None:
     if study.state != StudyState.open:
-        raise StudyNotOpen("Nobody can join this study now: it is not open.")
+        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[StudyState(study.state)]}.")
 
 
-def _refuse_unless_for_all(study: Study) -> None:
+def refuse_unless_for_all(study: Study) -> None:
+    """Raises StudyNotOpen, and NotAllowed for a study that not everybody may join."""
     _refuse_unless_open(study)
     if study.access != Access.open:
         raise NotAllowed("This study is not open to everybody. Use the link that you were sent.")
@@ -286,7 +292,7 @@ def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, 
     Raises NotAllowed if the study is not open to everybody or the name unusable, StudyNotOpen, and Conflict if
     somebody in the study has this name.
     """
-    _refuse_unless_for_all(study)
+    refuse_unless_for_all(study)
     neat = read_name(name)
     _lock(session, study)
     if _called(session, study, neat):
@@ -326,7 +332,7 @@ def join(session: Session, study: Study, who: Who) -> Study:
 
     Raises NotAllowed if it is not, StudyNotOpen.
     """
-    _refuse_unless_for_all(study)
+    refuse_unless_for_all(study)
     _lock(session, study)
     enrol(session, study, who.person_id, who.pseudonym)
     return study

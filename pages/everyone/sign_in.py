@@ -7,6 +7,7 @@ import streamlit as st
 from components import state
 from components.entrance import column
 from triptych import people, studies
+from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.models import Study
 
 
@@ -17,12 +18,30 @@ def choose(found: list[Study], key: str) -> str:
     if len(slugs) == 1:
         st.text(titles[slugs[0]])
         return slugs[0]
-    wanted = st.query_params.get("study")
-    place = slugs.index(wanted) if wanted in slugs else 0
-    return st.selectbox("Study", slugs, index=place, format_func=titles.get, key=key)
+    return st.selectbox("Study", slugs, format_func=titles.get, key=key)
 
 
-def take_part(found: list[Study]) -> None:
+def named(found: list[Study]) -> list[Study]:
+    """A link that names a study leads into this one and no other."""
+    return [study for study in found if linked in (None, study.slug)]
+
+
+def why_closed() -> str:
+    """Why the study of the link takes nobody new; empty where it does, or no link was followed."""
+    if linked is None:
+        return ""
+    try:
+        with state.reading() as session:
+            people.refuse_unless_for_all(studies.by_slug(session, linked))
+    except (NotFound, StudyNotOpen, NotAllowed) as refusal:
+        return str(refusal)
+    return ""
+
+
+def take_part(found: list[Study], why_not: str) -> None:
+    if why_not:
+        state.say(why_not, "info")
+        return
     if not found:
         st.write("No study is open to everybody at the moment. If you were invited, open your personal link.")
         return
@@ -60,17 +79,20 @@ def lead(has_lead: bool) -> None:
             state.sign_in_by(lambda session: people.sign_in_lead(session, name, passcode))
 
 
+linked = st.query_params.get("study") or None
+why_not = why_closed()
 with state.reading() as session:
-    open_now = studies.open_to_all(session)
-    running = people.studies_to_return_to(session)
+    open_now = named(studies.open_to_all(session))
+    running = named(people.studies_to_return_to(session))
     has_lead = people.has_lead(session)
 
 with column("Triptych", "Read, compare and rate responses side by side."):
     if state.has_cookie():
         state.say("You were signed out, here or in another tab. What was saved is safe.", "info")
-    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=None if open_now else "Lead")
+    shown = None if open_now or why_not else "Lead"
+    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=shown)
     with first:
-        take_part(open_now)
+        take_part(open_now, why_not)
     with second:
         come_back(running)
     with third:
