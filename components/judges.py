@@ -60,7 +60,7 @@ def _shown(found: Correlations | str) -> str:
 
 
 def _interval(one: Correlation) -> str:
-    return "" if one.low is None else f" ({limits(one.low, one.high)})"
+    return "" if isinstance(one.interval, str) else f" ({limits(*one.interval)})"
 
 
 def _in_words(each: JudgeOf) -> None:

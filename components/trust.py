@@ -257,6 +257,6 @@ def _length_row(title: str, length: LengthOf) -> dict[str, str]:
     parts = {"Kendall's tau-b": found.kendall, "Pearson's r": found.pearson}
     row = {"Criterion": title}
     for name, part in parts.items():
-        ends = "" if part.low is None else f" ({limits(part.low, part.high)})"
+        ends = "" if isinstance(part.interval, str) else f" ({limits(*part.interval)})"
         row[name] = f"{part.value:+.2f}{ends}"
     return row | {"Pairs of responses": str(found.pairs)}

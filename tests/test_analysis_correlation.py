@@ -34,8 +34,8 @@ def test_one_item_is_what_scipy_says():
     assert found.kendall.value == pytest.approx(kendalltau(values, metric).statistic)
     assert found.pearson.value == pytest.approx(pearsonr(values, metric).statistic)
     assert (found.pairs, found.items, found.systems) == (8, 1, 5)
-    assert found.kendall.low is None
-    assert "no interval below 10 items" in found.sentence
+    assert found.kendall.interval == "No interval below 10 items."
+    assert found.sentence == "Candidates compared within 1 items. No interval below 10 items."
 
 
 def test_candidates_are_compared_within_their_item_only():
@@ -53,15 +53,57 @@ def test_the_interval_holds_the_value_and_shrinks_with_more_items():
     random = np.random.default_rng(2)
     few, many = (segment_correlation(*candidates(random, items, noise=3)) for items in (20, 300))
     for one in (few.kendall, few.pearson, many.kendall, many.pearson):
-        assert one.low < one.value < one.high
-    assert many.pearson.high - many.pearson.low < (few.pearson.high - few.pearson.low) / 2
+        low, high = one.interval
+        assert low < one.value < high
+    assert np.ptp(many.pearson.interval) < np.ptp(few.pearson.interval) / 2
 
 
 def test_the_interval_covers_what_many_items_would_give():
     random = np.random.default_rng(3)
     truth = segment_correlation(*candidates(random, 3000, noise=3)).kendall.value
-    found = [segment_correlation(*candidates(random, 40, noise=3)).kendall for _ in range(60)]
-    assert 0.87 <= np.mean([one.low <= truth <= one.high for one in found]) <= 1
+    found = [segment_correlation(*candidates(random, 40, noise=3)).kendall.interval for _ in range(60)]
+    assert 0.87 <= np.mean([low <= truth <= high for low, high in found]) <= 1
+
+
+def test_items_with_a_single_candidate_compare_nothing_and_do_not_count():
+    alone = list(range(11))
+    found = segment_correlation([1, 2, *[3] * 11], [99, 99, *alone], [0, 1, *[0] * 11], [1, 2, *[3] * 11])
+    assert (found.kendall.value, found.pairs, found.items) == (1, 1, 1)
+    assert found.kendall.interval == found.pearson.interval == "No interval below 10 items."
+
+
+def test_no_interval_where_one_item_alone_tells_candidates_apart():
+    item, system = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
+    values = np.where(item == 0, system, 3)
+    found = segment_correlation(values, item, system, system)
+    assert found.items == 12
+    for one in (found.kendall, found.pearson):
+        assert one.value == pytest.approx(1 / math.sqrt(12))
+        assert one.interval.startswith("No interval: too few candidates can be told apart")
+    assert found.sentence == f"Candidates compared within 12 items. {found.kendall.interval}"
+
+
+def test_no_interval_without_width_and_the_other_coefficient_keeps_its_own():
+    item, system = np.repeat(np.arange(12), 3), np.tile([0.0, 1.0, 2.0], 12)
+    found = segment_correlation(system, item, system, system ** (1 + item % 3))
+    assert found.kendall.value == pytest.approx(1)
+    assert found.kendall.interval == "No interval: all resamples give the same, so there is no variation to judge by."
+    low, high = found.pearson.interval
+    assert low < found.pearson.value <= high < 1
+    spoken = f"95 % interval over items, for these annotators. Kendall's tau-b: {found.kendall.interval}"
+    assert found.sentence == f"Candidates compared within 12 items. {spoken}"
+
+
+def test_the_same_number_beside_two_and_three_ratings_is_a_tie():
+    found = segment_correlation([1, 2, 1, 2, 2, 3], [0] * 6, [0, 0, 1, 1, 1, 2], [0.1] * 5 + [0.3])
+    assert found.pairs == 2
+
+
+def test_no_interval_over_systems_where_many_resamples_leave_one_without_ratings():
+    item, system = np.arange(12), np.repeat(np.arange(6), 2)
+    found = system_correlation(system + item % 2, item, system, system**2.0)
+    assert found.items == 12
+    assert found.kendall.interval.startswith("No interval: too few candidates can be told apart")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +131,8 @@ def test_six_systems_are_what_scipy_says_about_their_means():
     means = [[column[system == one].mean() for one in range(6)] for column in (values, metric)]
     assert found.kendall.value == pytest.approx(kendalltau(*means).statistic)
     assert found.pearson.value == pytest.approx(pearsonr(*means).statistic)
-    assert found.kendall.low <= found.kendall.value <= found.kendall.high
+    low, high = found.kendall.interval
+    assert low <= found.kendall.value <= high
     assert (found.systems, found.items, found.pairs) == (6, 30, 15)
     assert "interval over systems and items" in found.sentence
 

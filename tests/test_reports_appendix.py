@@ -209,6 +209,21 @@ def test_the_parts_of_the_script_have_no_two_things_of_one_name():
     assert sorted(names) == sorted(set(names))
 
 
+@pytest.mark.parametrize(("items", "together"), [(12, 1), (13, 12)])
+def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_script_either(items, together, tmp_path):
+    table = some_ratings(3, 2, items, 2)
+    alone = table["item"].isin([f"item-{n}" for n in range(together, items)]) & (table["system"] == 2)
+    table = table[~alone]
+    table.loc[(table["item"] != "item-0") & (table["criterion"] == "slider"), "value"] = 50
+    book = compared(*analysed(table.reset_index(drop=True)), tmp_path)
+
+    for part, before, judge in (("length", "", ""), ("judges", "within items ", "J-1")):
+        assert book[part, "points", f"{before}items", judge].value == together
+        refused = book[part, "slider", f"{before}Kendall low", judge]
+        assert refused.value is None and refused.printed.startswith("No interval")
+        assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
+
+
 def test_correlations_do_not_depend_on_the_order_of_the_ratings():
     table = some_ratings(2, 6, 12, 6)
     mixed = table.sample(frac=1, random_state=4).reset_index(drop=True)

@@ -7,28 +7,33 @@ of means per system; the interval resamples systems and items (Deutsch, Dror & R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
 from triptych.analysis.columns import Column, codes, numbers
+from triptych.analysis.counts import percentile_interval
 from triptych.errors import UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10
 RESAMPLES = 1000
+FEW_ITEMS = f"No interval below {FEWEST_ITEMS} items."
+FEW_DIFFER = "No interval: too few candidates can be told apart, so that many resamples define no correlation."
+ALL_ALIKE = "No interval: all resamples give the same, so there is no variation to judge by."
 _ROUNDING = 1e-12
 _DIGITS = 9
+_TIED_DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """A coefficient from -1 to 1 with its 95 % interval; low and high are None below ten items."""
+    """A coefficient from -1 to 1 with its interval, or in words why there is none."""
 
     value: float
-    low: float | None
-    high: float | None
+    interval: tuple[float, float] | str
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Correlations:
     """Kendall's tau-b and Pearson's r between ratings and the other number.
 
     pairs: pairs of candidates of one item that both numbers tell apart (segment level), pairs of systems otherwise.
+    items: those with two candidates or more (segment level), all otherwise.
     """
 
     kendall: Correlation
@@ -56,7 +62,7 @@ def segment_correlation(
     as in tau-b; Pearson multiplies deviations from the item's mean. Raises UndefinedStatistic when no item has two
     candidates that differ in rating, or none that differ in the other number.
     """
-    rating, other, item, system = _candidates(values, items, systems, metric)
+    rating, other, item, system = _with_another(*_candidates(values, items, systems, metric))
     count = int(item.max(initial=-1)) + 1
     first, second = _pairs_within(item)
     signs = np.sign(rating[first] - rating[second]), np.sign(other[first] - other[second])
@@ -65,8 +71,8 @@ def segment_correlation(
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
     found = [_pooled(products, weights, confidence) for products in (kendall, pearson)]
     pairs = int((signs[0] * signs[1] != 0).sum())
-    words = f"Candidates compared within {count} items; {_speaks(count, confidence, 'items')}"
-    return Correlations(*found, pairs, count, int(system.max()) + 1, words)
+    words = f"Candidates compared within {count} items. {_speaks(found, confidence, 'items')}"
+    return Correlations(*found, pairs, count, len(np.unique(system)), words)
 
 
 def system_correlation(
@@ -84,15 +90,16 @@ def system_correlation(
             "systems any order of them is likely by chance; look at the correlation within items instead."
         )
     sizes = np.bincount(system)
-    means = [np.bincount(system, column) / sizes for column in (rating, other)]
+    means = [_tied(np.bincount(system, column) / sizes) for column in (rating, other)]
     if any(np.ptp(mean) <= _ROUNDING * np.abs(mean).max() for mean in means):
         raise UndefinedStatistic("Not defined: the means of all systems are equal.")
     resampled = _resampled_systems(rating, other, item, system, seed)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
     found = [
-        _with_ends(value, ends, n_items, confidence) for value, ends in zip((kendall, pearson), resampled, strict=True)
+        _with_interval(value, drawn, n_items, confidence)
+        for value, drawn in zip((kendall, pearson), resampled, strict=True)
     ]
-    words = f"Means of {count} systems over {n_items} items; {_speaks(n_items, confidence, 'systems and items')}"
+    words = f"Means of {count} systems over {n_items} items. {_speaks(found, confidence, 'systems and items')}"
     return Correlations(*found, count * (count - 1) // 2, n_items, count, words)
 
 
@@ -103,9 +110,22 @@ def _candidates(values: Column, items: Column, systems: Column, metric: Column) 
     item, system = codes(item)[0], codes(system)[0]
     cell = item * (system.max(initial=0) + 1) + system
     _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    rating, beside = (np.bincount(candidate, column.astype(float)) / sizes for column in (kept, other))
-    # The same mean summed in another order must tie.
-    return np.round(rating, _DIGITS), beside, item[first], system[first]
+    rating, beside = (_tied(np.bincount(candidate, column.astype(float)) / sizes) for column in (kept, other))
+    return rating, beside, item[first], system[first]
+
+
+def _tied(means: np.ndarray) -> np.ndarray:
+    """The same without the last digits: equal means of different rows, or in another order, must tie."""
+    largest = np.abs(means).max(initial=0) or 1.0
+    return np.round(means / largest, _TIED_DIGITS) * largest
+
+
+def _with_another(
+    rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """The same without candidates that are alone in their item: they are compared with nothing."""
+    kept = np.bincount(item)[item] > 1
+    return rating[kept], other[kept], codes(item[kept])[0], system[kept]
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,10 +159,8 @@ def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float)
         side = "ratings" if total[1] <= 0 else "other numbers"
         raise UndefinedStatistic(f"Not defined: no item has two candidates whose {side} differ.")
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
-    drawn = weights @ products[_by_content(products)]
-    whole = (drawn[:, 1] > 0) & (drawn[:, 2] > 0)
-    resampled = drawn[whole, 0] / np.sqrt(drawn[whole, 1] * drawn[whole, 2])
-    return _with_ends(value, resampled, len(products), confidence)
+    xy, xx, yy = (weights @ products[_by_content(products)]).T
+    return _with_interval(value, _ratio(xy, xx * yy), len(products), confidence)
 
 
 def _by_content(rows: np.ndarray) -> np.ndarray:
@@ -153,7 +171,7 @@ def _by_content(rows: np.ndarray) -> np.ndarray:
 def _resampled_systems(
     rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kendall and Pearson over means of drawn systems on drawn items, without the draws that leave them undefined."""
+    """Kendall and Pearson (b,) over means of drawn systems on drawn items; NaN where a draw leaves them undefined."""
     shape = (int(item.max()) + 1, int(system.max()) + 1)
     random = np.random.default_rng(seed)
     weights = random.multinomial(shape[0], np.full(shape[0], 1 / shape[0]), RESAMPLES)
@@ -168,26 +186,40 @@ def _resampled_systems(
     x, y = sums[0, whole] / sums[2, whole], sums[1, whole] / sums[2, whole]
     signs = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
     deviations = [side - side.mean(axis=1, keepdims=True) for side in (x, y)]
-    return _ratio(*signs), _ratio(*deviations)
+    found = np.full((2, RESAMPLES), np.nan)
+    found[:, whole] = _along(*signs), _along(*deviations)
+    return found[0], found[1]
 
 
-def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """sum xy / sqrt(sum xx sum yy) over all but the first axis, where it is defined."""
+def _along(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """sum xy / sqrt(sum xx sum yy) over all but the first axis."""
     axes = tuple(range(1, one.ndim))
-    squares = (one**2).sum(axis=axes) * (other**2).sum(axis=axes)
-    return (one * other).sum(axis=axes)[squares > 0] / np.sqrt(squares[squares > 0])
+    return _ratio((one * other).sum(axis=axes), (one**2).sum(axis=axes) * (other**2).sum(axis=axes))
 
 
-def _with_ends(value: float, resampled: np.ndarray, items: int, confidence: float) -> Correlation:
-    """The value with the percentiles of its resamples, where there are items enough to resample."""
-    if items < FEWEST_ITEMS or not len(resampled):
-        return Correlation(value, None, None)
-    low, high = np.clip(np.quantile(resampled, [(1 - confidence) / 2, (1 + confidence) / 2]), -1, 1)
-    return Correlation(value, min(float(low), value), max(float(high), value))
+def _ratio(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """products / root of squares (b,), between -1 and 1; NaN where nothing varies."""
+    varied = squares > 0
+    root = np.sqrt(squares, out=np.ones(len(squares)), where=varied)
+    return np.where(varied, np.clip(products / root, -1, 1), np.nan)
 
 
-def _speaks(items: int, confidence: float, drawn: str) -> str:
-    """Whom the interval speaks for."""
+def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: float) -> Correlation:
+    """The value with the percentiles of its resamples (b,), where they can be trusted."""
     if items < FEWEST_ITEMS:
-        return f"no interval below {FEWEST_ITEMS} items."
-    return f"{100 * confidence:g} % interval over {drawn}, for these annotators."
+        return Correlation(value, FEW_ITEMS)
+    try:
+        low, high = percentile_interval(resampled, confidence, FEW_DIFFER, ALL_ALIKE)
+    except UndefinedStatistic as undefined:
+        return Correlation(value, str(undefined))
+    return Correlation(value, (min(low, value), max(high, value)))
+
+
+def _speaks(found: Sequence[Correlation], confidence: float, drawn: str) -> str:
+    """Whom the intervals of Kendall and Pearson speak for, or why they are missing."""
+    why = [one.interval if isinstance(one.interval, str) else "" for one in found]
+    if why[0] and why[0] == why[1]:
+        return why[0]
+    given = "" if all(why) else f"{100 * confidence:g} % interval over {drawn}, for these annotators."
+    missing = (f"{name}: {words}" for name, words in zip(("Kendall's tau-b", "Pearson's r"), why, strict=True) if words)
+    return " ".join(filter(None, (given, *missing)))

@@ -21,6 +21,8 @@ from triptych.errors import UndefinedStatistic
 
 NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."
+NEARLY_CONSTANT = "No interval: almost every rating is the same."
+ALL_ALIKE = "No interval: all items agree alike, so there is no variation to judge by."
 _LARGEST_KEY = 2**62
 _EXACT = 2**53  # floats count whole numbers without a gap up to here
 CELLS_AT_ONCE = 4_000_000
@@ -132,18 +134,20 @@ def bootstrap(table: UnitCounts, statistics: Sequence[Statistic], resamples: int
     return [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
-def percentile_interval(values: np.ndarray, confidence: float) -> tuple[float, float]:
+def percentile_interval(
+    values: np.ndarray, confidence: float, undefined: str = NEARLY_CONSTANT, alike: str = ALL_ALIKE
+) -> tuple[float, float]:
     """Limits (low, high) that leave (1 - confidence) / 2 of the resampled values (b,) on either side.
 
     NaN = a resample without variation, left out; when those are more than 1 - confidence of all, either limit could
-    lie among them and UndefinedStatistic is raised, as it is when all resamples agree.
+    lie among them and UndefinedStatistic is raised in the words `undefined`, or `alike` when all resamples agree.
     """
     defined = values[~np.isnan(values)]
     if len(values) - len(defined) > (1 - confidence) * len(values):
-        raise UndefinedStatistic("No interval: almost every rating is the same.")
+        raise UndefinedStatistic(undefined)
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
     if high - low <= _ROUNDING:
-        raise UndefinedStatistic("No interval: all items agree alike, so there is no variation to judge by.")
+        raise UndefinedStatistic(alike)
     return float(low), float(high)
 
 

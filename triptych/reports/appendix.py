@@ -7,7 +7,7 @@ from itertools import chain
 
 from triptych.analyses import LengthOf, OrdinalOf, PeopleOf, RankingOf, StudyAnalysis
 from triptych.analyses.judges import JudgeOf
-from triptych.analysis.correlation import Correlation, Correlations
+from triptych.analysis.correlation import Correlations
 from triptych.analysis.icc import Intraclass, Reliability
 from triptych.analysis.judge import AltTest
 from triptych.analysis.leave_one_out import WithoutAnnotator
@@ -22,7 +22,6 @@ from triptych.rubric import Level
 
 FORMS = {"one_way": "ICC(1)", "absolute": "ICC(A)", "consistency": "ICC(C)"}
 MEANS = {"kappa": "kappa", "correlation": "pearson", "distance": "mae"}
-FEW_ITEMS = "No interval: there are too few items."
 
 
 def appendix(found: StudyAnalysis, further: Further) -> Iterator[Number]:
@@ -151,12 +150,8 @@ def _correlations(place: Place, found: Correlations | str, counts: Sequence[str]
         return
     for name, one in (("Kendall", found.kendall), ("Pearson", found.pearson)):
         yield place.number(f"{before}{name}", one.value, "difference")
-        yield from place.limits(f"{before}{name}", _ends(one), "difference")
+        yield from place.limits(f"{before}{name}", one.interval, "difference")
     yield from (place.number(f"{before}{name}", getattr(found, name), "count") for name in counts)
-
-
-def _ends(one: Correlation) -> tuple[float, float] | str:
-    return FEW_ITEMS if one.low is None or one.high is None else (one.low, one.high)
 
 
 def _repeats(further: Further) -> Iterator[Number]:

@@ -109,16 +109,25 @@ def candidates(ratings: Ratings, other: np.ndarray) -> tuple[np.ndarray, ...]:
     item, system = codes(both.item), codes(both.system)
     _, first, candidate = np.unique(np.stack([item, system]), axis=1, return_index=True, return_inverse=True)
     candidate, sizes = candidate.ravel(), np.bincount(candidate.ravel())
-    rating = np.round(np.bincount(candidate, both.number) / sizes, 9)
-    return rating, np.bincount(candidate, other) / sizes, item[first], system[first]
+    rating, beside = (tied(np.bincount(candidate, column) / sizes) for column in (both.number, other))
+    return rating, beside, item[first], system[first]
+
+
+def tied(means: np.ndarray) -> np.ndarray:
+    """Means rounded in shares of the largest, so that equal ones tie whatever they were summed of."""
+    largest = np.abs(means).max(initial=0) or 1.0
+    return np.round(means / largest, 12) * largest
 
 
 def within_items(ratings: Ratings, other: np.ndarray) -> list[tuple[str, float | None]]:
     """Kendall's tau-b and Pearson's r of candidates of one item, pooled: sum xy / sqrt(sum xx sum yy) over items.
 
-    Kendall multiplies the signs of the differences of every two, Pearson deviations from the mean of the item.
+    Kendall multiplies the signs of the differences of every two, Pearson deviations from the mean of the item. Items
+    with a single candidate compare nothing and do not count.
     """
     x, y, item, _ = candidates(ratings, other)
+    compared = np.bincount(item)[item] > 1
+    x, y, item = x[compared], y[compared], np.unique(item[compared], return_inverse=True)[1]
     count = int(item.max(initial=-1)) + 1
     signs, products = np.zeros((count, 3)), np.zeros((count, 3))
     pairs = 0
@@ -148,17 +157,21 @@ def pooled(name: str, products: np.ndarray) -> Iterator[tuple[str, float | None]
     value = float(np.clip(total[0] / np.sqrt(total[1] * total[2]), -1, 1))
     weights = np.random.default_rng(1).multinomial(count, np.full(count, 1 / count), CORRELATION_DRAWS)
     drawn = weights @ products[np.lexsort(np.round(products, 9).T)]
-    whole = (drawn[:, 1] > 0) & (drawn[:, 2] > 0)
-    yield from with_limits(name, value, drawn[whole, 0] / np.sqrt(drawn[whole, 1] * drawn[whole, 2]), count)
+    yield from with_limits(name, value, cosine(drawn[:, 0], drawn[:, 1] * drawn[:, 2]), count)
 
 
 def with_limits(name: str, value: float, drawn: np.ndarray, items: int) -> Iterator[tuple[str, float | None]]:
-    """The value, and the 2.5 and 97.5 % points of the draws from ten items on."""
+    """The value, and the 2.5 and 97.5 % points of the draws from ten items on.
+
+    Not where more than 5 % of the draws are undefined (NaN), nor where all are alike.
+    """
     yield name, value
     limits: tuple[float | None, float | None] = (None, None)
-    if items >= FEWEST_TO_DRAW and len(drawn):
-        low, high = np.clip(np.quantile(drawn, [(1 - 0.95) / 2, (1 + 0.95) / 2]), -1, 1)
-        limits = min(float(low), value), max(float(high), value)
+    defined = drawn[~np.isnan(drawn)]
+    if items >= FEWEST_TO_DRAW and len(drawn) - len(defined) <= (1 - 0.95) * len(drawn):
+        low, high = np.quantile(defined, [(1 - 0.95) / 2, (1 + 0.95) / 2])
+        if high - low > TINY:
+            limits = min(float(low), value), max(float(high), value)
     yield from zip((f"{name} low", f"{name} high"), limits, strict=True)
 
 
@@ -168,7 +181,7 @@ def of_systems(ratings: Ratings, other: np.ndarray) -> list[tuple[str, float | N
     count, items = int(system.max(initial=-1)) + 1, int(item.max(initial=-1)) + 1
     if count < FEWEST_SYSTEMS:
         return [("Kendall", None)]
-    means = [np.bincount(system, side) / np.bincount(system) for side in (x, y)]
+    means = [tied(np.bincount(system, side) / np.bincount(system)) for side in (x, y)]
     if any(np.ptp(mean) <= TINY * np.abs(mean).max() for mean in means):
         return [("Kendall", None)]
     cells = np.zeros((3, items, count))
@@ -183,27 +196,29 @@ def of_systems(ratings: Ratings, other: np.ndarray) -> list[tuple[str, float | N
 
 
 def redrawn_means(cells: np.ndarray) -> list[np.ndarray]:
-    """(b, systems) means of both numbers over drawn items of drawn systems, where every one of these has a number."""
+    """(b, systems) means of both numbers over drawn items of drawn systems; NaN where one of these has no number."""
     _, items, count = cells.shape
     random = np.random.default_rng(1)
     weights = random.multinomial(items, np.full(items, 1 / items), CORRELATION_DRAWS)
     drawn = random.integers(0, count, size=(CORRELATION_DRAWS, count))
     sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
-    whole = (sums[2] > 0).all(axis=1)
-    return [sums[side, whole] / sums[2, whole] for side in (0, 1)]
+    sizes = np.where((sums[2] > 0).all(axis=1)[:, None], sums[2], np.nan)
+    return [sums[side] / sizes for side in (0, 1)]
 
 
 def by_pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of every row, where it is defined."""
+    """Kendall's tau-b of every row."""
     one, two = (np.sign(side[:, :, None] - side[:, None, :]).reshape(len(side), -1) for side in (x, y))
-    return cosine(one, two)
+    return cosine((one * two).sum(axis=1), (one**2).sum(axis=1) * (two**2).sum(axis=1))
 
 
 def by_deviation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Pearson's r of every row, where it is defined."""
-    return cosine(*(side - side.mean(axis=1, keepdims=True) for side in (x, y)))
+    """Pearson's r of every row."""
+    one, two = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
+    return cosine((one * two).sum(axis=1), (one**2).sum(axis=1) * (two**2).sum(axis=1))
 
 
-def cosine(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-    squares = (one**2).sum(axis=1) * (two**2).sum(axis=1)
-    return (one * two).sum(axis=1)[squares > 0] / np.sqrt(squares[squares > 0])
+def cosine(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """sum xy / sqrt(sum xx sum yy), between -1 and 1; NaN where it is not defined."""
+    defined = squares > 0
+    return np.where(defined, np.clip(products / np.sqrt(np.where(defined, squares, 1)), -1, 1), np.nan)
