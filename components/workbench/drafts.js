@@ -185,9 +185,11 @@ export class DraftSender {
     if (this.dirty && !this.flying) this.#plan(QUIET);
   }
 
-  /** Everything acknowledged elsewhere (a receipt came): nothing is left to keep. */
+  /** Everything acknowledged elsewhere (a receipt came): nothing is left to keep, whatever a request under way says. */
   done() {
     this.dirty = false;
+    this.flying?.abort.abort();
+    this.flying = null;
     this.stop();
     this.clock.cancel(this.keepTimer);
     this.keep(null);

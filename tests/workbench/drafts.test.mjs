@@ -203,6 +203,23 @@ test("settled waits for the acknowledgement, and gives up in time", async () => 
   assert.equal(await saved, true);
 });
 
+for (const [what, reply] of [
+  ["lost", hang],
+  ["refused", (body, options) => new Promise((resolve) => {
+    options.signal.addEventListener("abort", () => resolve({ status: 409, answer: { refused: "submitted" } }));
+  })],
+]) {
+  test(`a draft under way when the receipt comes leaves nothing here, even where it is ${what}`, async () => {
+    const world = setUp({ reply });
+    world.type("a");
+    await world.clock.run(500);
+    assert.equal(world.posts.length, 1);
+    world.sender.done();
+    await world.clock.run(120_000);
+    assert.deepEqual([world.kept, world.posts.length, world.refused, world.sender.isSettled], [null, 1, [], true]);
+  });
+}
+
 test("after a receipt nothing is kept and nothing sent", async () => {
   const world = setUp();
   world.type("a");
