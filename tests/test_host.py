@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import socket
+import sys
+import webbrowser
+
+import pytest
 
 from triptych import host
+from triptych.web import start
 
 
 def test_connections_to_a_socket_of_this_process_send_small_packets_at_once():
@@ -12,3 +17,35 @@ def test_connections_to_a_socket_of_this_process_send_small_packets_at_once():
         host.send_at_once()
         with socket.create_connection(server.getsockname()), server.accept()[0] as accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+AT_A_SCREEN = {"DISPLAY": ":0"}
+
+
+@pytest.mark.parametrize(
+    ("bound", "is_terminal", "environment", "opened"),
+    [
+        ("127.0.0.1", True, AT_A_SCREEN, True),
+        ("localhost", True, {"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ("0.0.0.0", True, AT_A_SCREEN, False),  # noqa: S104
+        (None, True, AT_A_SCREEN, False),
+        ("127.0.0.1", False, AT_A_SCREEN, False),
+        ("127.0.0.1", True, {}, False),
+        ("127.0.0.1", True, {**AT_A_SCREEN, "SSH_CONNECTION": "10.0.0.2 5 10.0.0.1 22"}, False),
+    ],
+)
+def test_the_set_up_link_is_printed_and_opened_only_for_somebody_at_this_computer(
+    bound, is_terminal, environment, opened, monkeypatch, capsys
+):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    shown = []
+    monkeypatch.setattr(host.sys, "platform", "linux")
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    start.hand_out("http://127.0.0.1:8501/?setup=secret", bound)
+
+    assert "http://127.0.0.1:8501/?setup=secret" in capsys.readouterr().out
+    assert shown == ["http://127.0.0.1:8501/?setup=secret"] * opened

@@ -1,10 +1,11 @@
-"""What depends on the operating system: file locks and which folders are safe for a database."""
+"""What depends on the operating system: file locks, safe folders for a database, whether somebody sits here."""
 
 from __future__ import annotations
 
 import gc
 import os
 import socket
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -49,6 +50,12 @@ def send_at_once() -> None:
         if isinstance(found, socket.socket) and found.family in INTERNET and found.type == socket.SOCK_STREAM:
             with suppress(OSError):  # closed, or no TCP socket after all
                 found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def is_at_a_screen() -> bool:
+    """Whether this process was started by hand, in a terminal on the screen of this very computer."""
+    has_screen = sys.platform in ("win32", "darwin") or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return has_screen and sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ
 
 
 def refuse_unsafe_folder(folder: Path) -> None:

@@ -81,7 +81,7 @@ def refuse_unsafe_secrets(bound: str | None) -> None:
     wherever it listens: it stands behind a proxy. Without TRIPTYCH_SECRET a secret of its own, made at random, serves
     an app alone with its SQLite file; processes that share a database must be given theirs.
     """
-    if not is_shared() and _is_loopback(bound):
+    if not is_shared() and is_loopback(bound):
         return
     if is_shared() and not os.environ.get(SECRET):
         raise UnsafeSettings(
@@ -103,7 +103,8 @@ def is_weak(secret: str | None) -> bool:
     return len(secret) < SHORTEST_SECRET or len(set(secret)) < 10 or secret.lower().startswith(PLACEHOLDERS)
 
 
-def _is_loopback(bound: str | None) -> bool:
+def is_loopback(bound: str | None) -> bool:
+    """Whether only this computer reaches an app that listens on this address; None and "" are all addresses."""
     if bound == "localhost":
         return True
     try:

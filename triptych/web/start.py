@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import database, logs, people, settings
+from triptych import database, host, logs, people, settings
 from triptych.database import reading, writing
 from triptych.web import metrics
 from triptych.web.session import web_engine
@@ -22,7 +22,7 @@ log = logging.getLogger("triptych.web")
 
 @contextmanager
 def running(address: str, bound: str | None) -> Iterator[None]:
-    """Holds the database for this server; prints the set-up link where there is no lead yet.
+    """Holds the database for this server; hands out the set-up link where there is no lead yet.
 
     `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
@@ -39,8 +39,7 @@ def running(address: str, bound: str | None) -> Iterator[None]:
         demo.load_demo(engine)
     link = setup_link(engine, address)
     if link:
-        sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
-        sys.stdout.flush()
+        hand_out(link, bound)
     # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
     gc.freeze()
     gc.enable()
@@ -76,3 +75,13 @@ def setup_link(engine: Engine, address: str) -> str | None:
             return None
     with writing(engine) as session:
         return f"{address}/?setup={people.issue_setup_ticket(session)}"
+
+
+def hand_out(link: str, bound: str | None) -> None:
+    """Prints the set-up link, and opens it where whoever started the server sits at this computer."""
+    sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
+    sys.stdout.flush()
+    if settings.is_loopback(bound) and host.is_at_a_screen():
+        import webbrowser  # of use at the first start only
+
+        webbrowser.open(link)
