@@ -252,6 +252,21 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
     assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
 
 
+def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
+    rng = random.Random(2)
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=4, annotators=3)
+        for _ in range(4):
+            for who in people:
+                submit(session, study, who, full_answers(verdict="unsure") if who is people[0] else some_answers(rng))
+    report = report_of(sqlite_engine, study)
+
+    told = f"{people[0].pseudonym}: 12 of 24 answers are marked missing."
+    rows = load_workbook(io.BytesIO(report.files["results.xlsx"]))["findings"].values
+    assert told in [row[0] for row in rows]
+    assert f'<li dir="auto">{told}</li>' in report.files["report.html"].decode()
+
+
 def test_orders_are_made_again_from_the_seed_and_from_no_other(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:

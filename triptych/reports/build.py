@@ -218,7 +218,7 @@ def _sections(parts: Parts) -> Iterator[Element]:
     found = parts.found
     main, *rest = parts.tables
     yield html.section(
-        "Findings", html.listed(one.sentence for one in found.findings) or html.text("Nothing to warn of.")
+        "Findings", html.listed(one.sentence for one in found.all_findings) or html.text("Nothing to warn of.")
     )
     yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
     for result in found.criteria:

@@ -253,7 +253,7 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
 
 def findings(found: StudyAnalysis) -> Table:
     """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in found.findings))
+    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in found.all_findings))
 
 
 def not_run(found: StudyAnalysis) -> Table:
