@@ -1,15 +1,16 @@
-"""`python -m bench.peers [tool …] [--quick] [--write-docs]`."""
+"""`python -m bench.peers [tool …] [--only measure] [--quick] [--write-docs]`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.peers import report
 from bench.peers.label_studio import LabelStudio
-from bench.peers.measures import QUICK, Effort, Found, measure
+from bench.peers.measures import QUICK, Effort, Found, measure, measures
 from bench.peers.potato import Potato
 from bench.peers.tool import NotMeasured, Tool
 from bench.peers.triptych import Triptych
@@ -22,12 +23,19 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("tools", nargs="*", metavar="tool", help=f"all, or some of: {', '.join(TOOLS)}")
     parser.add_argument("--quick", action="store_true", help="few values of each, to see that everything runs")
+    parser.add_argument(
+        "--only", action="append", metavar="measure", help="take this anew, keep the others; repeatable"
+    )
     parser.add_argument("--write-docs", action="store_true", help="write the peers' part of docs/benchmarks.md")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
     given = parser.parse_args()
     unknown = sorted(set(given.tools) - set(TOOLS))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(TOOLS)}")
+    known = measures(QUICK if given.quick else Effort())
+    unknown = sorted(set(given.only or ()) - set(known))
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
     return given
 
 
@@ -39,7 +47,11 @@ def main() -> int:
     installed = [(tool, _installed(tool)) for tool in wanted]
     for tool, version in installed:
         load = other_load()
-        found = _measured(tool, effort) if isinstance(version, str) else [Found("", "", failed=str(version))]
+        found = (
+            _measured(tool, effort, given.only) if isinstance(version, str) else [Found("", "", failed=str(version))]
+        )
+        if given.only:
+            found = report.kept(tool, given.only) + found
         report.save(tool, str(version), given.quick, load, found)
     results = report.saved(TOOLS.values())
     print(report.part(results))
@@ -57,9 +69,9 @@ def _installed(tool: Tool) -> str | NotMeasured:
         return reason
 
 
-def _measured(tool: Tool, effort: Effort) -> list[Found]:
+def _measured(tool: Tool, effort: Effort, only: Sequence[str] | None) -> list[Found]:
     with tempfile.TemporaryDirectory(prefix="triptych-peers-") as home:
-        return measure(tool, Path(home), effort)
+        return measure(tool, Path(home), effort, only)
 
 
 if __name__ == "__main__":

@@ -61,10 +61,12 @@ def measures(effort: Effort) -> dict[str, Callable[[Tool, Path, Effort], Iterato
     return {"browser": look, "start": start, **crowds, **sizes, "kill": kill, "cap": cap, "export": export}
 
 
-def measure(tool: Tool, home: Path, effort: Effort) -> list[Found]:
-    """Everything of one tool; a measure that fails leaves its reason instead of its values."""
+def measure(tool: Tool, home: Path, effort: Effort, only: Sequence[str] | None = None) -> list[Found]:
+    """Everything of one tool, or `only` these; a measure that fails leaves its reason instead of its values."""
     found = []
     for name, take in measures(effort).items():
+        if only and name not in only:
+            continue
         print(f"{tool.name}: {name} …", file=sys.stderr, flush=True)
         try:
             found += [replace(one, measure=name) for one in take(tool, home / name, effort)]

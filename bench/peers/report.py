@@ -42,6 +42,12 @@ def save(tool: Tool, version: str, quick: bool, load: float, found: Sequence[Fou
     _path(tool).write_text(json.dumps(result, ensure_ascii=False) + "\n")
 
 
+def kept(tool: Tool, anew: Sequence[str]) -> list[Found]:
+    """What was measured of this tool before, without the measures that are taken anew."""
+    before = json.loads(_path(tool).read_text())["found"] if _path(tool).exists() else []
+    return [Found(**one) for one in before if one["measure"] not in anew]
+
+
 def _path(tool: Tool) -> Path:
     return FOLDER / f"{tool.name.lower().replace(' ', '-')}.json"
 
