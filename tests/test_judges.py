@@ -55,6 +55,12 @@ def test_a_good_judge_may_stand_in_and_a_guessing_one_may_not():
     assert (good.judge, good.criterion, good.shared) == ("J-1", "c1", 120)
 
 
+def test_the_judge_is_compared_with_annotators_by_their_pseudonyms():
+    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+
+    assert [one.annotator for one in found.stand_in.comparisons] == ["P-0", "P-1", "P-2"]
+
+
 def test_three_systems_are_too_few_for_a_correlation_over_systems():
     (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
 

@@ -56,7 +56,7 @@ def judges(frame: Frame, scope: Counted, ratings: Sequence[Ratings]) -> list[Jud
         found
         for judge in judges_in(frame)
         for one, scores in zip(people, alone, strict=True)
-        for found in _beside(judge, one, scores.take(np.flatnonzero(names[scores.annotator] == judge)), margin(frame))
+        for found in _beside(frame, judge, one, scores.take(np.flatnonzero(names[scores.annotator] == judge)))
     ]
 
 
@@ -64,7 +64,7 @@ def _of_judges(frame: Frame, one: Ratings) -> np.ndarray:
     return (frame.ratings["kind"] == Kind.judge.value).to_numpy()[one.rows]
 
 
-def _beside(judge: str, one: Ratings, scores: Ratings, epsilon: float) -> Iterator[JudgeOf]:
+def _beside(frame: Frame, judge: str, one: Ratings, scores: Ratings) -> Iterator[JudgeOf]:
     """Nothing for a criterion that the judge did not rate."""
     if not len(scores):
         return
@@ -74,7 +74,8 @@ def _beside(judge: str, one: Ratings, scores: Ratings, epsilon: float) -> Iterat
     beside = judged[~judged.index.duplicated()].reindex(place).to_numpy(dtype=float)
     both = ~np.isnan(beside) & ~np.isnan(values)
     measure = "rmse" if _is_number(one) else "accuracy"
-    columns = (values, one.units, one.item, one.annotator, beside, measure, epsilon)
+    people = frame.ratings["annotator"].cat.categories[one.annotator]
+    columns = (values, one.units, one.item, people, beside, measure, margin(frame))
     compared = (one.number, one.item, one.system, beside)
     yield JudgeOf(
         judge,

@@ -36,7 +36,7 @@ def appendix(found: StudyAnalysis, further: Further) -> Iterator[Number]:
     yield from chain.from_iterable(map(_length, further.lengths))
     yield from _repeats(further)
     for judge in further.judges:
-        yield from _judge(judge, found.annotator_names)
+        yield from _judge(judge)
 
 
 def _people(found: PeopleOf, nominal: bool) -> Iterator[Number]:
@@ -165,8 +165,7 @@ def _repeats(further: Further) -> Iterator[Number]:
         yield place.number("apart", twice.apart, "share")
 
 
-def _judge(one: JudgeOf, annotators: Sequence[str]) -> Iterator[Number]:
-    """annotators: labels of the codes in the comparisons."""
+def _judge(one: JudgeOf) -> Iterator[Number]:
     place, test = Place("judges", one.criterion, one.judge), one.stand_in
     yield place.number("shared", one.shared, "count")
     if isinstance(test, AltTest):
@@ -174,7 +173,7 @@ def _judge(one: JudgeOf, annotators: Sequence[str]) -> Iterator[Number]:
         yield place.number("winning rate", test.winning_rate, "share")
         yield place.number("advantage", test.advantage, "share")
         for each in test.comparisons:
-            beside = Place("judges", one.criterion, one.judge, annotators[each.annotator])
+            beside = Place("judges", one.criterion, one.judge, str(each.annotator))
             yield beside.number("items", each.n, "count")
             yield beside.number("judge wins", each.judge_wins, "share")
             yield beside.number("annotator wins", each.annotator_wins, "share")
