@@ -64,7 +64,7 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [scale * ((i.high or i.mean) - i.mean) if i.high is not None else 0 for _, i in known],
+            "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in known],
             "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in known],
             "thickness": 2,
             "color": DOT,

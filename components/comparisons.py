@@ -12,7 +12,7 @@ from components import charts, figures
 from components.findings import ratings_link
 from components.marked import pick_item
 from components.state import plain
-from components.words import NONE, limits, p_value, percent, ratio
+from components.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
 from triptych.analyses import Contrast, StudyAnalysis, verdict
 from triptych.analyses.contrasts import foremost
 from triptych.analysis.comparison import Dominance, SignedRank
@@ -80,7 +80,7 @@ def agreement_sentence(result: CriterionResult) -> str:
     if isinstance(found.alpha, str):
         return f"Agreement: {same}{found.alpha}"
     interval = "" if isinstance(found.interval, str) else f" ({limits(*found.interval)})"
-    parts = (f"Agreement: {same}Krippendorff's alpha {found.alpha:.2f}{interval}.", found.band, found.note)
+    parts = (f"Agreement: {same}Krippendorff's alpha {number(found.alpha)}{interval}.", found.band, found.note)
     return " ".join(part for part in parts if part)
 
 
@@ -124,15 +124,8 @@ def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
     return row
 
 
-def signed(number: float, share: bool) -> str:
-    return f"{100 * number:+.1f} points of %" if share else f"{number:+.2f}"
-
-
 def _interval(interval: Interval, share: bool) -> str:
-    if interval.low is None:
-        return NONE
-    scale = 100 if share else 1
-    return limits(scale * interval.low, scale * interval.high)
+    return NONE if interval.low is None else signed_limits(interval.low, interval.high, share)
 
 
 def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
@@ -145,8 +138,8 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
     if known and isinstance(one.interval, Interval):
         row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
         if not result.share:
-            row["Median"] = f"{one.summary.median:g}"
-            row["SD"] = NONE if one.summary.sd is None else f"{one.summary.sd:.2f}"
+            row["Median"] = number(one.summary.median)
+            row["SD"] = number(one.summary.sd)
     elif not isinstance(one.shares, Shares):
         row["Mean"] = str(one.summary)
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, one.counts, strict=False)}
@@ -200,7 +193,7 @@ def _win_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
         "P(win) − P(loss)": spoken(within((-1, 1), found.estimate.headline), False),
     }
     if isinstance(rank, SignedRank):
-        return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": f"{rank.effect:+.2f}"}
+        return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": number(rank.effect)}
     return row | {"Wilcoxon p (these annotators)": rank, "Rank-biserial": NONE}
 
 

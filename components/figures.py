@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from components.charts import DOT, axis_title, frame, plain_label, short
+from components.words import signed
 from triptych.analyses import Contrast, Disagreement, PeopleOf
 from triptych.analysis.coefficients import BANDS
 from triptych.analysis.intervals import Interval
@@ -40,7 +41,8 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
         mode="markers",
         marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
-        hovertemplate="%{y}: %{x:.3g}<extra></extra>",
+        text=[signed(one.difference.mean, one.share) for one in known],
+        hovertemplate="%{y}: %{text}<extra></extra>",
     )
     frame(figure, len(rows), rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.words import NONE, limits, number, p_value, percent
+from components.words import NONE, p_value, percent, signed, signed_limits
 from triptych.analyses.judges import JudgeOf, judges, judges_in, margin
 from triptych.analyses.study import StudyAnalysis
 from triptych.analysis.correlation import Correlation, Correlations
@@ -56,11 +56,11 @@ def _row(each: JudgeOf) -> dict[str, object]:
 def _shown(found: Correlations | str) -> str:
     if isinstance(found, str):
         return NONE
-    return number(found.kendall.value) + _interval(found.kendall)
+    return signed(found.kendall.value) + _interval(found.kendall)
 
 
 def _interval(one: Correlation) -> str:
-    return "" if isinstance(one.interval, str) else f" ({limits(*one.interval)})"
+    return "" if isinstance(one.interval, str) else f" ({signed_limits(*one.interval)})"
 
 
 def _in_words(each: JudgeOf) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from components import comparisons, trust
 from components.findings import not_run
 from components.judges import beside_annotators
-from components.words import NONE, limits, number, p_value
+from components.words import NONE, number, p_value, signed, signed_limits
 from triptych.analyses import RankingOf, StudyAnalysis
 from triptych.analyses.study import lengths
 from triptych.analysis.ordinal_model import OrdinalModel
@@ -89,14 +89,14 @@ def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
     if isinstance(ranked, str):
         st.text(ranked)
         return
-    st.text(f"Friedman's test over {ranked.items} items: chi-square {ranked.statistic:.2f}, p {_equals(ranked.p)}.")
+    st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
-    rows = [{"System": one.name(system), "Mean rank (1 is highest)": f"{mean:.2f}"} for system, mean in means]
+    rows = [{"System": one.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
     pairs = [
         {
             "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
-            "Difference of ranks": f"{pair.difference:+.2f}",
+            "Difference of ranks": signed(pair.difference),
             "Nemenyi's p": p_value(pair.p),
         }
         for pair in ranked.differences
@@ -115,8 +115,8 @@ def _strengths(found: RankingOf, one: StudyAnalysis) -> None:
     rows = [
         {
             "System": one.name(strength.system),
-            "Strength (log)": f"{strength.value:+.2f}",
-            "95 % interval": NONE if strength.low is None else limits(strength.low, strength.high),
+            "Strength (log)": signed(strength.value),
+            "95 % interval": NONE if strength.low is None else signed_limits(strength.low, strength.high),
         }
         for strength in found.preferences.strengths
     ]
@@ -140,8 +140,8 @@ def _model_rows(model: OrdinalModel, one: StudyAnalysis) -> list[dict[str, str]]
     return [
         {
             "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
-            "Logits": f"{pair.estimate:+.2f}",
-            "95 % interval": limits(pair.low, pair.high),
+            "Logits": signed(pair.estimate),
+            "95 % interval": signed_limits(pair.low, pair.high),
             "p": p_value(pair.p),
             "SD of items": number(model.item),
             "SD of annotators": number(model.annotator),

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.comparisons import signed
 from components.findings import ratings_link
 from components.state import say
 from components.trust import look_row
-from components.words import NONE, limits, moment, number, percent
+from components.words import NONE, limits, moment, number, percent, signed, signed_limits
 from triptych.analyses import Contrast, Finding, Repeated, StudyAnalysis, WithSelf
 from triptych.analysis.coefficients import AgreementTable
 from triptych.analysis.diagnostics import FlaggedRate
@@ -168,6 +167,6 @@ def _difference(contrast: Contrast | None) -> str:
         return NONE
     if isinstance(contrast.difference, str):
         return contrast.difference
-    found, scale = contrast.difference.headline, 100 if contrast.share else 1
-    ends = "" if found.low is None else f" ({limits(scale * found.low, scale * found.high)})"
+    found = contrast.difference.headline
+    ends = "" if found.low is None else f" ({signed_limits(found.low, found.high, contrast.share)})"
     return f"{signed(found.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components import charts, figures
-from components.words import NONE, limits, number, p_value, percent
+from components.words import NONE, limits, number, p_value, percent, signed, signed_limits
 from triptych.analyses import AnnotatorLook, EffectsOf, LengthOf, PeopleOf, StudyAnalysis, speed_flag
 from triptych.analysis.coefficients import AgreementTable, Coefficient
 from triptych.analysis.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
@@ -68,10 +68,10 @@ def _agreement_sentence(one: StudyAnalysis) -> str:
         return "Agreement is not defined for any criterion yet; the table says why."
     low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
     if low == high:
-        return f"Krippendorff's alpha of {one.title(low)} is {known[low]:.2f}."
+        return f"Krippendorff's alpha of {one.title(low)} is {number(known[low])}."
     return (
-        f"Annotators agree most on {one.title(high)} (alpha {known[high]:.2f}) and least on {one.title(low)} "
-        f"({known[low]:.2f})."
+        f"Annotators agree most on {one.title(high)} (alpha {number(known[high])}) and least on {one.title(low)} "
+        f"({number(known[low])})."
     )
 
 
@@ -148,7 +148,7 @@ def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
 def _correlation(found: AnnotatorAgreement | str) -> str:
     if isinstance(found, str) or found.value is None:
         return NONE
-    return f"{found.value:.2f} ({limits(found.low, found.high)})"
+    return f"{number(found.value)} ({limits(found.low, found.high)})"
 
 
 def pairs(found: PeopleOf, slug: str) -> None:
@@ -180,12 +180,12 @@ def without_each(found: PeopleOf) -> None:
         return
     first = found.without_each[0]
     if not isinstance(first.change, str):
-        st.text(f"Without {first.annotator} alpha would be {first.alpha:.2f} ({first.change:+.2f}).")
+        st.text(f"Without {first.annotator} alpha would be {number(first.alpha)} ({signed(first.change)}).")
     rows = [
         {
             "Without": row.annotator,
             "Alpha": number(row.alpha),
-            "Change": row.change if isinstance(row.change, str) else f"{row.change:+.3f}",
+            "Change": row.change if isinstance(row.change, str) else signed(row.change),
             "Units": row.units,
         }
         for row in found.without_each
@@ -203,7 +203,7 @@ def reliability(people: Sequence[PeopleOf], one: StudyAnalysis) -> None:
 def _reliability_row(title: str, found: Reliability | str) -> dict[str, str]:
     if isinstance(found, str):
         return {"Criterion": title, "ICC(1), single": found}
-    row = {"Criterion": title, "k": f"{found.k:.1f}"}
+    row = {"Criterion": title, "k": number(found.k)}
     forms = {"ICC(1)": found.one_way, "ICC(A)": found.absolute, "ICC(C)": found.consistency}
     for name, form in forms.items():
         row[f"{name}, single"] = number(form.single) if isinstance(form, Intraclass) else NONE
@@ -238,8 +238,8 @@ def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
 
 
 def _shift(interval) -> str:
-    ends = "" if interval.low is None else f" ({limits(interval.low, interval.high)})"
-    return f"{interval.mean:+.2f}{ends}"
+    ends = "" if interval.low is None else f" ({signed_limits(interval.low, interval.high)})"
+    return f"{signed(interval.mean)}{ends}"
 
 
 def lengths(found: Sequence[LengthOf], one: StudyAnalysis) -> None:
@@ -257,6 +257,6 @@ def _length_row(title: str, length: LengthOf) -> dict[str, str]:
     parts = {"Kendall's tau-b": found.kendall, "Pearson's r": found.pearson}
     row = {"Criterion": title}
     for name, part in parts.items():
-        ends = "" if isinstance(part.interval, str) else f" ({limits(*part.interval)})"
-        row[name] = f"{part.value:+.2f}{ends}"
+        ends = "" if isinstance(part.interval, str) else f" ({signed_limits(*part.interval)})"
+        row[name] = f"{signed(part.value)}{ends}"
     return row | {"Pairs of responses": str(found.pairs)}

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from triptych.reports.recompute.printing import written
+
 NONE = "–"
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")
 
@@ -22,7 +24,7 @@ def moment(at: datetime | None) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return written(share, "share")
 
 
 def ratio(count: int, of: int) -> str:
@@ -36,20 +38,27 @@ def joined(names: Sequence[str]) -> str:
 
 
 def limits(low: float, high: float) -> str:
-    return f"{low:.2f} to {high:.2f}"
+    return f"{number(low)} to {number(high)}"
 
 
 def p_value(p: float | None) -> str:
-    if p is None:
-        return NONE
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return NONE if p is None else written(p, "p")
 
 
-def number(found: float | str | None, digits: int = 2) -> str:
+def number(found: float | str | None) -> str:
     """A number, or the sentence that stands in its place."""
     if found is None:
         return NONE
-    return found if isinstance(found, str) else f"{found:.{digits}f}"
+    return found if isinstance(found, str) else written(found, "number")
+
+
+def signed(difference: float, share: bool = False) -> str:
+    """A difference, with `share` one of shares."""
+    return written(difference, "points" if share else "difference")
+
+
+def signed_limits(low: float, high: float, share: bool = False) -> str:
+    return f"{signed(low, share)} to {signed(high, share)}"
 
 
 def read_aloud(text: str) -> str:

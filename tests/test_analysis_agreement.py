@@ -374,10 +374,16 @@ def test_without_repeats_there_is_no_consistency():
 
 
 def test_a_category_that_moves_alpha_is_spoken_of():
-    assert category_note(0.5, 0.58, "I don't know") == ""
-    assert category_note(0.5, "Not defined.", "I don't know") == ""
-    assert category_note(0.5, 0.62, "I don't know") == (
+    assert category_note(0.5, 0.58, "I don't know", "nominal") == ""
+    assert category_note(0.5, "Not defined.", "I don't know", "nominal") == ""
+    assert category_note(0.5, 0.62, "I don't know", "nominal") == (
         "With “I don't know” as a category of its own alpha is 0.62 instead of 0.50."
+    )
+
+
+def test_where_options_have_an_order_the_note_says_that_it_compares_nominal_alphas():
+    assert category_note(0.5, 0.62, "I don't know", "ordinal") == (
+        "With “I don't know” as a category of its own nominal alpha, which knows no order, is 0.62 instead of 0.50."
     )
 
 

@@ -11,9 +11,11 @@ from conftest import full_answers
 from frames import crossed, make_frame
 from streamlit.testing.v1 import AppTest
 from test_analyses import NAMES, analysis
+from test_reports_appendix import analysed, some_ratings
 from test_results import exclude, submit
 
 from components import charts, comparisons, figures
+from components.comparisons import contrast_table
 from components.overview import leader, leaders
 from triptych import database, results, texts
 from triptych.analyses import StudyAnalysis
@@ -90,6 +92,14 @@ def test_a_scale_too_fine_for_bars_shows_means_and_no_share_of_equal_ratings():
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
+def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
+    one = rated(FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s)
+    (result,) = one.criteria
+    interval = result.systems[1].interval
+    assert (interval.mean, interval.high) == (-4, 0)
+    assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
+
+
 def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
     one = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
     assert {look.severity for look in one.annotators} == {"Not defined: the options have no order."}
@@ -128,6 +138,33 @@ def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_fo
     assert said == interval_note(one.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
     assert " ".join(main_notes(one, Book.of(one))).count(APPROXIMATE) == 1
     assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
+
+
+def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
+    found, further = analysed(some_ratings(5, 3, 12, 3))
+    book = Book.of(found, further=further)
+    for contrast, row in zip(found.contrasts, contrast_table(found.contrasts, found).to_dict("records"), strict=True):
+        place = ("contrasts", contrast.criterion)
+        pair = found.name(contrast.system), found.name(contrast.baseline)
+        low, high = (book[*place, f"these annotators {end}", *pair].printed for end in ("low", "high"))
+        assert row["Mean"] == book[*place, "difference", *pair].printed
+        assert row["These annotators"] == f"{low} to {high}"
+    assert {contrast.share for contrast in found.contrasts} == {True, False}
+
+    def page() -> None:
+        import streamlit as st
+
+        from components.trust import without_each
+
+        without_each(st.session_state["people"])
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["people"] = found.people[0]
+    app.run()
+    table = app.dataframe[0].value
+    assert table["Change"].tolist() == [
+        book["without annotator", "points", "change", who].printed for who in table["Without"]
+    ]
 
 
 def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, make_study):

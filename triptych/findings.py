@@ -28,6 +28,7 @@ from triptych.analysis.descriptive import (
 )
 from triptych.analysis.intervals import Interval, mean_interval
 from triptych.errors import UndefinedStatistic
+from triptych.reports.recompute.printing import written
 from triptych.results import ABOUT_ITEM, Counted, Frame, counting
 from triptych.rubric import Choice, Criterion, Likert, Number
 
@@ -378,7 +379,7 @@ def _with_categories(
     category = or_words(agreement_table, units, every, "nominal", list(range(len(scale.options))), RESAMPLES)
     left_out = or_words(agreement_table, units, values, "nominal", None, 2)
     alphas = [found if isinstance(found, str) else found["alpha"].value for found in (left_out, category)]
-    return category, category_note(*alphas, " or ".join(asked))
+    return category, category_note(*alphas, " or ".join(asked), scale.level.value)
 
 
 def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | str:
@@ -431,7 +432,7 @@ def headline(result: CriterionResult, names: dict[int, str]) -> str:
 
 
 def spoken_number(number: float, share: bool) -> str:
-    return f"{100 * number:.0f} %" if share else f"{number:.2f}"
+    return written(number, "share" if share else "number")
 
 
 def spoken(interval: Interval, share: bool) -> str:

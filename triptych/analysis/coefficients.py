@@ -117,14 +117,16 @@ def intra_annotator(
         raise
 
 
-def category_note(missing: float | str, category: float | str, option: str) -> str:
+def category_note(missing: float | str, category: float | str, option: str, level: Level) -> str:
     """A sentence when it matters how an answer like "I don't know" is counted; otherwise "".
 
-    missing, category: alpha with that answer left out, and with it as a category of its own; option: its title.
+    missing, category: nominal alpha with that answer left out, and with it as a category of its own; option: its
+    title; level: of the scale, at which alpha is printed elsewhere.
     """
     if isinstance(missing, str) or isinstance(category, str) or abs(category - missing) <= _WORTH_SAYING:
         return ""
-    return f"With “{option}” as a category of its own alpha is {category:.2f} instead of {missing:.2f}."
+    alpha = "alpha" if level == "nominal" else "nominal alpha, which knows no order,"
+    return f"With “{option}” as a category of its own {alpha} is {category:.2f} instead of {missing:.2f}."
 
 
 def band_note(interval: tuple[float, float]) -> str:

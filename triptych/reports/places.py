@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.coefficients import AgreementTable
 from triptych.analysis.intervals import Interval
-from triptych.reports.recompute.basics import written
+from triptych.reports.recompute.printing import written
 from triptych.results import ABOUT_ITEM
 
 WITHOUT_TABLE = ("percent", "alpha")

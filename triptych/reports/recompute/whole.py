@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from triptych.reports.recompute.agreement import agreement, with_self
-from triptych.reports.recompute.basics import Criterion, Ratings, read_rows, written
+from triptych.reports.recompute.basics import Criterion, Ratings, read_rows
 from triptych.reports.recompute.comparisons import contrasts, holm
 from triptych.reports.recompute.judges import judges, length
 from triptych.reports.recompute.ordinal import ordinal
+from triptych.reports.recompute.printing import written
 from triptych.reports.recompute.ranks import ranks
 from triptych.reports.recompute.raters import each_with_self, raters
 from triptych.reports.recompute.systems import order, systems
