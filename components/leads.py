@@ -16,11 +16,12 @@ from triptych.roster import Member
 
 ADD = "Somebody with a lead account on this server."
 INVITE = "She opens the link, chooses a passcode, and can then do everything in this study that you can."
-REMOVE = "Her account stays; she no longer sees this study."
+NEW_LINK = "For a lead who lost hers before she chose a passcode. The earlier link stops working."
+REMOVE = "Her account stays, if she has one; she no longer sees this study."
 
 
 def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
-    """Draws the leads and what can be done about them; returns a new lead with her link."""
+    """Draws the leads and what can be done about them; returns an invited lead with her new link."""
     leads_table(everybody)
     made = None
     with st.container(horizontal=True):
@@ -32,6 +33,10 @@ def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | No
             if given:
                 made = state.run_command(invitations.invite_one, study, *given, Role.lead, actor)
         fellow = [member for member in everybody if member.role == Role.lead]
+        waiting = [member for member in fellow if not member.can_sign_in]
+        if waiting:
+            with st.popover("New link"):
+                made = _new_link(study, waiting, actor) or made
         if len(fellow) > 1:
             with st.popover("Remove a lead"):
                 _remove(study, fellow, actor)
@@ -45,6 +50,15 @@ def _add(study: Study, actor: str) -> None:
         if st.form_submit_button("Add"):
             state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
             st.rerun()
+
+
+def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
+    st.text(NEW_LINK)
+    chosen = choose_member(waiting, "Invited lead", "waiting")
+    if not st.button("Make a new link", type="primary"):
+        return None
+    secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
+    return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
 
 
 def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:

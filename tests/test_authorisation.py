@@ -75,9 +75,10 @@ DOORS = {
         assignments.take_place checks.add_check_items database.add_rows events.record_many events.write_pending
         exclusions.give_up_reservations exclusions.settle freezing.seal making.number_systems making.remove_items
         making.rewrite_rubric making.store_rubric making.write_criteria making.write_items making.write_references
-        making.write_training pairing.apply_overlap passcodes.forget_failures passcodes.note_failure
-        people.annotator_called people.end_links people.end_logins people.enrol people.invite people.issue_link
-        people.new_person roster.enrol_lead studies.create_study studies.delete_demo
+        making.write_training pairing.apply_overlap pairing.give_places passcodes.forget_failures
+        passcodes.note_failure people.annotator_called people.delete_without_part people.end_links people.end_logins
+        people.enrol people.invite people.issue_link people.new_person roster.enrol_lead studies.create_study
+        studies.delete_demo
     """,
 }
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}

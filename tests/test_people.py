@@ -526,3 +526,28 @@ def test_nobody_takes_the_name_of_a_lead_who_was_invited_but_has_no_passcode_yet
         invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
     assert "already" in refused(sqlite_engine, people.create_lead, "dora", PASSCODE)
     assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
+
+
+def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        rosa = people.create_lead(session, "Rosa", PASSCODE)
+        roster.enrol_lead(session, study, rosa, "L")
+        dora = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
+    with writing(sqlite_engine) as session:
+        roster.remove_lead(session, study, dora.pseudonym, "L")
+        again = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
+        roster.remove_lead(session, study, again.pseudonym, "L")
+        assert "Dora" not in session.scalars(select(Person.name)).all()
+        assert people.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
+
+
+def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_passcode(sqlite_engine, study, make_study):
+    with writing(sqlite_engine) as session:
+        other = make_study(session, annotators=0)[0]
+        dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
+    assert "as soon as she has chosen a passcode" in refused(
+        sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
+    )
+    with writing(sqlite_engine) as session:
+        people.accept_as_lead(session, dora.secret, PASSCODE)
+    assert "by name instead" in refused(sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L")

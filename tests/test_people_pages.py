@@ -151,6 +151,23 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
             people.accept_as_lead(session, secret, "another passcode")
 
 
+def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    assert "Make a new link" not in labels(page)
+    first = invite(page, "Dora", "lead")
+    button(page, "Make a new link").click().run()
+    assert not page.exception
+    second = page.code[0].value.partition("?join=")[2]
+
+    with database.writing(web_engine()) as session:
+        with pytest.raises(people.NotAllowed):
+            people.invited(session, first)
+        people.accept_as_lead(session, second, PASSCODE)
+    page.run()
+    assert "Make a new link" not in labels(page)
+
+
 def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # noqa: F811
     study, lead, _ = mine
     with database.writing(web_engine()) as session:

@@ -152,14 +152,15 @@ def _find_known(session: Session, study: Study, guests: Sequence[Guest], finding
     rows = session.execute(here.where(Membership.study_id == study.id)).all()
     names = {people.folded(row.name): row.pseudonym for row in rows if row.name}
     emails = {people.folded(row.email): row.pseudonym for row in rows if row.email}
-    leads = session.scalars(select(Person.name).where(Person.role == Role.lead, Person.name.is_not(None)))
-    accounts = {people.folded(name) for name in leads}
+    leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
+    has_account = {people.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:
         known = names.get(people.folded(guest.name)) or emails.get(people.folded(guest.email) if guest.email else "")
         if known:
             findings.error(f"Takes part already, as {known}. Issue a new link for this person instead.", guest.row)
-        elif guest.role == Role.lead and people.folded(guest.name) in accounts:
-            findings.error(f"There is a lead called {guest.name} already. Add this lead by name instead.", guest.row)
+        elif guest.role == Role.lead and people.folded(guest.name) in has_account:
+            when = "instead" if has_account[people.folded(guest.name)] else "as soon as she has chosen a passcode"
+            findings.error(f"There is a lead called {guest.name} already. Add this lead by name {when}.", guest.row)
 
 
 def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: str) -> list[Invited]:

@@ -8,11 +8,11 @@ becomes the login whose secret the cookie holds. Every function works in the cal
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, exists, select, update
 from sqlmodel import Session
 
 from triptych import clock, events, passcodes
@@ -98,6 +98,13 @@ def new_person(session: Session, role: Role, **fields: str | None) -> Person:
     session.add(person)
     session.flush()
     return person
+
+
+def delete_without_part(session: Session, person_ids: Collection[int]) -> None:
+    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay."""
+    no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
+    in_no_study = ~exists().where(Membership.person_id == Person.id)
+    session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study))
 
 
 def _free_pseudonym(session: Session, role: Role) -> str:

@@ -237,7 +237,10 @@ def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None
 
 
 def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> None:
-    """Takes the study from one of its leads; her account stays. Raises NotFound, NotAllowed for the last lead."""
+    """Takes the study from one of its leads. Her account stays; an invitation that was never taken up goes with it.
+
+    Raises NotFound, NotAllowed for the last lead.
+    """
     study = studies.lock(session, study.id)
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
@@ -245,6 +248,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> N
     people.end_links(session, person.id, study)
     session.delete(membership)
     session.flush()
+    people.delete_without_part(session, [person.id])  # her name is free again, to invite her anew
     events.record(session, study.id, "lead removed", actor, subject=pseudonym)
 
 
