@@ -1,0 +1,21 @@
+"""How a number is written, in a report and on the pages."""
+
+from __future__ import annotations
+
+
+def written(value: float, style: str) -> str:
+    """A number as the report prints it: two decimals, percentages whole, p with three decimals.
+
+    Rounding goes through nine decimals, so that a last bit that differs between machines never shows.
+    """
+    value = round(value, 9) + 0.0
+    if style == "count":
+        return f"{value:.0f}"
+    if style == "p":
+        return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    if style in ("share", "points"):
+        number = f"{100 * value:+.0f}" if style == "points" else f"{100 * value:.0f}"
+        number = number.replace("-0", "0").replace("+0", "0") if float(number) == 0 else number
+        return f"{number} points" if style == "points" else f"{number} %"
+    number = f"{value:+.2f}" if style == "difference" else f"{value:.2f}"
+    return "0.00" if float(number) == 0 else number
