@@ -54,7 +54,7 @@ NAMES = {n: f"System {n}" for n in range(1, 8)}
 PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
 MANY = {f"P-{n}": "human" for n in range(8)}
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
-TABLES |= {"length", "judges"}
+TABLES |= {"length", "judges", "wins"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
@@ -144,6 +144,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     defined = {(one.part, one.statistic) for one in book.numbers if one.value is not None}
     assert {("strengths", "strength high"), ("length", "Pearson low"), ("repeats", "alpha low")} <= defined
     assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
+    assert ("contrasts", "win minus loss high") in defined
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined

@@ -83,6 +83,25 @@ def _systems_by_criteria(
     return _table(*names, ("System", *(titles[key] for key in keys)), rows, about, notes)
 
 
+def _wins(book: Book, titles: dict[str, str]) -> Table:
+    return _plain(
+        book,
+        titles,
+        "contrasts",
+        ("wins", "Wins and losses"),
+        {
+            "Systems": "",
+            "Won": "wins",
+            "Level": "ties",
+            "Lost": "losses",
+            "P(win) - P(loss)": "win minus loss",
+            "Rank-biserial": "signed-rank effect",
+        },
+        "Only which of the two an annotator rated higher on an item: -1 to 1, with 95 % intervals for annotators like "
+        "these where there are five or more, else for these. Rank-biserial: the effect that Wilcoxon's test goes with.",
+    )
+
+
 def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
     numbers, notes = (one for one in _of(book, "ranks") if one.baseline), Notes()
     rows = [
@@ -285,6 +304,7 @@ def _plain(
 
 MADE = (
     _ordinal,
+    _wins,
     _ranks,
     _nemenyi,
     _strengths,

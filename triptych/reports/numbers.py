@@ -15,7 +15,7 @@ from triptych.analyses.contrasts import Contrast
 from triptych.analysis.comparison import Dominance, SignedRank
 from triptych.analysis.descriptive import MajorityShare, Shares, Summary
 from triptych.analysis.intervals import Estimate
-from triptych.findings import Agreement, CriterionResult, SystemResult
+from triptych.findings import Agreement, CriterionResult, SystemResult, within
 from triptych.pay import PayMeter
 from triptych.reports.appendix import appendix
 from triptych.reports.further import NOTHING, Further
@@ -132,6 +132,9 @@ def _contrast(found: StudyAnalysis, one: Contrast) -> Iterator[Number]:
         yield place.number("wins", one.dominance.wins, "count")
         yield place.number("ties", one.dominance.ties, "count")
         yield place.number("losses", one.dominance.losses, "count")
+        balance = one.dominance.estimate.headline
+        yield place.number("win minus loss", balance.mean, "number")
+        yield from place.limits("win minus loss", within((-1, 1), balance), "number")
     ranks, defined = one.signed_rank, isinstance(one.signed_rank, SignedRank)
     yield place.number("signed-rank effect", ranks.effect if defined else ranks, "number")
     yield place.number("signed-rank p", ranks.p if defined else ranks, "p")

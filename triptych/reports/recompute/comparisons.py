@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from triptych.reports.recompute.basics import Criterion, Ratings, codes
-from triptych.reports.recompute.systems import estimate
+from triptych.reports.recompute.systems import estimate, limits_of
 
 
 def side_by_side(ratings: Ratings) -> dict[tuple[str, str], dict[str, float]]:
@@ -52,6 +52,9 @@ def contrast(pairs: dict[tuple[str, str], tuple[float, float]]) -> Iterator[tupl
     yield "wins", int((differences > 0).sum())
     yield "ties", int((differences == 0).sum())
     yield "losses", int((differences < 0).sum())
+    signs = np.sign(differences)
+    low, high = limits_of(signs, item, annotator, (-1, 1))
+    yield from (("win minus loss", signs.mean()), ("win minus loss low", low), ("win minus loss high", high))
     yield from signed_ranks(ratings, item)
 
 

@@ -70,14 +70,20 @@ def systems(criterion: Criterion, ratings: Ratings, names: list[str]) -> Iterato
 
 
 def headline(criterion: Criterion, ratings: Ratings) -> tuple[float | None, float | None]:
-    """The interval printed beside a mean: for annotators like these from five on; cut at the ends of the scale."""
+    """The interval printed beside a mean, cut at the ends of the scale."""
     if not len(ratings.number):
         return None, None
-    annotator = codes(ratings.annotator)
-    found = estimate(ratings.number, codes(ratings.item), annotator)
+    return limits_of(ratings.number, codes(ratings.item), codes(ratings.annotator), criterion.ends)
+
+
+def limits_of(
+    values: np.ndarray, item: np.ndarray, annotator: np.ndarray, ends: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float | None, float | None]:
+    """Of a mean: for annotators like these from five annotators on, else for these; cut at the ends."""
+    found = estimate(values, item, annotator)
     whom = "alike" if annotator.max() + 1 >= ENOUGH_ANNOTATORS else "these"
     low, high = found[f"{whom} low"], found[f"{whom} high"]
-    return (None, None) if low is None else (max(low, criterion.ends[0]), min(high, criterion.ends[1]))
+    return (None, None) if low is None else (max(low, ends[0]), min(high, ends[1]))
 
 
 def answers(criterion: Criterion, ratings: Ratings) -> Iterator[tuple[str, float | None]]:
