@@ -7,10 +7,10 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, assignments, events, results, verifying
+from triptych import adjudication, assignments, clock, events, results, studies, verifying
 from triptych.database import reading, writing
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.models import Assignment, Item, Purpose, Rating, Slot
+from triptych.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
 from triptych.results import Counted
 
 WHY = "two of three agree"
@@ -92,6 +92,25 @@ def test_an_adjudicated_item_can_no_longer_be_edited_by_its_annotators_and_other
         submit(session, study, third)
         adjudication.take_back(session, study, item, "the annotators may mend it", lead)
         resubmit(session, first, work, full_answers(fluency=2))
+
+
+def test_nobody_is_asked_who_would_never_get_the_item(rated):
+    engine, study, lead, (first, second, third), item = rated
+    with writing(engine) as session:
+        turned = select(Membership).where(Membership.person_id == third.person_id)
+        session.scalars(turned).one().turned_away_at = clock.now()
+    with writing(engine) as session:
+        assert adjudication.adjudicators(session, study) == sorted([first.pseudonym, second.pseudonym])
+        with pytest.raises(NotFound):
+            adjudication.ask(session, study, item, third.pseudonym, lead)
+        studies.set_state(session, study, StudyState.closed, lead.pseudonym)
+        with pytest.raises(StudyNotOpen, match="Open it, or decide yourself"):
+            adjudication.ask(session, study, item, first.pseudonym, lead)
+        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        studies.set_state(session, study, StudyState.paused, lead.pseudonym)
+        adjudication.ask(session, study, item, first.pseudonym, lead)
+        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        assert assignments.current(session, study, first).purpose == Purpose.adjudication
 
 
 def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine, make_study):

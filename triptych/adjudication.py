@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
 from triptych import annotations, clock, events, studies
-from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound
+from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.models import (
     Assignment,
     AssignmentState,
@@ -36,6 +36,7 @@ from triptych.models import (
     Role,
     Slot,
     Study,
+    StudyState,
     System,
 )
 from triptych.people import Who
@@ -106,10 +107,13 @@ def record(
 def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> None:
     """Makes the item an annotator's next one; what she answers becomes its final values.
 
-    She sees it as any other item: no system, nobody's ratings. Raises NotFound for nobody who could be asked now,
-    Conflict if there is a final value or somebody was asked already.
+    She sees it as any other item: no system, nobody's ratings. Raises StudyNotOpen for a study that gives out no items
+    any more, NotFound for nobody who could be asked now, Conflict if there is a final value or somebody was asked
+    already.
     """
     study = studies.lock(session, study.id)
+    if study.state not in (StudyState.open, StudyState.paused):
+        raise StudyNotOpen("The study is not open: nobody gets an item now. Open it, or decide yourself.")
     found = _item(session, study, item)
     chosen = session.scalars(_annotators(study).where(Person.pseudonym == pseudonym)).first()
     if chosen is None:
@@ -208,7 +212,8 @@ def _annotators(study: Study) -> Select[Any]:
         select(Person)
         .join(Membership, Membership.person_id == Person.id)
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind == Kind.human)
-        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None), Person.disabled_at.is_(None))
+        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
+        .where(Membership.turned_away_at.is_(None), Person.disabled_at.is_(None))
     )
 
 
