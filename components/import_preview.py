@@ -14,6 +14,9 @@ from triptych.formats import ItemDraft, ItemFile, Problem, Turn
 LONGEST = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
 MANY = 12
+BLIND_NO_MORE = (
+    "This names the system of each response. If you will rate in this study yourself, let somebody else look at it."
+)
 
 
 def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
@@ -28,6 +31,7 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
     if file.items:
         with right:
             st.subheader("First item", anchor=False)
+            st.caption(BLIND_NO_MORE)
             _item(file.items[0])
 
 

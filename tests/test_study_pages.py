@@ -187,6 +187,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     assert SECRET_TEXT in [found.value for found in app.text]
     assert "evil" not in rendered_markdown(app)
     assert "1 of 5 would be ignored" in said
+    assert "names the system of each response. If you will rate in this study yourself" in said
     assert stored() == []
 
     app.text_input(key="title").set_value("Real items")
