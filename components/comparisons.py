@@ -14,7 +14,7 @@ from components.marked import pick_item
 from components.state import plain
 from components.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
 from triptych.analyses import Contrast, StudyAnalysis, verdict
-from triptych.analyses.contrasts import foremost
+from triptych.analyses.contrasts import HOCHBERG, foremost
 from triptych.analysis.comparison import Dominance, SignedRank
 from triptych.analysis.descriptive import MajorityShare, Shares, Summary
 from triptych.analysis.intervals import Interval
@@ -89,7 +89,7 @@ def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
     mine = one.contrasts_of(key)
     if mine:
         st.dataframe(contrast_table(mine, one), hide_index=True, key=f"contrasts-{key}")
-        st.caption(plain(f"{whom_for(mine)} {one.family}"))
+        st.caption(plain(f"{whom_for(mine)} {one.family} {HOCHBERG}"))
     st.dataframe(_systems(result, one.names), hide_index=True, key=f"table-{key}")
     st.caption(interval_note(result))
 
@@ -115,7 +115,8 @@ def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
         "These annotators": _interval(found.these, contrast.share),
         "Annotators like these": _interval(found.alike, contrast.share),
         "p": p_value(contrast.p),
-        "p adjusted": p_value(contrast.holm),
+        "p (Holm)": p_value(contrast.holm),
+        "p (BH)": p_value(contrast.benjamini_hochberg),
     }
     if isinstance(contrast.dominance, Dominance):
         row["Wins / ties / losses"] = (

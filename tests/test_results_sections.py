@@ -11,7 +11,7 @@ from conftest import full_answers
 from frames import crossed, make_frame
 from streamlit.testing.v1 import AppTest
 from test_analyses import NAMES, analysis
-from test_reports_appendix import analysed, some_ratings
+from test_reports_appendix import MANY, analysed, some_ratings
 from test_results import exclude, submit
 
 from components import charts, comparisons, figures
@@ -19,11 +19,11 @@ from components.comparisons import contrast_table
 from components.overview import leader, leaders
 from triptych import database, results, texts
 from triptych.analyses import StudyAnalysis
-from triptych.analyses.contrasts import foremost
+from triptych.analyses.contrasts import HOCHBERG, foremost
 from triptych.findings import APPROXIMATE, interval_note
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
-from triptych.reports.tables import main_notes
+from triptych.reports.tables import main_notes, tables_of
 from triptych.results import Counted
 
 ROOT = Path(__file__).parents[1]
@@ -165,6 +165,18 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     assert table["Change"].tolist() == [
         book["without annotator", "points", "change", who].printed for who in table["Without"]
     ]
+
+
+def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
+    found, further = analysed(some_ratings(5, 3, 12, 3, MANY))
+    book = Book.of(found, further=further)
+    tables = {table.name: table for table in tables_of(found, book)}
+    place = tables["contrasts"].header.index("p (BH)")
+    rows = contrast_table(found.contrasts, found)
+    assert rows["p (BH)"].tolist() == [row[place].text for row in tables["contrasts"].rows]
+    assert all(one.p <= one.benjamini_hochberg <= one.holm for one in found.contrasts)
+    assert any(one.benjamini_hochberg < one.holm for one in found.contrasts)
+    assert HOCHBERG in tables["contrasts"].notes[0]
 
 
 def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, make_study):

@@ -25,6 +25,10 @@ from triptych.findings import Ratings, or_words
 from triptych.rubric import Choice, Criterion
 
 CLEAR = 0.05
+HOCHBERG = (
+    "p (BH): the same tests adjusted after Benjamini and Hochberg (1995), which bounds the share of false differences "
+    "among those found, not the chance of any."
+)
 ALWAYS_TOGETHER = "Not needed: with three systems or fewer it says no more than wins and losses do."
 
 

@@ -128,6 +128,8 @@ def _contrast(found: StudyAnalysis, one: Contrast) -> Iterator[Number]:
     undefined = difference.alike.sentence
     yield place.number("p", undefined if one.p is None else one.p, "p")
     yield place.number("p Holm", undefined if one.holm is None else one.holm, "p")
+    hochberg = one.benjamini_hochberg
+    yield place.number("p Benjamini-Hochberg", undefined if hochberg is None else hochberg, "p")
     if isinstance(one.dominance, Dominance):
         yield place.number("wins", one.dominance.wins, "count")
         yield place.number("ties", one.dominance.ties, "count")

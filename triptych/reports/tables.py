@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from triptych.analyses import StudyAnalysis
-from triptych.analyses.contrasts import Contrast
+from triptych.analyses.contrasts import HOCHBERG, Contrast
 from triptych.findings import Agreement, CriterionResult, interval_note, titles_apart
 from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits
@@ -14,6 +14,7 @@ from triptych.reports.places import Number, name_of
 from triptych.reports.recompute.agreement import SET_APART
 from triptych.results import LETTERS
 
+TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -100,7 +101,7 @@ def contrasts(found: StudyAnalysis, book: Book) -> Table:
     notes = Notes()
     titles = {result.criterion.key: result.criterion.title for result in found.criteria}
     rows = [_contrast_row(found, book, one, titles, notes) for one in found.contrasts]
-    header = ("Criterion", "Systems", "Difference", "These annotators", "Annotators like these", "p", "p (Holm)")
+    header = ("Criterion", "Systems", "Difference", "These annotators", "Annotators like these", *TESTS)
     return Table(
         "contrasts",
         "Systems against each other",
@@ -109,7 +110,7 @@ def contrasts(found: StudyAnalysis, book: Book) -> Table:
         (
             "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % "
             "intervals that speak for these annotators, and for annotators like these; the test that goes with the "
-            f"second; Wilcoxon's test on item means. {found.family}",
+            f"second; Wilcoxon's test on item means. {found.family} {HOCHBERG}",
             *notes.sentences(),
         ),
     )
@@ -134,8 +135,7 @@ def _contrast_row(
         notes.cell(number("difference")),
         span("these annotators"),
         span("annotators like these"),
-        notes.cell(number("p")),
-        notes.cell(number("p Holm")),
+        *(notes.cell(number(name)) for name in TESTS.values()),
         Cell(", ".join(count.printed for count in counts if count) or NONE),
         notes.cell(number("signed-rank p")),
     )

@@ -77,20 +77,22 @@ def signed_ranks(ratings: np.ndarray, item: np.ndarray) -> Iterator[tuple[str, f
     yield "signed-rank p", min(1.0, 2 * float(as_extreme))
 
 
-def holm(rows: list[tuple], declared: list[str]) -> Iterator[tuple]:
+def families(rows: list[tuple], declared: list[str]) -> Iterator[tuple]:
     """p adjusted over the contrasts of the declared criteria, then over those of all others; over all if none is."""
     for family in (True, False):
         yield from adjusted([row for row in rows if (row[1] in declared) is family])
 
 
 def adjusted(rows: list[tuple]) -> Iterator[tuple]:
-    """p adjusted over one family (Holm 1979); a contrast without a p counts as one with p = 1."""
+    """p adjusted over one family (Holm 1979; Benjamini and Hochberg 1995); a contrast without a p has p = 1 in it."""
     places = [row[:4] for row in rows if row[4] == "difference"]
     known = {row[:4]: row[5] for row in rows if row[4] == "p"}
     p = np.array([1.0 if known.get(place) is None else known[place] for place in places])
-    ascending = np.argsort(p, kind="stable")
-    stepped = np.empty_like(p)
-    stepped[ascending] = np.minimum(np.maximum.accumulate((len(p) - np.arange(len(p))) * p[ascending]), 1)
-    for place, value in zip(places, stepped.tolist(), strict=True):
-        if place in known:
-            yield (*place, "p Holm", None if known[place] is None else value)
+    ascending, count = np.argsort(p, kind="stable"), np.arange(len(p))
+    holm, hochberg = np.empty_like(p), np.empty_like(p)
+    holm[ascending] = np.minimum(np.maximum.accumulate((len(p) - count) * p[ascending]), 1)
+    hochberg[ascending] = np.minimum.accumulate((len(p) / (count + 1) * p[ascending])[::-1])[::-1]
+    for name, found in (("p Holm", holm), ("p Benjamini-Hochberg", hochberg)):
+        for place, value in zip(places, found.tolist(), strict=True):
+            if place in known:
+                yield (*place, name, None if known[place] is None else value)

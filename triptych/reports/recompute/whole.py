@@ -20,7 +20,7 @@ import numpy as np
 
 from triptych.reports.recompute.agreement import agreement, with_self
 from triptych.reports.recompute.basics import Criterion, Ratings, read_rows
-from triptych.reports.recompute.comparisons import contrasts, holm
+from triptych.reports.recompute.comparisons import contrasts, families
 from triptych.reports.recompute.judges import judges, length
 from triptych.reports.recompute.ordinal import ordinal
 from triptych.reports.recompute.printing import written
@@ -62,7 +62,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
             yield from with_self(criterion, Ratings.read(repeats, criterion), resamples)
         yield from judges(criterion, everything, codebook["epsilon"])
     yield from compared
-    yield from holm(compared, codebook["family"])
+    yield from families(compared, codebook["family"])
     yield from each_with_self((criterion, Ratings.read(repeats, criterion)) for criterion in criteria)
     if "pay" in codebook:
         yield from pay(codebook["pay"], read_rows(folder / "annotations.csv"))
