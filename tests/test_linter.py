@@ -13,6 +13,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.linter import LintFinding
 from triptych.pairing import PlanLine
 from triptych.rubric import parse_rubric
+from triptych.study_settings import changed, stored
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
 SENTENCES = [
@@ -204,6 +205,18 @@ def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None
     assert "2 parts that share no item: A-3; A-1, A-2" in found[0].text
     assert only(found, "without an annotator").items == ("i3",)
     assert not lint(items, plan=[PlanLine("A-1", f"i{n}") for n in range(4)])
+
+
+@pytest.mark.parametrize(
+    ("raters", "overlap", "told"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
+)
+def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, told) -> None:
+    with Session(sqlite_engine) as session:
+        plan = studies.Plan(title="Alone", raters_per_item=raters)
+        study = studies.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
+        study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
+        found = [one for one in linter.lint_study(session, study) if "no two annotators share an item" in one.text]
+    assert [(one.severity, one.blocking) for one in found] == [("warning", False)] * told
 
 
 def test_at_most_five_are_open_and_all_that_block_come_first() -> None:

@@ -94,7 +94,8 @@ class Said:
 class Material:
     """What the checks look at together.
 
-    `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name.
+    `names`: system → what the reader of the findings may see; `titled`: speakers that the rubric gives another name;
+    `most_raters`: annotators of the item that most rate, None where that is not known.
     """
 
     items: Sequence[ItemDraft]
@@ -102,6 +103,7 @@ class Material:
     plan: Sequence[PlanLine]
     names: Mapping[str, str] = field(default_factory=dict)
     titled: Set[str] = frozenset()
+    most_raters: int | None = None
 
     @cached_property
     def said(self) -> list[Said]:
@@ -168,15 +170,16 @@ def lint(
     training: Sequence[ItemDraft],
     plan: Sequence[PlanLine] | None = None,
     names: Mapping[str, str] | None = None,
+    most_raters: int | None = None,
 ) -> list[LintFinding]:
     """Everything found, the gravest first.
 
     `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
-    an explicit plan; `names`: system → the name to be shown.
+    an explicit plan; `names`: system → the name to be shown; `most_raters`: as in `Material`.
     """
     known = [*map(making.training_draft, rubric.training), *training]
     titled = {name for speaker in rubric.speakers for name in speaker.names}
-    material = Material(items, known, plan or (), names or {}, titled)
+    material = Material(items, known, plan or (), names or {}, titled, most_raters)
     found = [finding for check in CHECKS for finding in check(material)]
     return sorted(found, key=lambda one: (not one.blocking, SEVERITIES.index(one.severity), -len(one.items)))
 
@@ -192,6 +195,7 @@ def lint_study(session: Session, study: Study) -> list[LintFinding]:
         checks,
         pairing.lines_of(session, study),
         {system.name: shown[system.blind_code] for system in systems},
+        max(pairing.raters_of(session, study).values(), default=None),
     )
 
 
@@ -535,6 +539,13 @@ def _ratios(m: Material) -> dict[str, float]:
 
 def _plan(m: Material) -> Iterator[LintFinding]:
     """A plan whose annotators share no item cannot tell a severe annotator from a weak system."""
+    if not m.plan and m.most_raters == 1:
+        text = "Every item is rated by one annotator, so no two annotators share an item."
+        advice = (
+            "Agreement cannot be computed, and a severe annotator cannot be told from weak responses. Give a subset of "
+            "the items more annotators."
+        )
+        yield LintFinding("warning", text, advice)
     parts = pairing.connected(m.plan)
     if len(parts) > 1:
         groups = "; ".join(_some(part.annotators) for part in parts[:4])
