@@ -71,7 +71,8 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
     name = (next(_numbers), "seed", "then")
     frame = {"meta": {}, "leads": frozenset(), "unblinded_at": None, "number": 1, "round": "main", "name": name} | part
     design = Design(parse_rubric(rubric), {})
-    return Frame(design=design, work=work[columns].reset_index(drop=True), ratings=ratings, **frame)
+    work = work[columns].assign(in_place=work["state"].isin(["submitted", "ignored"])).reset_index(drop=True)
+    return Frame(design=design, work=work, ratings=ratings, **frame)
 
 
 def crossed(

@@ -9,11 +9,25 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
+from test_second_looks import look_at
 
-from triptych import assignments, clock, database, events, exclusions, people, results, roster, withdrawal
+from triptych import (
+    assignments,
+    clock,
+    database,
+    events,
+    exclusions,
+    exports,
+    freezing,
+    people,
+    results,
+    roster,
+    verifying,
+    withdrawal,
+)
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
+from triptych.formats.out.model import EVERYTHING
 from triptych.models import Assignment, AssignmentState, EventDetail, Item, Membership, Purpose, Rating, Workbook
-from triptych.study_settings import changed, stored
 
 REASON = "answers at random"
 
@@ -41,10 +55,9 @@ def states(session, study, who) -> list[str]:
     return list(session.scalars(select(Assignment.state).where(mine).order_by(Assignment.id)))
 
 
-def consent_says(session, study, what: str) -> str:
-    study.settings = stored(changed(study, consent={"text": "Please agree.", "after_withdrawal": what}))
-    session.flush()
-    return study.settings["consent"].get("after_withdrawal", "keep")
+def consent_says(session, study, what: str) -> None:
+    consent = {"text": "Please agree.", "after_withdrawal": what}
+    freezing.amend(session, study, freezing.Parts(settings={"consent": consent}), "another promise", "P-lead")
 
 
 def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(engine, make_study):
@@ -133,7 +146,29 @@ def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_eng
         session.flush()
         assert taken(session, study) == filled(session, study)
         assert same(results.frame_of(session, study), results.build_frame(session, study))
-        assert events.first_broken(session, study.id) is None
+        found = verifying.verify(session, study)
+        assert found.holds, found.sentence
+
+
+def test_an_item_that_was_ignored_stays_so_when_its_place_goes_to_somebody_else(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (anna, ben, cleo) = make_study(session, items=1, annotators=3)
+        for who in (anna, ben):
+            set_aside(session, study, who, "ignore", "empty")
+        submit(session, study, cleo)
+    with database.writing(engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, anna.pseudonym)
+
+    with database.reading(engine) as session:
+        assert states(session, study, anna) == ["surplus"]
+        assert results.mostly_ignored(results.frame_of(session, study), results.Counted()) == ["item-1"]
+        view = results.overview(session, study, results.Counted())
+        assert (view.done, view.ignored, view.surplus) == (2, 2, 0)
+        (item,) = exports.read_finished(session, study).items(EVERYTHING)
+        assert sorted(one.state for one in item.annotations) == ["ignored", "ignored", "submitted"]
+        (line,), look = look_at(session, study)
+        assert (line.rated, line.ignored) == (1, 2)
+        assert (anna.pseudonym, "It asks nothing") in [(one.annotator, one.text) for one in look.remarks]
 
 
 # Withdrawing

@@ -35,12 +35,15 @@ def lab(sqlite_engine, make_study):
 
 def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
     with reading(engine) as session:
-        study = session.get_one(Study, study.id)
-        frame = results.frame_of(session, study)
-        names = results.system_names(session, study)
-        found = analyses.analyse(frame, counted, names).disagreement
-        lines = second_looks.lines(session, study, found, counted)
-        return lines, second_looks.look(session, study, frame, item or lines[0].item, counted)
+        return look_at(session, session.get_one(Study, study.id), item, counted)
+
+
+def look_at(session, study, item=None, counted=Counted()):  # noqa: B008
+    frame = results.frame_of(session, study)
+    names = results.system_names(session, study)
+    found = analyses.analyse(frame, counted, names).disagreement
+    lines = second_looks.lines(session, study, found, counted)
+    return lines, second_looks.look(session, study, frame, item or lines[0].item, counted)
 
 
 def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(sqlite_engine, lab):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from conftest import full_answers
 from sqlalchemy import select, text
@@ -9,9 +11,10 @@ from sqlmodel import Session
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import annotations, assignments, erasure, events, exclusions, verifying, withdrawal
+from triptych import annotations, assignments, clock, erasure, events, exclusions, verifying, withdrawal
+from triptych.annotations import SetAsideMessage
 from triptych.database import reading, writing
-from triptych.models import Assignment, Study
+from triptych.models import Assignment, Item, Study
 from triptych.study_settings import Consent, changed, stored
 
 
@@ -183,6 +186,48 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
 
     assert found.holds, found.sentence
     assert found.erased == 2
+
+
+def test_an_ignored_item_whose_place_somebody_else_has_is_no_tampering(sqlite_engine, make_study, monkeypatch):
+    real = clock.now
+    with writing(sqlite_engine) as session:
+        study, lead, (late, kept, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
+        reserved = assignments.current(session, study, late)
+        for who in (kept, back):
+            set_aside(session, study, who, "ignore", "empty")
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
+        assignments.give_back_expired(session, study)
+        submit(session, study, new)
+        annotations.set_aside_item(session, late, ignoring(reserved))
+        withdrawal.withdraw(session, study, kept.pseudonym, kept.pseudonym)
+        exclusions.exclude(session, study, back.pseudonym, "too fast", lead.pseudonym)
+        session.get_one(Item, reserved.item_id).taken = 3
+        exclusions.reinstate(session, study, back.pseudonym, "a mistake", lead.pseudonym)
+        states = select(Assignment.state).where(Assignment.reason == "empty")
+        assert set(session.scalars(states)) == {"surplus"}
+
+    found = verdict(sqlite_engine, study)
+
+    assert found.holds, found.sentence
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE assignment SET state = 'ignored' WHERE state = 'surplus'"))
+    assert "its state is ignored, the log says surplus" in verdict(sqlite_engine, study).sentence
+
+
+def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        work = set_aside(session, study, who, "ignore", "empty")
+        new = {"reason": "empty", "note": None}
+        events.record(session, study.id, "ignored", who.pseudonym, assignment_id=work.id, new=new)
+        session.get_one(Assignment, work.id).state = "surplus"
+
+    assert verdict(sqlite_engine, study).holds
+
+
+def ignoring(work: assignments.Assigned) -> SetAsideMessage:
+    whole = {"assignment": work.token, "version": work.version, "pen": "pen-of-a-tab", "submission": "submission-1"}
+    return SetAsideMessage(kind="ignore", reason="empty", **whole)
 
 
 def test_the_command_prints_the_head_of_every_study_and_fails_on_a_changed_row(sqlite_engine, filled, capsys):

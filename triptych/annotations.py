@@ -402,7 +402,7 @@ def _leave_out(session: Session, study: Study, assignment: Assigned, who: Who, m
     note = message.text.strip() or None
     state = AssignmentState.skipped if message.kind == "skip" else AssignmentState.ignored
     done = _finish(session, assignment, message, state, note=note, reason=message.reason)
-    new = {"reason": message.reason, "note": note}
+    new = {"state": done.state, "reason": message.reason, "note": note}
     told = {"subject": message.reason, "old": old, "new": new}
     events.record(session, study.id, state, who.pseudonym, assignment_id=done.id, **told)
     return done

@@ -217,7 +217,7 @@ def _annotations(selection: Selection) -> Select[Any]:
             Person.kind,
             Assignment.purpose,
             first_item.external_id.label("repeat_of"),
-            Assignment.state,
+            results.GIVEN_STATE.label("state"),
             Assignment.reason,
             (Assignment.version - 1).label("version"),
             Assignment.submitted_at,

@@ -116,9 +116,10 @@ def _main(study: Study) -> tuple[Any, ...]:
 
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """(item, state) → annotations that count; item → how many carry a note."""
+    state = results.GIVEN_STATE.label("given")  # grouped by its name: PostgreSQL takes two parameters for two values
     wanted = (
-        _work(study, counted, Item.external_id, Assignment.state, func.count(), func.count(Assignment.note))
-        .group_by(Item.external_id, Assignment.state)
+        _work(study, counted, Item.external_id, state, func.count(), func.count(Assignment.note))
+        .group_by(Item.external_id, "given")
         .order_by(Item.external_id)
     )
     counts: Counter[tuple[str, str]] = Counter()
@@ -232,7 +233,7 @@ def _reasons(criterion: Criterion) -> dict[str, str]:
 def _remarks(
     session: Session, study: Study, rubric: Rubric, item: str, counted: Counted, names: dict[int, str]
 ) -> Iterator[Remark]:
-    columns = (Assignment.id, Person.pseudonym, Assignment.state, Assignment.reason, Assignment.note)
+    columns = (Assignment.id, Person.pseudonym, results.GIVEN_STATE.label("state"), Assignment.reason, Assignment.note)
     work = session.execute(
         _work(study, counted, *columns).where(Item.external_id == item).order_by(Assignment.submitted_at)
     ).all()

@@ -64,7 +64,7 @@ CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed
 LAUNCHED, AMENDED = "study open", "design amended"
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
 LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
-PLACES = {AssignmentState.submitted, AssignmentState.surplus, AssignmentState.withdrawn}
+IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 Rows = dict[int, list[Any]]
 
 
@@ -280,7 +280,7 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
             work.values, work.number, work.erased = new, number, False
         elif kind in SET_ASIDE and new:
             nothing = {"ratings": [], "highlights": [], "set_aside": []}
-            work.values, work.number, work.erased = {**nothing, "state": kind, **new}, number, False
+            work.values, work.number, work.erased = {**nothing, "kind": kind, **new}, number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
     return found
@@ -350,10 +350,17 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
     yield from _of_ratings(ratings, values["ratings"], work.number)
     yield from _of_spans(spans, values["highlights"], work.number)
     yield from _of_facts(assignment, [[place, why] for place, _, why in slots if why is not None], values, work.number)
-    if work.values is not None and assignment.state != values["state"]:
-        resettled = log.last(pseudonym, RESETTLED) > work.number
-        if not (resettled and {assignment.state, values["state"]} <= PLACES):
-            yield f"its state is {assignment.state}, {_log_says(values['state'], work.number)}"
+    if work.values is not None:
+        yield from _of_state(assignment, work, log.last(pseudonym, RESETTLED) > work.number)
+
+
+def _of_state(assignment: Assignment, work: _Work, resettled: bool) -> Iterator[str]:
+    """What fills a place becomes surplus when the place goes to somebody else; no other state changes by itself."""
+    logged = work.values.get("state")
+    said = logged or work.values["kind"]  # older versions did not log whether a place was left for an ignored item
+    may_be_surplus = said in IN_PLACE and (resettled or logged is None)
+    if assignment.state != said and not (may_be_surplus and assignment.state == AssignmentState.surplus):
+        yield f"its state is {assignment.state}, {_log_says(said, work.number)}"
 
 
 def _log_says(what: str, number: int) -> str:

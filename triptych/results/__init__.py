@@ -29,7 +29,7 @@ from triptych.results.highlights import (
     highlights_of_item,
 )
 from triptych.results.keeping import build_frame, forget, frame_of, twice_rated
-from triptych.results.loading import LABELS, membership_of, system_names
+from triptych.results.loading import GIVEN_STATE, LABELS, membership_of, system_names
 from triptych.results.page import Board, board
 from triptych.results.progress import AnnotatorProgress, Overview, overview
 from triptych.results.rows import export_highlights, export_ratings
@@ -38,6 +38,7 @@ from triptych.results.table import MARKS, Filters, RatingsTable, ratings_table, 
 __all__ = [
     "ABOUT_ITEM",
     "FINISHED",
+    "GIVEN_STATE",
     "LABELS",
     "LETTERS",
     "MARKS",

@@ -78,7 +78,7 @@ def overview(session: Session, study: Study, counted: Counted) -> Overview:
     raters = dict(session.execute(select(Item.external_id, Item.raters).where(*main)).all())
     expected = sum(raters.values())
     rows = counted_work(frame, counted)
-    filled = rows[rows["state"].isin((AssignmentState.submitted, AssignmentState.ignored)) & rows["item"].isin(raters)]
+    filled = rows[rows["in_place"] & rows["item"].isin(raters)]
     per_item = filled["item"].astype(str).value_counts()
     left = max(expected - len(filled), 0)
     overall = _tallies(rows, np.zeros(len(rows))).get(0, _Tally())
