@@ -415,3 +415,21 @@ def test_what_the_study_says_can_be_read_again_at_every_item(make):
     guidelines = desk.lay(session, study, who).view.rubric["guidelines"]
 
     assert [part["text"] for part in guidelines[-3:]] == ["Take your time.", "Sad texts.", "Ada"]
+
+
+@pytest.mark.parametrize(
+    ("of_rubric", "of_study", "contact", "shown"),
+    [
+        ("Grief.", "Sad texts.", "Ada, or call 116 123", "Grief.\n\nSad texts.\n\nAda, or call 116 123"),
+        ("", "Sad texts.", "Ada", "Sad texts.\n\nAda"),
+        ("Grief.", "", "", "Grief."),
+        ("", "", "Ada", ""),
+    ],
+)
+def test_the_content_note_of_every_item_tells_what_rubric_and_study_say_and_whom_to_write_to(
+    make, of_rubric, of_study, contact, shown
+):
+    yaml = f"{SMALL_RUBRIC}content_note: '{of_rubric}'\n"
+    session, study, _ = make(yaml, content_note=of_study, contact=contact)
+
+    assert blinding.rubric_in(studies.design_of(session, study).rubric, study)["content_note"] == shown

@@ -194,9 +194,17 @@ def _kept_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
 
 
 def rubric_in(rubric: Rubric, study: Study) -> dict[str, Any]:
-    """The rubric as seen in this study, its own words among the guidelines."""
+    """The rubric as seen in this study, the study's own words in its guidelines and its content note."""
     seen = seen_rubric(rubric, study.round, study.presentation)
-    return {**seen, "guidelines": [*seen["guidelines"], *_own_words(study)]}
+    guidelines = [*seen["guidelines"], *_own_words(study)]
+    return {**seen, "content_note": _content_note(rubric, study), "guidelines": guidelines}
+
+
+def _content_note(rubric: Rubric, study: Study) -> str:
+    """What may distress, and with it whom to write to or to call; empty where there is no such note."""
+    wanted = settings_of(study)
+    notes = [text for text in (rubric.content_note, wanted.content_note) if text]
+    return "\n\n".join([*notes, wanted.contact]).rstrip() if notes else ""
 
 
 def _own_words(study: Study) -> list[dict[str, str]]:
