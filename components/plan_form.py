@@ -19,6 +19,7 @@ AUTOMATIC = (
     "Without a plan every annotator gets the item that needs one most. With a plan she gets her own planned items and "
     "nothing else, so invite everybody first."
 )
+REFUSED = "Nothing of this plan can be kept until the file is corrected:"
 COLUMNS = ["annotator", "item_id", "rank"]
 
 
@@ -36,27 +37,39 @@ def plan_form(
     propose: Callable[[], Sequence[PlanLine] | None],
     read: Callable[[bytes, str], plans.Plan | None],
 ) -> PlanWanted | None:
-    """The plan as a table to edit, or what was proposed or uploaded in its place; what shall be stored."""
+    """The plan as a table to edit, or what was proposed or uploaded in its place; what shall be stored.
+
+    Of a file with mistakes nothing is taken, so that never half a plan is stored.
+    """
     st.text(AUTOMATIC)
-    offered = f"plan-offered-{study.slug}"
+    offered, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
     if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
         state.remember(offered, propose() or ())
+        _let_go_of_file(turn)
         st.rerun()
-    upload = st.file_uploader(f"A plan of your own ({', '.join(COLUMNS)})", list(plans.ENDINGS), key="plan_file")
+    name = f"A plan of your own ({', '.join(COLUMNS)})"
+    upload = st.file_uploader(name, list(plans.ENDINGS), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
     found = None if upload is None else read(upload.getvalue(), upload.name)
     if found is not None and found.problems:
-        state.say("The plan has problems:", "warning" if found.ok else "error")
+        state.say("The plan has problems:" if found.ok else REFUSED, "warning" if found.ok else "error")
         st.text("\n".join(map(str, found.problems)))
-    lines = (found and found.lines) or state.recall(offered) or stored
+    lines = (found.lines if found.ok else ()) if found else state.recall(offered) or stored
     edited = _table(lines, study) if lines else ()
     reason = reason_for(study, f"plan-{study.slug}") if lines else ""
     with st.container(horizontal=True):
         keep = bool(lines) and st.button("Keep this plan" if is_draft(study) else "Amend the plan", type="primary")
         drop = bool(stored) and st.button("Drop the plan")
+    if drop:
+        _let_go_of_file(turn)
     if keep or drop:
         state.forget(offered)
         return PlanWanted(() if drop else edited, reason)
     return None
+
+
+def _let_go_of_file(turn: str) -> None:
+    """An uploader of another name is empty: what was uploaded before is no longer in the way."""
+    state.remember(turn, state.recall(turn, 0) + 1)
 
 
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:

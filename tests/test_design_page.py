@@ -141,6 +141,21 @@ def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
     assert "Drop the plan" not in labels(section(draft, "Plan"))
 
 
+def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_place(section, draft):
+    with database.writing(web_engine()) as session:
+        join(session, studies.by_slug(session, draft.slug), add_person(session, "ann"))
+    app = section(draft, "Plan")
+    app.file_uploader[0].upload("plan.csv", b"annotator,item_id\nP-ann,item-1\nnobody,item-2\n").run()
+    assert "is nobody who takes part" in words(app)
+    assert "Keep this plan" not in labels(app)
+
+    press(app, "Propose a balanced plan")
+    assert "is nobody who takes part" not in words(app)
+    press(app, "Keep this plan")
+    with database.reading(web_engine()) as session:
+        assert len(pairing.lines_of(session, studies.by_slug(session, draft.slug))) == 3
+
+
 def test_the_preview_is_the_workbench_with_a_real_item_and_no_way_to_send(visit, lead, draft):  # noqa: F811
     app = visit(lead, "preview.py", study=draft.slug)
     app.selectbox(key=f"preview-item-{draft.slug}").set_value(1).run()
