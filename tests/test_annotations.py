@@ -370,6 +370,25 @@ def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monke
         assert count(session, Submission) == int(stored)
 
 
+def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause_with_its_draft(opened, monkeypatch):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first))
+        studies.set_state(session, study, StudyState.paused, "lead")
+    real = clock.now
+
+    def given(minutes: int):
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
+        with writing(engine) as session:
+            return assignments.current(session, studies.by_slug(session, study.slug), who)
+
+    assert given(29).token == first.token
+    assert given(31) is assignments.Nothing.paused
+    with writing(engine) as session:
+        studies.set_state(session, study, StudyState.open, "lead")
+    assert (given(90).token, given(90).draft) == (first.token, draft(first).draft)
+
+
 def test_a_closed_study_refuses_the_submission_and_keeps_the_draft(opened):
     engine, study, who, first = opened
     with writing(engine) as session:

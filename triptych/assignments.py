@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import admission, checks, clock, database, entry, events
+from triptych import admission, checks, clock, database, entry, events, studies
 from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
 from triptych.members import FACTS, locked_membership, membership_of
@@ -275,7 +275,7 @@ def current_of(session: Session, study: Study, who: Who, membership: Row[Any]) -
     mine = session.connection().execute(_UNFINISHED, {"study": study.id, "person": who.person_id})
     unfinished = [Assigned(*row) for row in mine]
     held = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
-    if held is not None and (barred is None or barred == Nothing.paused):
+    if held is not None and (barred is None or (barred == Nothing.paused and studies.still_takes_work(study))):
         return _taken_up(session, study, held)
     if barred is not None:
         return barred

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Select, bindparam, delete, func, or_, select
@@ -37,6 +38,7 @@ from triptych.study_settings import Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
+TAKEN_AFTER_PAUSING = timedelta(minutes=30)
 _BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # prepared once: it runs for every annotation
 ALLOWED_NEXT = {
     StudyState.draft: {StudyState.open},
@@ -224,12 +226,17 @@ def open_to_all(session: Session) -> list[Study]:
     return list(session.scalars(wanted.order_by(Study.demo, Study.id.desc())))
 
 
+def still_takes_work(study: Study) -> bool:
+    """Whether a paused study was paused so short a time ago that it takes what is on screen."""
+    return study.paused_at is not None and clock.now() - study.paused_at < TAKEN_AFTER_PAUSING
+
+
 def refuse_unless_writable(study: Study) -> None:
-    """Raises StudyNotOpen if nothing may be stored now; a paused study takes what is on screen for 30 minutes."""
+    """Raises StudyNotOpen if nothing may be stored now; a paused study takes what is on screen for a while."""
     match study.state:
         case StudyState.open:
             return
-        case StudyState.paused if study.paused_at and (clock.now() - study.paused_at).total_seconds() < 1800:
+        case StudyState.paused if still_takes_work(study):
             return
         case StudyState.paused:
             raise StudyNotOpen("This study is paused. Your work on this item is kept as it is.")
