@@ -12,6 +12,7 @@ from components.words import percent
 from triptych.analysis.power import Plan
 from triptych.models import Study
 from triptych.planner import PERCENT, Basis, Chances, Outlook, preset
+from triptych.study_settings import settings_of
 
 NO_STUDY = "No study yet"
 SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
@@ -20,7 +21,7 @@ SCATTER = {
     "low": "Little: annotators mostly agree",
 }
 SECONDS, PAY = 90, 12.0
-MOST_ITEMS, MOST_RATERS, MOST_PEOPLE = 500, 10, 40
+FEWEST_ITEMS, USUALLY, MOST_ITEMS, MOST_RATERS, MOST_PEOPLE = 10, 500, 2000, 10, 40
 ENOUGH = 0.8
 HOW = (
     "The chance that the 95 % interval of the difference, for annotators like these, leaves 0 out: a thousand "
@@ -61,21 +62,33 @@ def choose_basis(known: Sequence[Basis], slug: str) -> Basis:
 
 
 def choose_plan(study: Study | None, slug: str) -> Plan:
-    """Items, raters per item, annotators."""
-    items, raters = (study.item_count, study.raters_per_item) if study else (0, 3)
+    """Items, raters per item, annotators; at first those of the study."""
+    there, raters, part = _of_study(study) if study else (100, 3, PERCENT)
+    most = min(max(there, USUALLY), MOST_ITEMS)
+    step = 1 if there % 10 else 10  # a slider rounds to its steps
     columns = st.columns(4)
     given = {
         "items": columns[0].slider(
-            "Items", 10, MOST_ITEMS, min(max(items or 100, 10), MOST_ITEMS), 10, key=f"i-{slug}"
+            "Items", FEWEST_ITEMS, most, min(max(there, FEWEST_ITEMS), most), step, key=f"i-{slug}"
         ),
         "raters": columns[1].slider("Annotators per item", 1, MOST_RATERS, min(raters, MOST_RATERS), key=f"r-{slug}"),
         "annotators": columns[2].slider("Annotators in all", 2, MOST_PEOPLE, 10, key=f"a-{slug}"),
     }
     part = columns[3].slider(
-        "Items that all of them rate, %", 0, PERCENT, PERCENT, 10, key=f"o-{slug}", help="The others get one annotator."
+        "Items that all of them rate, %", 0, PERCENT, part, key=f"o-{slug}", help="The others get one annotator."
     )
+    if not FEWEST_ITEMS <= there <= MOST_ITEMS:
+        st.caption(f"The study has {there:,} items; the planner takes {FEWEST_ITEMS} to {MOST_ITEMS:,}.")
     overlap = None if part == PERCENT else round(given["items"] * part / PERCENT)
     return Plan(**given, overlap=overlap)
+
+
+def _of_study(study: Study) -> tuple[int, int, int]:
+    """Its items, raters, and how many percent of the items they all rate; 100 items where there are none yet."""
+    overlap, items = settings_of(study).overlap, study.item_count
+    if study.raters_per_item > 1 or not 0 < overlap.items < items:
+        return items or 100, study.raters_per_item, PERCENT
+    return items, overlap.raters, round(PERCENT * overlap.items / items)
 
 
 def choose_difference(basis: Basis, slug: str) -> float:

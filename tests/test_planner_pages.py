@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 from conftest import SMALL_RUBRIC, add_person, full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import database, dry_run, recovery, studies
+from triptych import database, dry_run, planner, recovery, studies
+from triptych.analysis import power
 from triptych.models import Role
+from triptych.study_settings import changed, stored
 from triptych.web.session import web_engine
 
 
@@ -44,6 +47,41 @@ def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(vis
     app = slide(slide(app, "Annotators per item", 5), "Annotators in all", 3)
     assert "5 raters per item need 5 annotators" in app.info[0].value
     assert not app.get("plotly_chart")
+
+
+def plan_of(app) -> list[int]:
+    labels = ("Items", "Annotators per item", "Items that all of them rate, %")
+    return [next(one.value for one in app.slider if one.label == label) for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("items", "raters", "overlap", "planned", "annotations"),
+    [
+        (740, 1, 148, [740, 3, 20], "1036"),
+        (503, 2, 0, [503, 2, 100], "1006"),
+        (3000, 1, 0, [2000, 1, 100], "2000"),
+    ],
+)
+def test_a_study_is_planned_as_it_is_or_the_page_says_why_not(
+    visit,  # noqa: F811
+    make_study,
+    monkeypatch,
+    items,
+    raters,
+    overlap,
+    planned,
+    annotations,
+):
+    monkeypatch.setattr(planner, "what_more_buys", partial(power.what_more_buys, studies=10))
+    monkeypatch.setattr(planner, "ROUGHLY", 5)
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, items=1, annotators=0, raters_per_item=raters)
+        study.item_count = items
+        study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
+    app = visit(lead, "planner.py", study=study.slug)
+    assert plan_of(app) == planned
+    assert metric(app, "Annotations") == annotations
+    assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
 
 
 def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):  # noqa: F811
