@@ -168,7 +168,17 @@ def test_when_the_clock_runs_backwards_the_change_is_mirrored():
     assert back.change.mean == pytest.approx(-there.change.mean)
 
 
+def test_annotations_of_one_time_share_their_place_whatever_the_order_of_the_rows():
+    values, when = [1, 5, 2, 4, 4, 7], [10, 20, 20, 20, 50, 60]
+    columns = (values, list(range(6)), ["ann"] * 6, ["one"] * 6, when)
+    found = [order_effect(*(column[::step] for column in columns)).change.mean for step in (1, -1)]
+    places = np.array([0, 2, 2, 2, 4, 5]) / 5
+    assert found == pytest.approx([np.polyfit(places, values, 1)[0]] * 2)
+
+
 def test_an_order_effect_that_is_not_defined_is_said_in_words():
+    with pytest.raises(UndefinedStatistic, match="lie apart in time"):
+        order_effect([1, 2, 3, 4, 5], range(5), [0] * 5, [0] * 5, [9] * 5)
     with pytest.raises(UndefinedStatistic, match="nobody has 5 annotations"):
         order_effect([1, 2, 3], [0, 1, 2], [0, 0, 0], [0, 0, 0], [1, 2, 3])
     with pytest.raises(UndefinedStatistic, match="vary from one annotation to the next"):

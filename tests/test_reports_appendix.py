@@ -54,7 +54,7 @@ NAMES = {n: f"System {n}" for n in range(1, 8)}
 PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
 MANY = {f"P-{n}": "human" for n in range(8)}
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
-TABLES |= {"length", "judges", "wins"}
+TABLES |= {"length", "judges", "wins", "effects", "shifts"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
@@ -68,9 +68,9 @@ def some_ratings(seed: int, systems: int, items: int, shown: int, people=PEOPLE)
     rows = []
     for who, kind in people.items():
         for item in range(items):
-            for system in rng.permutation(systems)[: systems if kind == "judge" else shown]:
+            for at, system in enumerate(rng.permutation(systems)[: systems if kind == "judge" else shown]):
                 felt = quality[item, system] + rng.normal(scale=0.8)
-                place = {"annotator": who, "kind": kind, "item": f"item-{item}", "system": system + 1}
+                place = {"annotator": who, "kind": kind, "item": f"item-{item}", "system": system + 1, "position": at}
                 point, share = float(np.clip(round(2.5 + felt), 1, 4)), round(float(np.clip(50 + 20 * felt, 0, 100)), 1)
                 option = rng.choice(["unsure", "none"]) if rng.random() < 0.15 else "fits" if felt > 0 else "odd"
                 rows.append(place | {"criterion": "points", "value": point})
@@ -144,7 +144,8 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     defined = {(one.part, one.statistic) for one in book.numbers if one.value is not None}
     assert {("strengths", "strength high"), ("length", "Pearson low"), ("repeats", "alpha low")} <= defined
     assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
-    assert ("contrasts", "win minus loss high") in defined
+    assert {("contrasts", "win minus loss high"), ("effects", "first to last high")} <= defined
+    assert {("effects", name) for name in ("p", "Wald", "shift low", "best")} <= defined
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined
@@ -157,6 +158,7 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     found, further = analysed(rows[rows["criterion"] != "slider"])
     book = compared(found, further, tmp_path)
 
+    assert book["effects", "points", "p"].value == found.positions["points"].p
     fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
     refused = book["ordinal", "kind", "difference"]
     assert fitted.value == found.ordinal_model_of("points").differences[0].estimate
@@ -223,6 +225,25 @@ def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_scrip
         refused = book[part, "slider", f"{before}Kendall low", judge]
         assert refused.value is None and refused.printed.startswith("No interval")
         assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
+
+
+def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
+    table = some_ratings(5, 6, 12, 6)
+    table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
+    found, further = analysed(table.reset_index(drop=True))
+    book = compared(found, further, tmp_path)
+
+    beside = {(one.criterion, one.system, one.baseline) for one in book.numbers if one.part == "metrics"}
+    assert beside == {("points", "J-1", "slider"), ("kind", "J-1", "slider")}
+    for criterion in ("points", "kind"):
+        assert book["metrics", criterion, "shared", "J-1", "slider"].value == 72
+        for level in ("within items", "of systems"):
+            assert book["metrics", criterion, f"{level} Kendall low", "J-1", "slider"].value is not None
+    (table,) = (table for table in tables_of(found, book) if table.name == "metrics")
+    assert [[cell.text for cell in row][:3] for row in table.rows] == [
+        ["Points", "J-1 – slider", "72"],
+        ["Kind", "J-1 – slider", "72"],
+    ]
 
 
 def test_correlations_do_not_depend_on_the_order_of_the_ratings():

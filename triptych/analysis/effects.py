@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import theilslopes
@@ -158,9 +159,10 @@ def order_effect(
     """Do annotators rate higher or lower as they go on? order: (n,) any numbers that ascend in time per annotator.
 
     The other columns as in position_effect. Of each annotation the mean of (rating - mean of its system) is taken;
-    its place among the annotator's annotations runs from 0 (first) to 1 (last). The common change is the least
-    squares slope within annotators, its variance clustered by item and annotator. An annotator with fewer than five
-    annotations is left out. Raises UndefinedStatistic when nobody is left or nothing varies.
+    its place among the annotator's annotations runs from 0 (first) to 1 (last), those of one time share theirs. The
+    common change is the least squares slope within annotators, its variance clustered by item and annotator. An
+    annotator with fewer than five annotations is left out. Raises UndefinedStatistic when nobody is left or nothing
+    varies.
     """
     kept, when, item, annotator, named = numbers(values, order, items, annotators, systems)
     when, kept, item, annotator, named = numbers(when, kept, item, annotator, named)
@@ -168,6 +170,8 @@ def order_effect(
     deviation = kept - (np.bincount(system, kept) / np.bincount(system))[system] if len(kept) else kept
     residual, item, annotator, labels, place = _in_order(deviation, when, item, annotator)
     x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
+    if np.abs(x).max() <= _ROUNDING:
+        raise UndefinedStatistic("Not defined: no annotator's annotations lie apart in time.")
     if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(kept).max()):
         raise UndefinedStatistic("Not defined: no annotator's ratings vary from one annotation to the next.")
     change = float((x @ y) / (x @ x))
@@ -248,19 +252,23 @@ def _in_order(
     """One row per annotation of those who have enough: mean deviation, codes, labels, place in time from 0 to 1."""
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
-    residual, when = (np.bincount(cell, column) / np.bincount(cell) for column in (deviation, when))
-    item, annotator = item[first], annotator[first]
+    residual = np.bincount(cell, deviation) / np.bincount(cell)
+    item, annotator, at = item[first], annotator[first], np.full(len(first), np.inf)
+    np.minimum.at(at, cell, when)
     enough = np.bincount(annotator, minlength=len(labels)) >= _FEWEST_IN_ORDER
     if not enough.any():
         raise UndefinedStatistic(f"Not defined: nobody has {_FEWEST_IN_ORDER} annotations whose order is known.")
     kept = enough[annotator]
-    residual, when, item, annotator = residual[kept], when[kept], item[kept], annotator[kept]
+    residual, at, item, annotator = residual[kept], at[kept], item[kept], annotator[kept]
     annotator, present = codes(annotator)
-    order = np.lexsort((when, annotator))
-    sizes = np.bincount(annotator)
-    place = np.empty(len(order))
-    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return residual, codes(item)[0], annotator, labels[present].tolist(), place / (sizes - 1)[annotator]
+    place = pd.Series(at).groupby(annotator).rank().to_numpy() - 1  # what carries one time shares the mean place
+    return (
+        residual,
+        codes(item)[0],
+        annotator,
+        labels[present].tolist(),
+        place / (np.bincount(annotator) - 1)[annotator],
+    )
 
 
 def _slope(annotator: object, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:

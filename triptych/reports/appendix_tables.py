@@ -84,7 +84,7 @@ def _systems_by_criteria(
 
 
 def _wins(book: Book, titles: dict[str, str]) -> Table:
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "contrasts",
@@ -181,7 +181,7 @@ def _single_and_mean(book: Book, key: str, form: str, notes: Notes) -> Cell:
 
 
 def _without_each(book: Book, titles: dict[str, str]) -> Table:
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "without annotator",
@@ -193,7 +193,7 @@ def _without_each(book: Book, titles: dict[str, str]) -> Table:
 
 def _pairs(book: Book, titles: dict[str, str]) -> Table:
     columns = {"Both rated": "n", "The same": "the same", "Cohen's kappa": "kappa"}
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "annotator pairs",
@@ -230,7 +230,7 @@ def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
 
 
 def _lengths(book: Book, titles: dict[str, str]) -> Table:
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "length",
@@ -243,13 +243,12 @@ def _lengths(book: Book, titles: dict[str, str]) -> Table:
 
 def _judges(book: Book, titles: dict[str, str]) -> Table:
     rates = {"Winning rate": "winning rate", "Advantage": "advantage"}
-    level = {f"{where}: {name}": f"{what} {name}" for where, what in LEVELS.items() for name in ("Kendall", "Pearson")}
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "judges",
         ("judges", "Judges beside the annotators"),
-        {"Judge": "", "Shared": "shared", "Epsilon": "epsilon", **rates, **level},
+        {"Judge": "", "Shared": "shared", "Epsilon": "epsilon", **rates, **LEVELS},
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
         "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
         "its scores with the mean ratings.",
@@ -258,7 +257,7 @@ def _judges(book: Book, titles: dict[str, str]) -> Table:
 
 def _judge_and_annotators(book: Book, titles: dict[str, str]) -> Table:
     columns = {"Items": "items", "Judge wins": "judge wins", "Annotator wins": "annotator wins"}
-    return _plain(
+    return table_of_part(
         book,
         titles,
         "judges",
@@ -270,10 +269,27 @@ def _judge_and_annotators(book: Book, titles: dict[str, str]) -> Table:
     )
 
 
-LEVELS = {"Within items": "within items", "Of systems": "of systems"}
+def _metrics(book: Book, titles: dict[str, str]) -> Table:
+    return table_of_part(
+        book,
+        titles,
+        "metrics",
+        ("metrics", "Metrics beside the annotators"),
+        {"Judge and its scores": "", "Shared": "shared", **LEVELS},
+        "What no annotator rated, on a scale of its own: correlations with the mean ratings of each criterion, with "
+        "95 % intervals for these annotators.",
+        two=True,
+    )
 
 
-def _plain(
+LEVELS = {
+    f"{shown}: {name}": f"{level} {name}"
+    for shown, level in {"Within items": "within items", "Of systems": "of systems"}.items()
+    for name in ("Kendall", "Pearson")
+}
+
+
+def table_of_part(
     book: Book,
     titles: dict[str, str],
     part: str,
@@ -316,4 +332,5 @@ MADE = (
     _lengths,
     _judges,
     _judge_and_annotators,
+    _metrics,
 )

@@ -96,7 +96,7 @@ def _work(row: Any) -> tuple[Cell, ...]:
 
 
 def _time(row: Any) -> tuple[Cell, ...]:
-    return row.submitted_at.strftime("%Y-%m-%dT%H:%M:%SZ"), round(row.active_seconds, 1)
+    return row.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), round(row.active_seconds, 1)
 
 
 def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:

@@ -21,6 +21,7 @@ from triptych.reports.appendix import appendix
 from triptych.reports.further import NOTHING, Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.agreement import AS_CATEGORY, SET_APART
+from triptych.reports.trust import trust
 from triptych.results import LETTERS
 
 HEADER = ("snapshot", "part", "criterion", "system", "baseline", "statistic", "value", "style", "printed")
@@ -36,7 +37,12 @@ class Book:
 
     @classmethod
     def of(cls, found: StudyAnalysis, pay: PayMeter | str = "", further: Further = NOTHING) -> Book:
-        numbers = (*numbers_of(found), *appendix(found, further), *(() if isinstance(pay, str) else _pay(pay)))
+        numbers = (
+            *numbers_of(found),
+            *appendix(found, further),
+            *trust(found),
+            *(() if isinstance(pay, str) else _pay(pay)),
+        )
         return cls(numbers, {(n.part, n.criterion, n.system, n.baseline, n.statistic): n for n in numbers})
 
     def get(self, part: str, criterion: str, statistic: str, system: str = "", baseline: str = "") -> Number | None:

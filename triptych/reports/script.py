@@ -9,7 +9,10 @@ from pathlib import Path
 
 from triptych.reports import recompute
 
-PARTS = ("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement", "raters", "judges", "whole")
+PARTS = (
+    *("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement", "raters", "effects", "judges"),
+    "whole",
+)
 OURS = recompute.__name__.split(".")[0]
 UNSEALED = '\nSNAPSHOT = ""'
 

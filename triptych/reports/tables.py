@@ -12,6 +12,7 @@ from triptych.reports.cells import NONE, Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
 from triptych.reports.places import Number, name_of
 from triptych.reports.recompute.agreement import SET_APART
+from triptych.reports.trust_tables import trust_tables
 from triptych.results import LETTERS
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
@@ -21,7 +22,7 @@ SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def tables_of(found: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
     yield main_table(found, book)
-    more = (*(table(found, book) for table in MORE), *appendix_tables(found, book))
+    more = (*(table(found, book) for table in MORE), *appendix_tables(found, book), *trust_tables(found, book))
     yield from (made for made in more if made.rows)
 
 

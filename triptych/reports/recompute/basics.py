@@ -65,7 +65,8 @@ class Criterion:
 class Ratings:
     """Columns (n,) of ratings of one criterion.
 
-    number: NaN = none; system: "" = the item itself; position: -1 = not known; words: of the response, NaN = no text.
+    number: NaN = none; system: "" = the item itself; position: -1 = not known; words: of the response, NaN = no text;
+    at: when it was submitted, in seconds.
     """
 
     number: np.ndarray
@@ -76,6 +77,7 @@ class Ratings:
     system: np.ndarray
     position: np.ndarray
     words: np.ndarray
+    at: np.ndarray
 
     @classmethod
     def read(cls, rows: list[dict[str, str]], criterion: Criterion) -> Ratings:
@@ -91,6 +93,7 @@ class Ratings:
             *labels,
             np.array([int(row["position"] or -1) for row in rows], dtype=int),
             np.array([float(row["words"] or "nan") for row in rows], dtype=float),
+            np.array([row["submitted_at"].rstrip("Z") for row in rows], dtype="datetime64[us]").astype(float) / 1e6,
         )
 
     def of(self, kept: np.ndarray) -> Ratings:

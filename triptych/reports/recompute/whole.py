@@ -21,6 +21,7 @@ import numpy as np
 from triptych.reports.recompute.agreement import agreement, with_self
 from triptych.reports.recompute.basics import Criterion, Ratings, read_rows
 from triptych.reports.recompute.comparisons import contrasts, families
+from triptych.reports.recompute.effects import effects
 from triptych.reports.recompute.judges import judges, length
 from triptych.reports.recompute.ordinal import ordinal
 from triptych.reports.recompute.printing import written
@@ -52,6 +53,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
         yield from order(criterion, ratings)
         yield from agreement(criterion, ratings, resamples)
         yield from raters(criterion, ratings)
+        yield from effects(criterion, ratings)
         if criterion.compares:
             compared += contrasts(criterion, ratings, names)
             yield from ordinal(criterion, ratings, names)
