@@ -130,6 +130,35 @@ def test_best_gives_one_row_per_slot_one_for_chosen_and_nought_for_not():
     assert [(r.position, r.number) for r in rows] == [(0, 1.0), (1, 0.0), (2, 1.0)]
 
 
+BEST_OR_ASIDE = parse_rubric(
+    f"{BEST}set_aside_response: {{title: Leave out, reasons: [{{key: blank, title: Blank}}]}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "aside", "rows"),
+    [
+        (["A"], "B", [(1.0, False), (None, True), (0.0, False)]),
+        (["A"], "ABC", [(None, True)] * 3),
+        (None, "ABC", [(None, True)] * 3),
+    ],
+)
+def test_a_response_that_is_set_aside_is_missing_among_the_best_and_not_one_that_lost(chosen, aside, rows):
+    ratings = {} if chosen is None else {"item": {"winner": chosen}}
+    answers = parse_answers({"ratings": ratings, "set_aside": dict.fromkeys(aside, "blank")})
+
+    found = check_answers(BEST_OR_ASIDE, "main", 3, answers).ratings
+
+    assert [(row.number, row.missing) for row in found] == rows
+
+
+def test_a_response_that_is_set_aside_cannot_be_the_best():
+    answers = parse_answers({"ratings": {"item": {"winner": ["B"]}}, "set_aside": {"B": "blank"}})
+
+    with pytest.raises(InvalidAnnotation, match="Winner: Response B is set aside"):
+        check_answers(BEST_OR_ASIDE, "main", 3, answers)
+
+
 @pytest.mark.parametrize("chosen", [[], ["A", "A"], ["D"], "A", [1]])
 def test_best_needs_at_least_one_response_that_exists_each_once(chosen):
     with pytest.raises(InvalidAnnotation):

@@ -137,7 +137,7 @@ def _rows(
     rubric: Rubric, criterion: Criterion, candidates: int, answers: Answers, set_aside: dict[int, str]
 ) -> Iterator[CheckedRating]:
     if criterion.scale.kind == "best":
-        yield from _best_rows(criterion, candidates, answers)
+        yield from _best_rows(criterion, candidates, answers, set_aside)
         return
     places: Sequence[int | None] = range(candidates) if criterion.about == "candidate" else [None]
     for position in places:
@@ -155,16 +155,25 @@ def _named(place: str) -> str:
     return "the item" if place == ABOUT_ITEM else f"Response {place}"
 
 
-def _best_rows(criterion: Criterion, candidates: int, answers: Answers) -> Iterator[CheckedRating]:
-    """One row per slot: 1 chosen, 0 not."""
+def _best_rows(
+    criterion: Criterion, candidates: int, answers: Answers, set_aside: dict[int, str]
+) -> Iterator[CheckedRating]:
+    """One row per slot: 1 chosen, 0 not, missing for a response that is set aside."""
     given = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
-    if given is None:
+    compared = set(range(candidates)) - set_aside.keys()
+    if given is None and compared:
         if criterion.required:
             raise InvalidAnnotation(f"{criterion.title} is not answered.")
         return
-    chosen = {_position(letter, candidates) for letter in criterion.scale.check(given)}
+    chosen = {_position(letter, candidates) for letter in criterion.scale.check(given)} if compared else set()
+    if not chosen <= compared:
+        wrong = _named(LETTERS[min(chosen - compared)])
+        raise InvalidAnnotation(f"{criterion.title}: {wrong} is set aside, so it cannot be chosen.")
     for position in range(candidates):
-        yield CheckedRating(position, criterion.key, number=float(position in chosen))
+        if position in compared:
+            yield CheckedRating(position, criterion.key, number=float(position in chosen))
+        else:
+            yield CheckedRating(position, criterion.key, missing=True)
 
 
 def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str, answers: Answers) -> CheckedRating:
