@@ -9,8 +9,9 @@ from components.state import say
 from triptych.pay import PayMeter, money, rate_of
 
 HOW = (
-    "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. Instructions, "
-    "training and the entry test are not in it; the table of annotators shows how long training and test took."
+    "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "
+    "Not in it: attention, gold and repeated items, for which nothing is paid here; instructions, training and the entry "
+    "test. The table of annotators shows how long training and test took."
 )
 
 

@@ -1,7 +1,8 @@
 """Fair pay: what the pay for one item comes to per hour of work, by annotator and over all of them.
 
 Time is the active time of finished annotations as the workbench measures it: a pause of more than 120 seconds is not
-counted, nor is a tab that is not looked at. Reading instructions, training and tests are not in it.
+counted, nor is a tab that is not looked at. Reading instructions, training, tests and checks among the items are not in
+it.
 """
 
 from __future__ import annotations
