@@ -10,8 +10,8 @@ from triptych.pay import PayMeter, money, rate_of
 
 HOW = (
     "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "
-    "Not in it: attention, gold and repeated items, for which nothing is paid here; instructions, training and the entry "
-    "test. The table of annotators shows how long training and test took."
+    "Not in it: attention, gold and repeated items, instructions, training and the entry test. The table of annotators "
+    "shows how long training and test took."
 )
 
 
