@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
+from conftest import SMALL_RUBRIC, draft_items
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
@@ -347,6 +348,18 @@ def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, s
         assert [one.slug for one in people.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
             people.join_open_study(session, paused, "Berta")
+
+
+def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite_engine, study, make_study):
+    with writing(sqlite_engine) as session:
+        newer, _, _ = make_study(session, title="A newer one")
+        person, code = people.join_open_study(session, newer, "Anna")
+        make_study(session, title="Invited only", access=Access.invited)
+        studies.create_study(session, studies.Plan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
+        studies.set_state(session, newer, StudyState.closed, "L-1")
+
+        assert [one.slug for one in people.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert people.return_to_study(session, newer, "Anna", code).id == person.id
 
 
 def test_joining_twice_is_one_membership(sqlite_engine, study):

@@ -230,10 +230,11 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
         assert [one.slug for one in studies.for_annotator(session, who.person_id)] == [study.slug]
 
 
-def test_a_paused_studys_link_still_takes_its_people_back(engine, study):
+@pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
+def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
     with writing(engine) as session:
         people.join_open_study(session, study, "Anna")
-        studies.by_slug(session, study.slug).state = StudyState.paused
+        studies.by_slug(session, study.slug).state = now
     assert field(app(study=study.slug), "Return code")
 
 

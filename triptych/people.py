@@ -314,10 +314,10 @@ def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, 
 
 
 def studies_to_return_to(session: Session) -> list[Study]:
-    """Studies that somebody with a return code may come back to."""
-    running = Study.state.in_([StudyState.open, StudyState.paused])
-    wanted = select(Study).where(running, Study.access == Access.open).order_by(Study.demo, Study.id.desc())
-    return list(session.scalars(wanted))
+    """Studies that somebody with a return code may come back to, closed ones last: for what is stored about her."""
+    launched = (Study.state != StudyState.draft) & (Study.access == Access.open)
+    is_closed = Study.state == StudyState.closed
+    return list(session.scalars(select(Study).where(launched).order_by(is_closed, Study.demo, Study.id.desc())))
 
 
 def return_to_study(session: Session, study: Study, name: str, code: str) -> Person:

@@ -13,7 +13,7 @@ from triptych.models import Study
 
 def choose(found: list[Study], key: str) -> str:
     """The slug of the chosen study; nothing to choose where there is one."""
-    titles = {study.slug: study.title for study in found}
+    titles = {study.slug: study.title + (" (closed)" if study.state == "closed" else "") for study in found}
     slugs = list(titles)
     if len(slugs) == 1:
         st.text(titles[slugs[0]])
@@ -83,7 +83,7 @@ linked = st.query_params.get("study") or None
 why_not = why_closed()
 with state.reading() as session:
     open_now = named(studies.open_to_all(session))
-    running = named(people.studies_to_return_to(session))
+    launched = named(people.studies_to_return_to(session))
     has_lead = people.has_lead(session)
 
 with column("Triptych", "Read, compare and rate responses side by side."):
@@ -94,7 +94,7 @@ with column("Triptych", "Read, compare and rate responses side by side."):
     with first:
         take_part(open_now, why_not)
     with second:
-        come_back(running)
+        come_back(launched)
     with third:
         lead(has_lead)
     state.show_messages()
