@@ -12,14 +12,15 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, clock, database
+from triptych import annotations, assignments, clock, database, exclusions, members, studies
 from triptych.assignments import Assigned, Nothing, balanced_order
 from triptych.database import reading, writing
-from triptych.models import Assignment, Item, Slot, Study
+from triptych.models import Assignment, Item, Slot, Study, StudyState
 from triptych.people import Who
 
 
@@ -48,6 +49,48 @@ def test_nobody_sees_an_item_twice_and_everything_is_seen(sqlite_engine, make_st
 
         assert len({work.item_id for work in done}) == 7
         assert assignments.current(session, study, who) is Nothing.finished
+
+
+def test_on_postgresql_what_every_action_asks_reads_no_table_of_the_whole_study(postgres_engine, make_study):
+    """As a plan for any study sees it: PostgreSQL makes one after a few uses of a statement and keeps it."""
+    with writing(postgres_engine) as session:
+        study, _, (who, other) = make_study(session)
+        items = [
+            {"study_id": study.id, "external_id": f"more-{n}", "sha256": "", "raters": 3, "rank": n}
+            for n in range(3_000)
+        ]
+        common = {
+            "context": "",
+            "purpose": "main",
+            "meta": {},
+            "extra_texts": {},
+            "taken": 1,
+            "priority": 0,
+            "retired": False,
+        }
+        database.add_rows(session, insert(Item), [item | common for item in items])
+        done = {
+            "study_id": study.id,
+            "person_id": other.person_id,
+            "purpose": "main",
+            "origin": "web",
+            "state": "submitted",
+        }
+        done |= {"reserved_at": clock.now(), "expires_at": clock.now(), "submitted_at": clock.now()}
+        done |= {"active_seconds": 1, "draft_seq": 0, "version": 1}
+        more = session.scalars(select(Item.id).where(Item.external_id.like("more-%")))
+        rows = [done | {"item_id": item, "token": f"token-{item}"} for item in more]
+        database.add_rows(session, insert(Assignment), rows)
+    dialect = postgresql.dialect(paramstyle="numeric_dollar")
+    asked = members.MEMBERSHIP.compile(dialect=dialect)
+    given = {**asked.params, "study": study.id, "person": who.person_id, "now": clock.now().isoformat()}
+    values = ", ".join(f"'{given[name]}'" for name in asked.positiontup)
+    with postgres_engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE")
+        connection.exec_driver_sql("SET plan_cache_mode = force_generic_plan")
+        connection.exec_driver_sql(" ".join(("PREPARE asked AS", str(asked))))
+        plan = connection.exec_driver_sql(f"EXPLAIN EXECUTE asked({values})").scalars().all()
+    assert not [line for line in plan if "Seq Scan on item" in line or "Seq Scan on assignment" in line], plan
 
 
 def test_items_with_the_fewest_raters_come_first(sqlite_engine, make_study):
@@ -128,6 +171,26 @@ def test_back_walks_her_own_items_and_forward_returns(sqlite_engine, make_study)
         assert assignments.neighbour(session, study, who, one.token, -1).id == one.id
         assert assignments.neighbour(session, study, who, one.token, 1).id == two.id
         assert assignments.neighbour(session, study, who, two.token, 1) is None
+
+
+def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (who, other) = make_study(session, items=2)
+        one, two = work_through(session, study, who)
+        assert assignments.changeable(session, study, other) is None
+        assert assignments.changeable(session, study, who) == two.token
+        assert assignments.changeable(session, study, who, one.token) == one.token
+        assert assignments.changeable(session, study, who, "of somebody else") is None
+        studies.set_state(session, study, StudyState.paused, lead.pseudonym)
+        assert assignments.changeable(session, study, who) == two.token
+        study.paused_at -= studies.TAKEN_AFTER_PAUSING
+        assert assignments.changeable(session, study, who) is None
+        studies.set_state(session, study, StudyState.closed, lead.pseudonym)
+        assert assignments.changeable(session, study, who) is None
+        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        exclusions.exclude(session, study, who.pseudonym, "a test", lead.pseudonym)
+
+        assert assignments.changeable(session, study, who, one.token) is None
 
 
 def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
