@@ -104,6 +104,7 @@ def open_engine(url: str) -> Engine:
             connect_args=POSTGRES,
             hide_parameters=True,
         )
+        event.listen(engine, "connect", _go_by_its_clock)
         event.listen(engine, "checkin", _rest)
         event.listen(engine, "checkout", partial(_make_sure, engine.dialect))
         return engine
@@ -123,19 +124,27 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
+def _go_by_its_clock(connection: Any, _: Any) -> None:
+    """One round trip, outside a transaction."""
+    connection.autocommit = True
+    clock.go_by(lambda: connection.execute("SELECT clock_timestamp()").fetchone()[0])
+    connection.autocommit = False
+
+
 def _rest(_: Any, record: ConnectionPoolEntry) -> None:
     record.info["resting since"] = time.monotonic()
 
 
 def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
-    """A connection that has rested is asked whether it still stands; one in steady use is not, it costs a round trip.
+    """A connection that has rested is asked for the time, and so whether it still stands; one in steady use is not, it
+    costs a round trip.
 
     Raises DisconnectionError: the pool then opens another.
     """
     if time.monotonic() - record.info.get("resting since", time.monotonic()) < RESTED:
         return
     try:
-        dialect.do_ping(connection)
+        _go_by_its_clock(connection, record)
     except dialect.dbapi.Error as error:
         raise DisconnectionError("A connection that had rested was gone.") from error
 
