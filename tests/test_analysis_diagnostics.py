@@ -181,6 +181,20 @@ def test_drift_is_flagged_where_it_turns():
     assert found[2].after - found[2].before == pytest.approx(-1.5, abs=0.5)
 
 
+def test_drift_is_the_same_whatever_the_order_of_the_rows_also_where_annotations_carry_one_time():
+    random = np.random.default_rng(3)
+    item, annotator = np.repeat(np.arange(12), 2), np.tile(["a", "b"], 12)
+    values, when = random.integers(1, 6, len(item)).astype(float), item // 3
+    there, back = (
+        {one.annotator: one for one in drifts(*(c[::step] for c in (values, item, item, annotator, when)))}
+        for step in (1, -1)
+    )
+    assert there["a"].turn % 3 == 0
+    assert {name: vars(one) for name, one in back.items()} == {
+        name: pytest.approx(vars(one)) for name, one in there.items()
+    }
+
+
 def test_without_drift_about_one_annotator_in_a_hundred_is_flagged():
     random = np.random.default_rng(6)
     item, annotator = (axis.ravel() for axis in np.meshgrid(range(25), range(40), indexing="ij"))

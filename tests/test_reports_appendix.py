@@ -54,7 +54,7 @@ NAMES = {n: f"System {n}" for n in range(1, 8)}
 PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
 MANY = {f"P-{n}": "human" for n in range(8)}
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
-TABLES |= {"length", "judges", "wins", "effects", "shifts"}
+TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
@@ -146,6 +146,16 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
     assert {("contrasts", "win minus loss high"), ("effects", "first to last high")} <= defined
     assert {("effects", name) for name in ("p", "Wald", "shift low", "best")} <= defined
+    looked_at = (
+        "correlation low",
+        "half of the others",
+        "severity",
+        "all equal",
+        "missing",
+        "drift at most",
+        "turn after",
+    )
+    assert {("annotators", name) for name in looked_at} <= defined
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined

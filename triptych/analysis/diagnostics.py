@@ -31,6 +31,7 @@ FEWEST_ANNOTATIONS = 10
 PERMUTATIONS = 1000
 _DRIFT_LEVEL = 0.99
 _ROUNDING = 1e-12
+_DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -203,18 +204,20 @@ def drifts(
 
     order: (n,) numbers that ascend in time per annotator; the other columns as in severities. Residuals are averaged
     per annotation, centred and cumulated; the excursion max |sum| / (sd sqrt n) is compared with the 99th percentile
-    of 1,000 shuffles of the same residuals. Annotators with fewer than ten annotations, or without variation, are
-    left out. Raises UndefinedStatistic when nobody is left, and as agreement_with_others.
+    of 1,000 shuffles of the same residuals. Annotations of one time count as their mean, so that the order of rows
+    says nothing. Annotators with fewer than ten annotations, or without variation, are left out. Raises
+    UndefinedStatistic when nobody is left, and as agreement_with_others.
     """
     own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
-    random, rows = np.random.default_rng(seed), []
+    rows = []
     for at, label in enumerate(labels):
         mine = annotator == at
         at_item, n = codes(item[mine])[0], len(np.unique(item[mine]))
         sizes = np.bincount(at_item)
-        residual, time = (np.bincount(at_item, c[mine].astype(float)) / sizes for c in (own - others, when))
+        residual, time = np.bincount(at_item, (own - others)[mine]) / sizes, np.full(n, np.inf)
+        np.minimum.at(time, at_item, when[mine].astype(float))
         if n >= FEWEST_ANNOTATIONS and np.ptp(residual) > _ROUNDING * max(1.0, np.abs(own).max()):
-            rows.append(_drift(label, residual[np.argsort(time, kind="stable")], random))
+            rows.append(_drift(label, residual, time, seed))
     if not rows:
         raise UndefinedStatistic(f"Not defined: nobody has {FEWEST_ANNOTATIONS} annotations that others rated too.")
     return tuple(rows)
@@ -298,14 +301,16 @@ def _straight_line(label: object, equal: np.ndarray, share: float, shares: dict[
     return StraightLining(label, n, int(equal.sum()), share, longest, flagged)
 
 
-def _drift(label: object, residual: np.ndarray, random: np.random.Generator) -> Drift:
-    """Excursion, bound and turn of residuals in time."""
-    n = len(residual)
+def _drift(label: object, residual: np.ndarray, time: np.ndarray, seed: int) -> Drift:
+    """Excursion, bound and turn of residuals (n,) in time."""
+    n, mean = len(residual), residual.mean()
     scale = residual.std(ddof=1) * np.sqrt(n)
-    path = np.cumsum(residual - residual.mean())[:-1]
-    shuffled = random.permuted(np.tile(residual - residual.mean(), (PERMUTATIONS, 1)), axis=1)
+    moment = np.unique(time, return_inverse=True)[1]
+    means = np.bincount(moment, residual - mean) / np.bincount(moment)
+    path = np.round(np.cumsum(means[np.sort(moment)])[:-1], _DECIMALS)
+    shuffled = np.random.default_rng(seed).permuted(np.tile(np.sort(residual - mean), (PERMUTATIONS, 1)), axis=1)
     extremes = np.abs(np.cumsum(shuffled, axis=1)[:, :-1]).max(axis=1) / scale
     turn = int(np.abs(path).argmax()) + 1
     excursion, bound = float(np.abs(path).max() / scale), float(np.quantile(extremes, _DRIFT_LEVEL))
-    means = float(residual[:turn].mean()), float(residual[turn:].mean())
-    return Drift(label, n, excursion, bound, turn, *means, excursion > bound)
+    before, after = float(mean + path[turn - 1] / turn), float(mean - path[turn - 1] / (n - turn))
+    return Drift(label, n, excursion, bound, turn, before, after, excursion > bound)

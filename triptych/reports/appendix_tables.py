@@ -36,7 +36,7 @@ def _places(numbers: Iterable[Number]) -> list[tuple[str, str, str]]:
     return list(dict.fromkeys((one.criterion, one.system, one.baseline) for one in numbers))
 
 
-def _table(
+def appendix_table(
     name: str, title: str, header: Sequence[str], rows: Sequence[tuple[Cell, ...]], about: str, notes: Notes
 ) -> Table:
     """A table of the appendix, cut where it is longer than anybody reads."""
@@ -80,7 +80,7 @@ def _systems_by_criteria(
         )
         for title, place in places.items()
     ]
-    return _table(*names, ("System", *(titles[key] for key in keys)), rows, about, notes)
+    return appendix_table(*names, ("System", *(titles[key] for key in keys)), rows, about, notes)
 
 
 def _wins(book: Book, titles: dict[str, str]) -> Table:
@@ -114,7 +114,7 @@ def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
     ]
     about = "Nemenyi's test holds for all pairs of one criterion at once."
     header = ("Criterion", "Systems", "Difference of ranks", "p (Nemenyi)")
-    return _table("nemenyi", "Ranks of systems against each other", header, rows, about, notes)
+    return appendix_table("nemenyi", "Ranks of systems against each other", header, rows, about, notes)
 
 
 def _strengths(book: Book, titles: dict[str, str]) -> Table:
@@ -149,7 +149,7 @@ def _ordinal(book: Book, titles: dict[str, str]) -> Table:
     )
     undefined = [f"{titles[one.criterion]}: {one.printed}" for one in numbers if one.value is None]
     header = ("Criterion", "Systems", "Difference (logits)", "p", *SPREADS)
-    return _table("ordinal", "Ordinal mixed model", header, rows, " ".join([about, *undefined]), notes)
+    return appendix_table("ordinal", "Ordinal mixed model", header, rows, " ".join([about, *undefined]), notes)
 
 
 def _reliability(book: Book, titles: dict[str, str]) -> Table:
@@ -170,7 +170,7 @@ def _reliability(book: Book, titles: dict[str, str]) -> Table:
         "mean of Cohen's over all two annotators, weighted by the level of the scale."
     )
     header = ("Criterion", "Units", "Annotators", "k", *FORMS, "Needed", "Kappa")
-    return _table("reliability", "Reliability", header, rows, about, notes)
+    return appendix_table("reliability", "Reliability", header, rows, about, notes)
 
 
 def _single_and_mean(book: Book, key: str, form: str, notes: Notes) -> Cell:
@@ -215,7 +215,7 @@ def _repeats(book: Book, titles: dict[str, str]) -> Table:
     ]
     about = "Agreement of annotators with themselves, over what they rated twice without being told."
     header = ("Criterion", "Units", *COEFFICIENTS.values())
-    return _table("repeats", "Annotators with themselves", header, rows, about, notes)
+    return appendix_table("repeats", "Annotators with themselves", header, rows, about, notes)
 
 
 def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
@@ -226,7 +226,7 @@ def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
     ]
     about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale away."
     header = ("Annotator", "Rated twice", "The same", "Apart")
-    return _table("repeats_by_annotator", "Each annotator with herself", header, rows, about, Notes())
+    return appendix_table("repeats_by_annotator", "Each annotator with herself", header, rows, about, Notes())
 
 
 def _lengths(book: Book, titles: dict[str, str]) -> Table:
@@ -315,7 +315,7 @@ def table_of_part(
                 for name in columns.values()
             )
             rows.append((Cell(titles[key]), *cells))
-    return _table(*names, ("Criterion", *columns), rows, about, notes)
+    return appendix_table(*names, ("Criterion", *columns), rows, about, notes)
 
 
 MADE = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from triptych.reports import recompute
 
 PARTS = (
-    *("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement", "raters", "effects", "judges"),
-    "whole",
+    *("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement"),
+    *("raters", "effects", "diagnostics", "judges", "whole"),
 )
 OURS = recompute.__name__.split(".")[0]
 UNSEALED = '\nSNAPSHOT = ""'

@@ -1,19 +1,24 @@
-"""Numbers that tell whether ratings can be trusted: what places on screen and time do to them."""
+"""Numbers that tell whether ratings can be trusted: places on screen, time, annotators one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from operator import attrgetter
 
-from triptych.analyses import EffectsOf, StudyAnalysis
+from triptych.analyses import AnnotatorLook, EffectsOf, StudyAnalysis
+from triptych.analysis.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, StraightLining
 from triptych.analysis.effects import OrderEffect, PositionEffect
 from triptych.reports.places import Number, Place
 from triptych.results import LETTERS
+
+NOBODY_ELSE = "Not defined: no other annotator has such a correlation."
 
 
 def trust(found: StudyAnalysis) -> Iterator[Number]:
     """The whole list, after the appendix in results.csv."""
     yield from chain.from_iterable(map(_effects, found.effects))
+    yield from chain.from_iterable(map(_annotator, sorted(found.annotators, key=attrgetter("annotator"))))
 
 
 def _effects(found: EffectsOf) -> Iterator[Number]:
@@ -42,3 +47,31 @@ def _places(found: EffectsOf) -> Iterator[Number]:
         if at in shifts:
             yield from place.limits("shift", shifts[at], "difference")
         yield place.number("best", best.get(at, found.best), "share")
+
+
+def _annotator(one: AnnotatorLook) -> Iterator[Number]:
+    """Over all criteria; distances are shares of the scale's width."""
+    place = Place("annotators", "", one.annotator)
+    yield place.number("annotations", one.annotations, "count")
+    yield from _with_others(place, one.agreement)
+    severity, equal, missing = one.severity, one.equal, one.missing
+    yield place.number("severity", severity.difference if isinstance(severity, Severity) else severity, "points")
+    yield place.number("all equal", equal.share if isinstance(equal, StraightLining) else equal, "share")
+    yield place.number("missing", missing.rate.share if isinstance(missing, FlaggedRate) else missing, "share")
+    if not isinstance(one.drift, Drift):
+        yield place.number("drift", one.drift, "number")
+        return
+    yield place.number("drift", one.drift.excursion, "number")
+    yield place.number("drift at most", one.drift.bound, "number")
+    yield place.number("turn after", one.drift.turn, "count")
+    yield place.number("before the turn", one.drift.before, "points")
+    yield place.number("after the turn", one.drift.after, "points")
+
+
+def _with_others(place: Place, found: AnnotatorAgreement | str) -> Iterator[Number]:
+    if isinstance(found, str) or found.value is None or found.low is None or found.high is None:
+        yield place.number("correlation", found if isinstance(found, str) else found.sentence, "number")
+        return
+    yield place.number("correlation", found.value, "number")
+    yield from place.limits("correlation", (found.low, found.high), "number")
+    yield place.number("half of the others", NOBODY_ELSE if found.others is None else found.others, "number")

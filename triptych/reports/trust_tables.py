@@ -1,12 +1,12 @@
-"""The tables of what may stand between ratings and the truth: places on screen and time."""
+"""The tables of what may stand between ratings and the truth: places on screen, time, annotators one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from triptych.analyses import StudyAnalysis
-from triptych.reports.appendix_tables import table_of_part
-from triptych.reports.cells import Table
+from triptych.reports.appendix_tables import appendix_table, table_of_part
+from triptych.reports.cells import Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
 
 
@@ -43,4 +43,35 @@ def _shifts(book: Book, titles: dict[str, str]) -> Table:
     )
 
 
-MADE = (_effects, _shifts)
+def _annotators(book: Book, titles: dict[str, str]) -> Table:
+    notes = Notes()
+    columns = {
+        "Annotations": "annotations",
+        "With the others": "correlation",
+        "Severity": "severity",
+        "All equal": "all equal",
+        "Missing": "missing",
+        "Drift": "drift",
+        "At most": "drift at most",
+    }
+    names = dict.fromkeys(one.system for one in book.numbers if one.part == "annotators")
+    rows = [
+        (
+            Cell(name),
+            *(
+                notes.cell(book.get("annotators", "", statistic, name), limits(book, "annotators", "", statistic, name))
+                for statistic in columns.values()
+            ),
+        )
+        for name in names
+    ]
+    about = (
+        "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
+        "minus the mean of the others, in % of the scale; no misconduct. All equal: annotations with the same rating "
+        "throughout. Missing: answers that are marked so. Drift: the largest excursion from the others in time, and "
+        "how large it is at most in 99 % of random orders. Nobody is left out by any of this."
+    )
+    return appendix_table("annotators", "Annotators one by one", ("Annotator", *columns), rows, about, notes)
+
+
+MADE = (_effects, _shifts, _annotators)

@@ -21,6 +21,7 @@ import numpy as np
 from triptych.reports.recompute.agreement import agreement, with_self
 from triptych.reports.recompute.basics import Criterion, Ratings, read_rows
 from triptych.reports.recompute.comparisons import contrasts, families
+from triptych.reports.recompute.diagnostics import each_annotator
 from triptych.reports.recompute.effects import effects
 from triptych.reports.recompute.judges import judges, length
 from triptych.reports.recompute.ordinal import ordinal
@@ -63,6 +64,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
         if repeats:
             yield from with_self(criterion, Ratings.read(repeats, criterion), resamples)
         yield from judges(criterion, everything, codebook["epsilon"])
+    yield from each_annotator([(criterion, Ratings.read(rows, criterion)) for criterion in criteria], work)
     yield from compared
     yield from families(compared, codebook["family"])
     yield from each_with_self((criterion, Ratings.read(repeats, criterion)) for criterion in criteria)
