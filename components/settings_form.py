@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from components.study_form import ACCESS, PRESENTATIONS, ROUNDS
+from triptych.admission import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.freezing import LONGEST_REASON, Parts
 from triptych.models import Study, StudyState
 from triptych.rubric import Rubric
@@ -167,18 +168,17 @@ def _entry(now: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     """The test before the first item, if the rubric has questions or the study gold items."""
     test = rubric.entry_test
     if test is None:
-        st.caption("This rubric has no entry questions; gold items can serve as a test.")
+        asked = "This rubric has no entry questions."
     else:
         tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
-        st.caption(
-            f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}. "
-            "Leave the numbers empty to keep these."
-        )
+        asked = f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}."
+    gold = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
+    st.caption(f"{asked} {gold} Leave the numbers empty to keep these.")
     columns = st.columns(4)
     kind = columns[0].selectbox(
         "Entry test", list(ENTRY), list(ENTRY).index(now.entry.kind), ENTRY.get, key=f"{key}-kind"
     )
-    own = {"placeholder": "The rubric's"}
+    own = {"placeholder": "As said above"}
     percent = columns[1].number_input("Percent to pass", 1, 100, now.entry.pass_percent, key=f"{key}-pass", **own)
     attempts = columns[2].number_input("Attempts", 1, 10, now.entry.attempts, key=f"{key}-attempts", **own)
     gold = columns[3].number_input("Gold items in the test", 1, 50, now.entry.gold_items, key=f"{key}-gold")

@@ -17,6 +17,7 @@ from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_fi
 from triptych.models import Access, Round
 from triptych.rubric import Rubric, parse_rubric, shipped_rubrics
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study_settings import USUAL_CHECKS
 
 OWN = "A file of my own"
 WAYS = ["One file", "One file per system"]
@@ -168,4 +169,5 @@ def choose_plan(rubric: Rubric) -> Plan:
         round=study_round,
         presentation=presentation,
         items_per_annotator=limit,
+        checks=USUAL_CHECKS,
     )

@@ -14,6 +14,7 @@ from triptych import __main__ as program
 from triptych import backup, database, people
 from triptych.database import reading, writing
 from triptych.models import Membership, Person, Study
+from triptych.study_settings import settings_of
 
 PASSCODE = "a long passcode 42"
 ITEMS = str(ROOT / "data" / "demo" / "dialogue_response.jsonl")
@@ -48,6 +49,7 @@ def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqli
     with reading(sqlite_engine) as session:
         study = session.scalars(select(Study)).one()
         assert (study.state, study.raters_per_item, study.access) == ("open", 2, "invited")
+        assert settings_of(study).checks.repeat_percent == 5
         secrets = [line.rpartition("join=")[2] for line in said.splitlines()]
         assert [people.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()

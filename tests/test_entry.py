@@ -311,6 +311,13 @@ def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make
         annotations.submit(session, who, submission(assignments.by_token(session, who, first[0].token), "again-00001"))
 
 
+def test_a_test_of_gold_items_may_be_taken_twice_unless_the_lead_says_otherwise(make):
+    session, study, _ = make(gold=4, entry=EntryRules(kind="gold", gold_items=2))
+    assert (admission.asked_of(session, study).percent, admission.asked_of(session, study).attempts) == (70, 2)
+    study.settings = stored(StudySettings(entry=EntryRules(kind="gold", gold_items=2, attempts=1)))
+    assert admission.asked_of(session, study).attempts == 1
+
+
 def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1))
     admission.start(session, study, who)

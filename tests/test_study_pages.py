@@ -14,6 +14,7 @@ from components import state
 from triptych import database, demo, studies
 from triptych.models import Candidate, Item, Role, Study, System
 from triptych.rubric import shipped_rubrics
+from triptych.study_settings import USUAL_CHECKS, settings_of
 from triptych.web.session import web_engine
 
 NASTY = Path(__file__).parent / "nasty"
@@ -199,6 +200,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     study = stored()[0]
     assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
     assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
+    assert settings_of(study).checks == USUAL_CHECKS
     assert [found.value for found in app.title] == ["Study"]
     assert "Launch …" in labels(app)
 

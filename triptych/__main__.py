@@ -22,6 +22,7 @@ try:
     from triptych.errors import TriptychError
     from triptych.models import Access, Round, Study, StudyState
     from triptych.rubric import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.study_settings import USUAL_CHECKS
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
@@ -187,6 +188,7 @@ def create_study(arguments: argparse.Namespace) -> int:
         access=Access(arguments.access),
         round=Round(arguments.round),
         items_per_annotator=arguments.most,
+        checks=USUAL_CHECKS,
     )
 
     def create(session: Session) -> Study:

@@ -34,7 +34,7 @@ from triptych.rubric import Rubric, Section, TestQuestion
 from triptych.study_settings import settings_of
 
 FAILED = "failed_test"
-GOLD_PERCENT = 70  # methods.md, section 4.2
+GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # methods.md, section 4.2
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."
 
@@ -121,7 +121,7 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
     """The entry test that the settings and the rubric ask for in this round."""
     rules, asked = settings_of(study).entry, studies.design_of(session, study).rubric.entry_test
     if rules.kind == "gold":
-        return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or 1, rules.gold_items)
+        return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or GOLD_ATTEMPTS, rules.gold_items)
     if rules.kind == "none" or asked is None or not asked.asked_in(study.round):
         return None
     return EntryTest("questions", rules.pass_percent or asked.pass_percent, rules.attempts or asked.attempts)

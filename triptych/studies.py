@@ -34,7 +34,7 @@ from triptych.models import (
 )
 from triptych.people import Who
 from triptych.rubric import Rubric, parse_rubric
-from triptych.study_settings import Codes, StudySettings, stored
+from triptych.study_settings import Checks, Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -59,6 +59,7 @@ class Plan:
     presentation: str | None = None
     items_per_annotator: int | None = None
     series: str | None = None
+    checks: Checks = Checks()
     demo: bool = False
     seed: str | None = None
 
@@ -150,7 +151,7 @@ def create_study(
 def _settings(plan: Plan) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets its codes at once."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
-    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes))
+    return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks))
 
 
 def free_slug(session: Session, title: str) -> str:

@@ -112,6 +112,10 @@ class Checks(Part):
     repeat_distance: int = Field(default=15, ge=1)
 
 
+# what a lead's own study begins with (methods.md, section 4); defaults of the fields would change studies that are open
+USUAL_CHECKS = Checks(repeat_percent=5)
+
+
 class EntryRules(Part):
     """The entry test: questions of the rubric, or gold items; None takes the rubric's own number."""
 
