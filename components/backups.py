@@ -80,7 +80,8 @@ def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
 def restored(done: Restored) -> str:
     """What to say afterwards."""
     kept = f" The state before lies in {done.before.name}." if done.before else ""
-    again = f" Erased since and in it again: {', '.join(done.erased)}. Erase them once more." if done.erased else ""
+    people = ", ".join(done.again)
+    again = f" Withdrawn or erased since and in it again: {people}. Do it once more." if people else ""
     return f"The database is that of {done.name} again.{kept}{again}"
 
 

@@ -16,10 +16,15 @@ DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can c
 ENABLE = "Lets this person come in again."
 WITHDRAW = {
     "keep": "Ends this person's part in the study for good. Her ratings stay and are marked surplus, as the consent "
-    "says; what she has not submitted goes, and her places are free again.",
-    "delete": "Ends this person's part in the study for good. All her ratings are deleted, as the consent says, and "
+    "says; her explanations, comments and notes and what she has not submitted are removed, and her places are free "
+    "again.",
+    "delete": "Ends this person's part in the study for good. All that she gave is deleted, as the consent says, and "
     "her places are free again.",
 }
+NAME_GOES = (
+    "Her name and address, links and logins are removed too, unless she takes part in another study here. The database "
+    "is written anew, which can take a minute; nobody can save meanwhile."
+)
 ERASE = (
     "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
     "logins, explanations, comments and notes, also from the log. Ratings stay or go as the consent says. The database "
@@ -41,7 +46,7 @@ def steps(member: Member, study: Study, promised: str) -> str | None:
             )
             if offered and st.button(label, help=told, icon=icon)
         ]
-        if not member.withdrawn_at and _sure("Withdraw", WITHDRAW[promised], member):
+        if not member.withdrawn_at and _sure("Withdraw", f"{WITHDRAW[promised]} {NAME_GOES}", member):
             chosen.append("withdraw")
         if human and not member.erased and _sure("Erase", ERASE, member):
             chosen.append("erase")
@@ -60,11 +65,11 @@ def _sure(label: str, what: str, member: Member) -> bool:
 
 
 def copies(found: Sequence[Copy]) -> bool | None:
-    """Copies that still hold erased people; None: nothing asked, else whether to delete reports as well."""
+    """Copies that still hold people who have left; None: nothing asked, else whether to delete reports as well."""
     if not found:
-        st.text("No backup, capsule or report on this computer holds an erased person.")
+        st.text("No backup, capsule or report on this computer holds anybody who was erased or has withdrawn.")
         return None
-    st.text("These copies still hold people who were erased since. A backup holds everybody else's work as well.")
+    st.text("These copies still hold people who have left since. A backup holds everybody else's work as well.")
     rows = [
         {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Holds": who}
         for one in found

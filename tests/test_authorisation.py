@@ -73,7 +73,8 @@ DOORS = {
         annotations.submit assignments.current assignments.current_of assignments.free_place
         assignments.free_workbook assignments.give_back_expired assignments.reserve_for_workbook
         assignments.take_place checks.add_check_items database.add_rows events.record_many events.write_pending
-        exclusions.give_up_reservations exclusions.settle freezing.seal making.number_systems making.remove_items
+        exclusions.give_up_reservations exclusions.settle forgetting.forget_identity forgetting.forget_words
+        freezing.seal making.number_systems making.remove_items
         making.rewrite_rubric making.store_rubric making.write_criteria making.write_items making.write_references
         making.write_training pairing.apply_overlap pairing.give_places passcodes.forget_failures
         passcodes.note_failure people.annotator_called people.delete_without_part people.end_links people.end_logins

@@ -93,6 +93,7 @@ def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_lo
         submit(session, study, people[1], full_answers(fluency=1))
         assert len(results.frame_of(session, study).work) == 2
         events.record(session, study.id, "person erased", lead.pseudonym, subject=people[0].pseudonym)
+        events.record(session, study.id, "withdrew", people[1].pseudonym, subject=people[1].pseudonym)
 
     done = backup.restore_as(sqlite_engine, made.name, lead)
 
@@ -102,7 +103,7 @@ def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_lo
         assert (last.kind, last.actor) == ("restored from a backup", lead.pseudonym)
         assert verifying.verify(session, session.get_one(Study, study.id)).holds
         assert done.heads == backup.heads_of(session)
-    assert done.erased == (people[0].pseudonym,)
+    assert done.again == (people[0].pseudonym, people[1].pseudonym)
     copy = database.open_engine(f"sqlite:///{done.before}")
     with reading(copy) as session:
         assert len(results.build_frame(session, session.scalars(select(Study)).one()).work) == 2

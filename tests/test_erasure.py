@@ -12,18 +12,38 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import assignments, clock, database, erasure, events, exclusions, people, personal_data, results, roster
+from triptych import (
+    assignments,
+    clock,
+    database,
+    erasure,
+    events,
+    exclusions,
+    freezing,
+    people,
+    personal_data,
+    results,
+    roster,
+    verifying,
+    withdrawal,
+)
 from triptych.database import Wiped
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.models import (
     Assignment,
+    EntryAttempt,
+    Event,
+    EventDetail,
     Explanation,
     Login,
+    Membership,
     PanelIdentity,
     Person,
     Rating,
     Role,
     Snapshot,
+    Study,
+    TestAnswer,
 )
 
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
@@ -102,6 +122,103 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
         assert roster.is_erased(session, study, her.pseudonym)
 
 
+@pytest.mark.parametrize("promised", ["keep", "delete"])
+def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_consent_promised(engine, full, promised):
+    study, lead, her = full
+    passes_an_entry_test(engine, study, her)
+    with database.writing(engine) as session:
+        consent = {"text": "Agree?", "after_withdrawal": promised}
+        freezing.amend(session, study, freezing.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
+
+    with database.writing(engine) as session:
+        now = session.get_one(Study, study.id)
+        assert withdrawal.withdraw(session, now, her.pseudonym, lead.pseudonym) == promised
+    assert erasure.wipe(engine) == Wiped.done
+
+    after = files_of(engine)
+    assert [trace for trace in TRACES if trace.encode() in after] == []
+    assert b"ownwords" in after
+    with database.reading(engine) as session:
+        assert verifying.verify(session, session.get_one(Study, study.id)).holds
+        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
+        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        kept = session.scalars(hers.where(Assignment.person_id == her.person_id)).all()
+        assert len(kept) == {"keep": 6, "delete": 0}[promised]
+        logged = [new for new in session.scalars(select(EventDetail.new)) if "answers" in (new or {})]
+        assert (logged, len(session.scalars(select(EntryAttempt)).all())) == ([], {"keep": 1, "delete": 0}[promised])
+        assert same(results.frame_of(session, study), results.build_frame(session, study))
+
+
+def passes_an_entry_test(engine, study, her) -> None:
+    """An entry test that she has passed, as `admission` stores and logs it."""
+    with database.writing(engine) as session:
+        part = session.scalars(select(Membership).where(Membership.person_id == her.person_id)).one()
+        attempt = EntryAttempt(membership_id=part.id, number=1, started_at=clock.now(), asked=1, right=1, passed=True)
+        attempt.finished_at = clock.now()
+        session.add(attempt)
+        session.flush()
+        session.add(TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now()))
+        new = {"attempt": 1, "right": 1, "asked": 1, "answers": {"q": "a"}}
+        events.record(session, study.id, "entry test passed", her.pseudonym, subject=her.pseudonym, new=new)
+
+
+def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=2)
+        other, _, _ = make_study(session, items=2, title="Another")
+        person, code = people.join_open_study(session, study, NAME)
+        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        join(session, other, her)
+        for one in (study, other):
+            submit(session, one, her, traced_answers())
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, her.pseudonym, lead.pseudonym)
+
+    with database.writing(sqlite_engine) as session:
+        assert [one.name for one in roster.members_of(session, study) if one.pseudonym == her.pseudonym] == [None]
+        assert NAME in [one.name for one in roster.members_of(session, other)]
+        said = select(Assignment.study_id, Explanation.text).select_from(Explanation)
+        said = said.join(Rating, Rating.id == Explanation.rating_id)
+        said = said.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
+        assert [tuple(row) for row in session.execute(said)] == [(other.id, WORDS)]
+        assert all(verifying.verify(session, one).holds for one in (study, other))
+        assert people.return_to_study(session, study, NAME, code).id == her.person_id
+        withdrawal.withdraw(session, other, her.pseudonym, lead.pseudonym)
+        assert session.get_one(Person, her.person_id).name is None
+
+
+def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_logged(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=2)
+        submit(session, study, join(session, study, lead), traced_answers())
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw_myself(session, study, lead)
+
+    with database.reading(sqlite_engine) as session:
+        assert session.get_one(Person, lead.person_id).name == lead.name
+        found = verifying.verify(session, session.get_one(Study, study.id))
+        assert found.holds, found.sentence
+        kinds = select(Event.kind).join(EventDetail, EventDetail.event_id == Event.id)
+        assert {"study created", "study open"} <= set(session.scalars(kinds.where(Event.actor == lead.pseudonym)))
+
+
+def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_else(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, access="panel")
+        other, _, _ = make_study(session, access="panel", title="Another")
+        first = people.join_from_panel(session, study, "prolific", PANEL, "s1")
+        withdrawal.withdraw(session, study, first.pseudonym, lead.pseudonym)
+        assert PANEL not in session.scalars(select(PanelIdentity.external_id)).all()
+
+        assert people.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
+        elsewhere = people.join_from_panel(session, other, "prolific", PANEL, "s3")
+        assert elsewhere.id != first.id
+        assert people.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
+        assert set(session.scalars(select(PanelIdentity.session_id))) == {"", "s3"}
+        withdrawal.withdraw(session, other, elsewhere.pseudonym, lead.pseudonym)
+        assert people.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
+
+
 def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
     with postgres_engine.begin() as connection:
         connection.execute(text("CREATE ROLE app_only LOGIN"))
@@ -151,6 +268,28 @@ def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lea
                 command(session, study, anna.pseudonym, lead)
             with pytest.raises(NotAllowed, match="lead account"):
                 command(session, study, its_lead.pseudonym, lead)
+
+
+def test_copies_made_before_somebody_withdrew_are_listed_until_nothing_of_hers_is_in_them(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+        other, _, _ = make_study(session, title="Another")
+        join(session, other, anna)
+    old = backup(sqlite_engine, "old.db")
+    with database.writing(sqlite_engine) as session:
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+        withdrawal.withdraw(session, other, anna.pseudonym, lead.pseudonym)
+    between = backup(sqlite_engine, "between.db")
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+    backup(sqlite_engine, "new.db")
+
+    with database.reading(sqlite_engine) as session:
+        found = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+        assert found == dict.fromkeys((old.name, between.name, f"report {'a' * 12}"), (anna.pseudonym,))
+        assert [copy.name for copy in erasure.copies(session, other)] == [old.name]
+    shutil.rmtree(old.parent)
 
 
 def backup(engine, name: str) -> Path:

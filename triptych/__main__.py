@@ -105,8 +105,8 @@ def restore(arguments: argparse.Namespace) -> int:
     )
     for head in done.heads:
         say(f"{head.slug}: last event {head.number}, hash {head.hash}")
-    for pseudonym in done.erased:
-        say(f"{pseudonym} was erased after this backup and is in it again: erase this person once more.")
+    for pseudonym in done.again:
+        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: do it once more.")
     return 0
 
 

@@ -28,8 +28,9 @@ from triptych import clock, database, events, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.models import Event, Membership, Person, Role, Study
 from triptych.people import Who
+from triptych.roster import ERASED, WITHDRAWN
 
-RESTORED, ERASED = "restored from a backup", "person erased"
+RESTORED = "restored from a backup"
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -71,21 +72,21 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restored:
-    """What came back, where the state before it lies, and who was erased since and is in the database again."""
+    """What came back, where the state before it lies, and who had left since and is in the database again."""
 
     name: str
     before: Path | None
     heads: tuple[Head, ...]
-    erased: tuple[str, ...]
+    again: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class _Before:
-    """What a restore leaves behind."""
+    """What a restore leaves behind. left: who was erased or withdrew, by the hash of the event."""
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
-    erased: frozenset[str] = frozenset()
+    left: dict[str, str] = field(default_factory=dict)
 
 
 def folder() -> Path:
@@ -283,22 +284,24 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
                 path.with_name(f"{path.name}{ending}").rename(aside.with_name(f"{aside.name}{ending}"))
         return _Before(aside)
     with database.reading(engine) as session:
-        return _Before(kept.path, {head.slug: head for head in kept.heads}, _erased(session))
+        return _Before(kept.path, {head.slug: head for head in kept.heads}, _left(session))
 
 
-def _erased(session: Session) -> frozenset[str]:
-    return frozenset(session.scalars(select(Event.subject).where(Event.kind == ERASED)))
+def _left(session: Session) -> dict[str, str]:
+    wanted = select(Event.hash, Event.subject).where(Event.kind.in_((ERASED, WITHDRAWN)))
+    return dict(map(tuple, session.execute(wanted)))
 
 
 def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[Head, ...], tuple[str, ...]]:
-    """Writes to every study's log that it was restored; returns the heads, and who was erased since."""
+    """Writes to every study's log that it was restored; returns the heads, and who had left since."""
     with database.writing(engine) as session:
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
             events.record(session, study.id, RESTORED, actor, old=old, new={"backup": name, "number": head.number})
         known = set(session.scalars(select(Person.pseudonym)))
-        again = sorted((before.erased - _erased(session)) & known)
+        still = _left(session)
+        again = sorted(known.intersection(one for event, one in before.left.items() if event not in still))
     with database.reading(engine) as session:
         return heads_of(session), tuple(again)
 

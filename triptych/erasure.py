@@ -1,12 +1,11 @@
 """Erasing a person: identifiers, logins and free text go from every table and from the log; nothing of them is left.
 
-Ratings stay or go as the consent promised (see `withdrawal`). The event chain still holds: it covers digests of old and
-new values, not the values. Files made earlier (backups, capsules, reports) are found, listed and deleted on request.
+She withdraws from every study, so ratings stay or go as the consent promised (see `withdrawal`). Files made before
+somebody was erased or withdrew (backups, capsules, reports) are found, listed and deleted on request.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,41 +13,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from zipfile import BadZipFile, ZipFile
 
-from sqlalchemy import Engine, delete, or_, select, update
+from sqlalchemy import Engine, delete, select
 from sqlmodel import Session
 
-from triptych import clock, database, events, passcodes, people, roster, settings, studies, withdrawal
+from triptych import clock, database, events, forgetting, roster, settings, studies, withdrawal
 from triptych.database import Wiped
 from triptych.errors import Conflict, NotAllowed
-from triptych.models import (
-    Assignment,
-    AssignmentState,
-    Event,
-    EventDetail,
-    Explanation,
-    Highlight,
-    Invitation,
-    Login,
-    Membership,
-    PanelIdentity,
-    Person,
-    Purpose,
-    Rating,
-    Snapshot,
-    Study,
-    Ticket,
-)
-from triptych.people import CONSENTED, Who
-from triptych.roster import ERASED
-from triptych.rubric import Rubric
+from triptych.models import Event, Membership, PanelIdentity, Snapshot, Study
+from triptych.people import Who
+from triptych.roster import ERASED, WITHDRAWN
 
 WRITTEN_ANEW = ("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission")
 WRITTEN_ANEW += ("rating", "explanation", "highlight", "event_detail", "snapshot", "failed_sign_in")
-ABOUT_HER = (CONSENTED, withdrawal.WITHDRAWN)  # their values hold no text of anybody's
-TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
+WRITTEN_ANEW += ("entry_attempt", "test_answer")
 DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".gz", ".tar"}
 
 
@@ -68,71 +47,14 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
     for part, withdrawn_at in hers:
         if withdrawn_at is None:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
-        _forget_what_was_logged(session, part, person)
-        passcodes.forget_failures(session, f"study {part.id}:{people.folded(person.name)}")
+        else:
+            forgetting.forget_words(session, part, person)  # what was written about her since
         events.record(session, part.id, ERASED, who.pseudonym, subject=pseudonym)
-    _forget_texts(session, person)
-    _forget_identity(session, person)
-    return len(hers)
-
-
-def _forget_identity(session: Session, person: Person) -> None:
-    for table in (PanelIdentity, Login, Ticket, Invitation):
-        session.execute(delete(table).where(table.person_id == person.id))
-    session.execute(update(Membership).where(Membership.person_id == person.id).values(excluded_reason=None))
-    person.name = person.email = person.passcode_hash = None
+    forgetting.forget_identity(session, person)
+    session.execute(delete(PanelIdentity).where(PanelIdentity.person_id == person.id))
     person.disabled_at = person.disabled_at or clock.now()
     session.flush()
-
-
-def _forget_texts(session: Session, person: Person) -> None:
-    """Explanations, notes, comments and drafts; ready-made reasons are the rubric's words and stay."""
-    hers = select(Assignment.id).where(Assignment.person_id == person.id)
-    ratings = select(Rating.id).where(Rating.assignment_id.in_(hers))
-    for statement in (
-        update(Assignment).where(Assignment.person_id == person.id).values(draft=None, note=None),
-        update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
-        update(Highlight).where(Highlight.assignment_id.in_(hers)).values(comment=""),
-    ):
-        session.execute(statement.execution_options(synchronize_session=False))
-
-
-def _forget_what_was_logged(session: Session, study: Study, person: Person) -> None:
-    """Deletes the values of her events that hold more than the rubric's own words, and what leads wrote about her."""
-    hers = select(Assignment.id).where(Assignment.study_id == study.id, Assignment.person_id == person.id)
-    wanted = (
-        select(EventDetail, Event.kind, Event.assignment_id)
-        .join(Event, Event.id == EventDetail.event_id)
-        .where(Event.study_id == study.id)
-        .where(or_(Event.assignment_id.in_(hers), Event.subject == person.pseudonym, Event.actor == person.pseudonym))
-    )
-    known = _words_of(studies.design_of(session, study).rubric)
-    told = [
-        detail.event_id
-        for detail, kind, assignment in session.execute(wanted)
-        if kind not in ABOUT_HER and (assignment is None or _tells_more(known, [detail.old, detail.new]))
-    ]
-    gone = delete(EventDetail).where(EventDetail.event_id.in_(told))
-    session.execute(gone.execution_options(synchronize_session=False))
-
-
-def _words_of(rubric: Rubric) -> frozenset[str]:
-    """Every text that a rubric or the program gives, and no annotator."""
-    found = set(_texts(rubric.model_dump(mode="json")))
-    return frozenset({*found, *AssignmentState, *Purpose, ""})
-
-
-def _tells_more(known: frozenset[str], values: Any) -> bool:
-    return any(text not in known and not TIME.fullmatch(text) for text in _texts(values))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value of JSON; names of fields are ours."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+    return len(hers)
 
 
 def wipe(engine: Engine) -> Wiped:
@@ -145,7 +67,7 @@ def wipe(engine: Engine) -> Wiped:
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (no path), that still holds people who were erased since."""
+    """A file, or a report kept in the database (no path), that still holds people who have left since."""
 
     name: str
     path: Path | None
@@ -153,71 +75,81 @@ class Copy:
     holds: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Left:
+    """Somebody who was erased, or withdrew: by her last such event."""
+
+    pseudonym: str
+    at: datetime
+    number: int
+    hash: str
+
+
 def copies(session: Session, study: Study) -> list[Copy]:
-    """Backups, capsules and reports that still hold somebody who was erased from this study, newest first."""
-    erased = _erased(session, study)
-    if not erased:
+    """Backups, capsules and reports that still hold somebody who withdrew or was erased, newest first."""
+    left = _left(session, study)
+    if not left:
         return []
-    found = [*_files_holding(settings.local_folder(), erased), *_reports(session, study)]
+    found = [*_files_holding(settings.local_folder(), left), *_reports(session, study, left)]
     return sorted(found, key=lambda copy: copy.made_at, reverse=True)
 
 
-def _erased(session: Session, study: Study) -> dict[str, datetime]:
-    wanted = select(Event.subject, Event.at).where(Event.study_id == study.id, Event.kind == ERASED)
-    return dict(map(tuple, session.execute(wanted)))
+def _left(session: Session, study: Study) -> list[_Left]:
+    wanted = select(Event.subject, Event.at, Event.number, Event.hash).order_by(Event.number)
+    gone = session.execute(wanted.where(Event.study_id == study.id, Event.kind.in_((ERASED, WITHDRAWN))))
+    return list({row.subject: _Left(*row) for row in gone}.values())
 
 
-def _files_holding(home: Path, erased: dict[str, datetime]) -> Iterator[Copy]:
+def _files_holding(home: Path, left: Sequence[_Left]) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url()).name
     known = DATABASES | ARCHIVES | OPAQUE
     files = [path for path in home.glob("*") if path.name != in_use] + list(home.glob("backups/**/*"))
     for path in sorted(path for path in files if path.suffix in known and path.is_file()):
         made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        before = [pseudonym for pseudonym, at in erased.items() if made_at < at]
-        holds = tuple(_held(path, list(erased), before))
+        before = [one.pseudonym for one in left if made_at < one.at]
+        holds = tuple(_held(path, left, before))
         if holds:
             yield Copy(path.name, path, made_at, holds)
 
 
-def _held(path: Path, erased: Sequence[str], before: Sequence[str]) -> Iterable[str]:
-    """Who of the erased is still in the file; where nobody can look inside, those who were erased after it was made."""
+def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[str]:
+    """Who of those who left is still in the file; where nobody can look inside, those who left after it was made."""
     try:
         if path.suffix in DATABASES:
-            return _in_database(path, erased)
+            return _in_database(path, left)
         if path.suffix in ARCHIVES:
-            return _in_archive(path, erased)
+            return _in_archive(path, left)
     except (sqlite3.Error, BadZipFile, OSError):
         return before
     return before
 
 
-def _in_database(path: Path, erased: Sequence[str]) -> list[str]:
+def _in_database(path: Path, left: Sequence[_Left]) -> list[str]:
+    """Those whom the file knows and of whose leaving its log does not."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
-        since = {row[0] for row in file.execute("SELECT subject FROM event WHERE kind = ?", (ERASED,))}
-    return [pseudonym for pseudonym in erased if pseudonym in people_in_it - since]
+        since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", (ERASED, WITHDRAWN))}
+    return [one.pseudonym for one in left if one.pseudonym in people_in_it and one.hash not in since]
 
 
-def _in_archive(path: Path, erased: Sequence[str]) -> list[str]:
+def _in_archive(path: Path, left: Sequence[_Left]) -> list[str]:
     """A capsule holds a database; of any other archive each text is searched."""
     with ZipFile(path) as archive:
         names = archive.namelist()
         inner = [name for name in names if Path(name).suffix in DATABASES]
         if not inner:
             texts = [archive.read(name) for name in names]
-            return [pseudonym for pseudonym in erased if any(pseudonym.encode() in text for text in texts)]
+            return [one.pseudonym for one in left if any(one.pseudonym.encode() in text for text in texts)]
         with tempfile.TemporaryDirectory() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
-            return sorted({pseudonym for one in unpacked for pseudonym in _in_database(one, erased)})
+            return sorted({pseudonym for one in unpacked for pseudonym in _in_database(one, left)})
 
 
-def _reports(session: Session, study: Study) -> Iterator[Copy]:
-    """Reports frozen before somebody was erased: their data hold her texts."""
-    gone = select(Event.subject, Event.number).where(Event.study_id == study.id, Event.kind == ERASED)
-    erased = session.execute(gone).all()
+def _reports(session: Session, study: Study, left: Sequence[_Left]) -> Iterator[Copy]:
+    """Reports frozen before somebody left: their data hold her texts."""
     columns = select(Snapshot.sha256, Snapshot.made_at, Snapshot.event_number).where(Snapshot.study_id == study.id)
     for sha256, made_at, number in session.execute(columns):
-        holds = tuple(row.subject for row in erased if row.number > number)
+        holds = tuple(one.pseudonym for one in left if one.number > number)
         if holds:
             yield Copy(f"report {sha256[:12]}", None, made_at, holds)
 

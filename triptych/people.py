@@ -462,9 +462,21 @@ def came_from_panel(session: Session, who: Who) -> bool:
     return session.scalars(wanted).first() is not None
 
 
+def mark_of_panel_id(study_id: int, external_id: str) -> str:
+    """What stays of a panel's id after a withdrawal: nobody finds her by it, but in this study she is known again."""
+    return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
+
+
+def _known_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
+    ids = (mark_of_panel_id(study.id, external_id), external_id)
+    known = select(PanelIdentity).where(PanelIdentity.panel == panel, PanelIdentity.external_id.in_(ids))
+    return min(session.scalars(known), key=lambda one: ids.index(one.external_id), default=None)
+
+
 def join_from_panel(session: Session, study: Study, panel: str, external_id: str, session_id: str) -> Person:
     """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
 
+    Who has withdrawn from every study comes back to those as the person she was, and to another one as a new person.
     Raises NotAllowed if the study takes nobody from a panel or the id is unusable, StudyNotOpen for a newcomer.
     """
     if study.access != Access.panel:
@@ -472,8 +484,7 @@ def join_from_panel(session: Session, study: Study, panel: str, external_id: str
     if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
         raise NotAllowed("The panel's address carries no usable participant id. Open the study from the panel again.")
     _lock(session, study)
-    mine = (PanelIdentity.panel == panel) & (PanelIdentity.external_id == external_id)
-    identity = session.scalars(select(PanelIdentity).where(mine)).first()
+    identity = _known_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
     if person is not None and person.disabled_at is not None:
         raise NotAllowed("This account is disabled. Write to the study's contact on the panel.")
@@ -483,7 +494,8 @@ def join_from_panel(session: Session, study: Study, panel: str, external_id: str
         person = new_person(session, Role.annotator)
         identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
         session.add(identity)
-    identity.session_id = session_id[:LONGEST_PANEL_ID]
+    if identity.external_id == external_id:
+        identity.session_id = session_id[:LONGEST_PANEL_ID]
     session.flush()
     enrol(session, study, person.id, person.pseudonym)
     return person

@@ -18,7 +18,7 @@ from triptych.models import Event, Invitation, Kind, Membership, PanelIdentity, 
 from triptych.people import Who
 from triptych.study_settings import settings_of
 
-ERASED = "person erased"
+ERASED, WITHDRAWN = "person erased", "withdrew"
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,14 @@ def _member(
     erased: frozenset[str],
 ) -> Member:
     agreed = "agreed" if membership.consent_version == version else "outdated"
+    named = membership.withdrawn_at is None  # her ratings are kept without her name, also where another study knows it
     return Member(
         pseudonym=person.pseudonym,
         role=membership.role,
         kind=person.kind,
-        name=person.name,
-        email=person.email,
-        panel_id=panel_id,
+        name=person.name if named else None,
+        email=person.email if named else None,
+        panel_id=panel_id if named else None,
         joined_at=membership.joined_at,
         consent=agreed if membership.consented_at else "none",
         consented_at=membership.consented_at,

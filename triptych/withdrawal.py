@@ -1,7 +1,8 @@
 """Withdrawing from a study: the annotator herself, or a lead on her behalf.
 
 What becomes of her ratings is what the consent text promised when she agreed to it: they are kept, or they go with
-everything else she gave. Either way she gets no further item and her places are free again.
+everything else she gave. Either way her words go, her name too unless she takes part in another study, she gets no
+further item, and her places are free again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, events, exclusions, people, roster
+from triptych import assignments, clock, events, exclusions, forgetting, people, roster
 from triptych.errors import Conflict, NotFound
 from triptych.models import (
     Assignment,
@@ -28,16 +29,15 @@ from triptych.models import (
     Workbook,
 )
 from triptych.people import Who
+from triptych.roster import WITHDRAWN
 from triptych.study_settings import settings_of
-
-WITHDRAWN = "withdrew"
 
 
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     """Ends the person's part in the study; returns what became of her ratings: "keep" or "delete".
 
-    Kept ratings become surplus, so that their places are free and the numbers still count them. Raises NotFound,
-    Conflict if she has withdrawn before.
+    Kept ratings become surplus, so that their places are free and the numbers still count them. Follow it with
+    `erasure.wipe`, outside of the transaction. Raises NotFound, Conflict if she has withdrawn before.
     """
     membership, person = roster.find(session, study, pseudonym)
     if membership.withdrawn_at is not None:
@@ -51,6 +51,9 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     _end_the_rest(session, study, membership)
     membership.withdrawn_at = clock.now()
     session.flush()
+    forgetting.forget_words(session, study, person)
+    if forgetting.is_done_here(session, person):
+        forgetting.forget_identity(session, person)
     new = {"ratings": promised}
     events.record(session, study.id, WITHDRAWN, actor, subject=pseudonym, new=new)
     return promised

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from components import state
 from components.words import moment
-from triptych import personal_data, withdrawal
+from triptych import erasure, personal_data, withdrawal
+from triptych.database import DatabaseAway
 from triptych.models import Study, StudyState
 from triptych.personal_data import Part
 
@@ -16,18 +19,22 @@ STORED = (
     "and files that leave this server carry your pseudonym, never your name."
 )
 ENDS = {
-    "keep": "You get no further item. What you have submitted stays in the results under your pseudonym; what you have "
-    "not submitted is removed.",
+    "keep": "You get no further item. Your ratings stay in the results under your pseudonym; your explanations, "
+    "comments and notes, and what you have not submitted, are removed.",
     "delete": "You get no further item. All that you gave in this study is removed from it.",
 }
-FINAL = "This cannot be taken back. The lead of the study can also remove your name and everything you wrote: ask her."
+FINAL = (
+    "Your name goes too, unless you take part in another study here; you are then signed out for good. This cannot be "
+    "taken back."
+)
 DONE = "You have withdrawn from this study. Thank you for what you did."
 
 
 def withdraw(study: Study) -> None:
     # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
-    if state.current_person() == who:
-        state.run_command(withdrawal.withdraw_myself, study, who, done=DONE)
+    if state.current_person() == who and state.run_command(withdrawal.withdraw_myself, study, who, done=DONE):
+        with suppress(DatabaseAway):  # she has withdrawn; what is left in the files goes when they are next cleared
+            erasure.wipe(state.engine())
 
 
 def draw(part: Part) -> None:

@@ -6,23 +6,18 @@ import streamlit as st
 
 from components import invitations as inviting
 from components import member_actions, state
+from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
 from triptych import erasure, invitations, roster, studies, withdrawal
-from triptych.database import Wiped
 from triptych.errors import ImportRefused
 from triptych.invitations import Invited
 from triptych.models import Access, Role
 from triptych.roster import Member
 from triptych.study_settings import settings_of
 
-MADE, NOT_CLEARED = "links made", "not cleared"
-WHY_NOT_CLEARED = {
-    Wiped.somebody_reads: "Somebody was reading, so the erased bytes still lie in the file. Clear it in a moment.",
-    Wiped.not_ours: "The erased bytes still lie in the database's files, which only the owner of its tables may write "
-    "anew. Whoever runs the server finds the command in docs/deploying.md under Erasing somebody.",
-}
+MADE = "links made"
 
 
 def keep_links(made: list[Invited] | None) -> None:
@@ -60,24 +55,19 @@ def invite_list(data: bytes) -> None:
 
 def take(step: str, member: Member) -> None:
     """One step about the chosen annotator."""
-    name = member.pseudonym
+    name, run = member.pseudonym, state.run_command
     if step == "link":
-        secret = state.run_command(roster.new_link, study, name, who.pseudonym)
+        secret = run(roster.new_link, study, name, who.pseudonym)
         keep_links(secret and [Invited(member.name or name, member.email, Role.annotator, name, secret)])
     if step == "disable":
-        state.run_command(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
+        run(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
     if step == "enable":
-        state.run_command(roster.enable, study, name, who, done=f"{name} can come in again.")
-    if step == "withdraw":
-        state.run_command(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn.")
-    if step == "erase" and state.run_command(erasure.erase, study, name, who, done=f"{name} was erased."):
+        run(roster.enable, study, name, who, done=f"{name} can come in again.")
+    if step == "withdraw" and run(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
+        clear()
+    if step == "erase" and run(erasure.erase, study, name, who, done=f"{name} was erased."):
         clear()
     st.rerun()
-
-
-def clear() -> None:
-    """Clears what was erased from the database's files, outside of every transaction."""
-    state.remember(NOT_CLEARED, erasure.wipe(state.engine()))
 
 
 who = state.require("lead")
@@ -91,12 +81,7 @@ with state.reading() as session:
     copies = erasure.copies(session, study)
 annotators = [member for member in everybody if member.role == Role.annotator]
 state.show_messages()
-cleared = state.recall(NOT_CLEARED, Wiped.done)
-if cleared in WHY_NOT_CLEARED:
-    state.say(WHY_NOT_CLEARED[cleared], "warning")
-if cleared == Wiped.somebody_reads and st.button("Clear"):
-    clear()
-    st.rerun()
+what_is_left()
 inviting.links([one for where, one in state.recall(MADE, []) if where == slug])
 st.subheader("Invite annotators", anchor=False)
 invite()
@@ -116,7 +101,7 @@ st.subheader("Leads", anchor=False)
 new_lead = leads(study, everybody, who.pseudonym)
 if new_lead:
     keep_links([new_lead])
-if any(member.erased for member in annotators):
+if any(member.erased or member.withdrawn_at for member in annotators):
     st.subheader("Copies made earlier", anchor=False)
     with_reports = member_actions.copies(copies)
     if with_reports is not None:
