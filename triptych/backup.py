@@ -37,8 +37,9 @@ NO_PG_DUMP = (
     "client programs, or let the database server make its own backups (docs/deploying.md)."
 )
 ON_POSTGRES = (
-    "A PostgreSQL database is restored into a new one: createdb restored && pg_restore --exit-on-error -d restored "
-    "FILE. Check it with python -m triptych verify, then start the app with its address in TRIPTYCH_DATABASE_URL."
+    "A PostgreSQL database is restored into a new one, on the database's server as its administrator: createdb "
+    "-T template0 -O triptych_owner restored && pg_restore --exit-on-error -d restored FILE. docs/deploying.md says "
+    "how to check it and to put it in the old one's place."
 )
 PG_PASSWORD = "PGPASSWORD"  # noqa: S105 (a name)
 

@@ -35,6 +35,7 @@ FILES = ROOT / "docs" / "deploy"
 SECRET, TOKEN = "b7Jm2xQe0VtLr5KcYhWz8NdA4sGfUo1iPq3RvXk6Tj9MaCyE", "mN4rT8vZ1cX6bQ0sWe5yHu2jKo7lPa3dFg9iRtYxLqEz"
 OWNER, APP = "the owner's own passphrase", "the app's own passphrase"
 RATINGS = 15
+ITEMS, RATERS = 600, 3  # fewer raters than annotators, so that one too many would show
 GONE = (PageFailed, aiohttp.ClientError, ConnectionError, TimeoutError)
 BACKOFF = 0.2  # as the workbench, a visitor who was not answered asks again after a moment
 
@@ -84,6 +85,11 @@ class Cluster:
     def url(self, role: str, name: str = "triptych", password: str = "", driver: str = "postgresql") -> str:
         return f"{driver}://{role}:{password.replace(' ', '%20')}@127.0.0.1:{self.port}/{name}"
 
+    def administering(self) -> dict[str, str]:
+        """The environment in which PostgreSQL's programs act as its administrator, as `sudo -u postgres` does."""
+        path = f"{self.program('psql').parent}:{os.environ['PATH']}"
+        return {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": "postgres", "PATH": path}
+
     def psql(self, file: str, role: str, name: str, password: str = "", **env: str) -> None:
         """Runs one of the shipped SQL files."""
         url = self.url(role, name, password)
@@ -119,11 +125,18 @@ class Proxy:
     def certificate(self) -> Path:
         return self.folder / "cert.pem"
 
+    @property
+    def log(self) -> Path:
+        return self.folder / "site.log"
+
     def site(self) -> str:
         text = (FILES / "nginx.conf").read_text()
         changes = {
             "listen 80;": f"listen 127.0.0.1:{self.plain};",
+            "listen [::]:80;": "",
             "listen 443 ssl;": f"listen 127.0.0.1:{self.port} ssl;",
+            "listen [::]:443 ssl;": "",
+            "/var/log/nginx/triptych.log": str(self.log),
             "/etc/ssl/triptych/fullchain.pem": str(self.certificate),
             "/etc/ssl/triptych/privkey.pem": str(self.folder / "key.pem"),
             "127.0.0.1:8501": f"127.0.0.1:{self.ports[0]}",
@@ -244,7 +257,7 @@ def running_stack(folder: Path, annotators: int = 8) -> Iterator[Stack]:
         cluster.psql("rights.sql", "triptych_owner", "triptych", OWNER)
         for name, value in environment(cluster).items():
             patch.setenv(name, value)
-        world = build_world(folder / "world", items=300, annotators=annotators, raters=annotators)
+        world = build_world(folder / "world", items=ITEMS, annotators=annotators, raters=RATERS)
         url = cluster.url("triptych_app", password=APP, driver="postgresql+psycopg")
         proxy = Proxy(folder, [free_port(), free_port()])
         made = Stack(cluster, proxy, [], folder, database.open_engine(url), world)
@@ -367,6 +380,8 @@ def check_stored(stack: Stack, visitors: Sequence[Visitor]) -> None:
         assert set(session.scalars(done)) == set(stored.values())
         places = select(Slot.assignment_id, func.count()).group_by(Slot.assignment_id)
         assert set(dict(session.execute(places).all()).values()) == {3}
+        raters = select(func.count()).where(Assignment.state == AssignmentState.submitted).group_by(Assignment.item_id)
+        assert max(session.scalars(raters), default=0) <= RATERS
         assert events.first_broken(session, session.scalars(select(Study.id)).one()) is None
 
 

@@ -38,6 +38,13 @@ def test_every_variable_of_the_example_environment_is_one_that_something_reads()
     assert all(name in read for name in names)
 
 
+def test_the_guide_names_the_driver_that_is_tested():
+    guide = (ROOT / "docs" / "deploying.md").read_text()
+    tested = re.search(r"^psycopg\[binary\]==\S+", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
+
+    assert f"'{tested[0]}'" in guide
+
+
 def test_the_guide_names_every_file_and_no_other():
     guide = (ROOT / "docs" / "deploying.md").read_text()
     named = set(re.findall(r"deploy/([\w@.-]+\.\w+)", guide))

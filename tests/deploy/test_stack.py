@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,7 +15,7 @@ import aiohttp
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import ProgrammingError
-from stack import APP, FILES, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack
+from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, command, get, metric, run, running_stack
 
 from bench.client import OUR_HEADERS
 from bench.server import free_port, start_server
@@ -187,6 +189,7 @@ def test_the_logs_hold_one_json_object_per_line_and_nobodys_texts_or_addresses(s
     assert "Traceback" not in written
     for secret in ("nearly done", "Annotator 1", "127.0.0.1:5", SECRET, APP, "parameters"):
         assert secret not in written.replace("http://127.0.0.1", "")
+    assert "request:" not in stack.proxy.log.read_text()
 
 
 def test_the_numbers_show_the_work_and_only_to_who_has_the_token(stack):
@@ -251,37 +254,76 @@ def test_the_apps_role_can_neither_rewrite_the_event_log_nor_change_tables(stack
             connection.execute(text(forbidden))
 
 
-def test_a_nightly_dump_restored_elsewhere_holds_every_event(stack, tmp_path):
-    cluster = stack.cluster
+def guide(section: str) -> list[str]:
+    """The commands of the administrator in a section of the guide."""
+    text = (FILES.parent / "deploying.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^sudo -u postgres (.+)$", text, re.MULTILINE)
+
+
+def shell(line: str, env: dict[str, str]) -> None:
+    run(["sh", "-ec", line], env)
+
+
+def test_the_nightly_dump_keeps_thirty_days(stack, tmp_path):
     unit = (FILES / "triptych-backup.service").read_text()
-    dump = tmp_path / "triptych.dump"
+    lines = re.findall(r"^ExecStart(?:Post)?=(.+)$", unit, re.MULTILINE)
+    for days in (29, 32):
+        (tmp_path / f"{days}.dump").touch()
+        os.utime(tmp_path / f"{days}.dump", (time.time() - days * 86400,) * 2)
+    env = {**stack.cluster.administering(), "STATE_DIRECTORY": str(tmp_path)}
+    shell(lines[0].replace("%%", "%"), env)
+    shell(lines[1].replace("*.dump", "'*.dump'"), env)  # systemd expands no pattern
 
-    assert "pg_dump --format=custom" in unit
-    administrator = cluster.url("postgres")
-    run([cluster.program("pg_dump"), "--format=custom", f"--file={dump}", administrator])
-    run(
-        [
-            cluster.program("createdb"),
-            "-T",
-            "template0",
-            "-O",
-            "triptych_owner",
-            f"--maintenance-db={administrator}",
-            "restored",
-        ]
-    )
-    run([cluster.program("pg_restore"), "--exit-on-error", "-d", cluster.url("postgres", "restored"), dump])
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept[0] == "29.dump"
+    assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in kept[1:]] == [True]
 
+
+def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_ones_place(stack, tmp_path):
+    cluster, dump = stack.cluster, tmp_path / "triptych.dump"
+    env = cluster.administering()
+    run([cluster.program("pg_dump"), "--format=custom", f"--file={dump}", "triptych"], env)
+    restoring, naming = guide("Backup")[:2], guide("Backup")[2:]
+    assert restoring[1].endswith("/var/lib/triptych-backup/triptych-….dump")
+    shell(restoring[0], env)
+    shell(restoring[1].replace("/var/lib/triptych-backup/triptych-….dump", str(dump)), env)
     restored = cluster.url("triptych_app", "restored", APP)
     assert "events hold" in command("verify", TRIPTYCH_DATABASE_URL=restored, TRIPTYCH_SECRET=SECRET)
 
+    shell("createdb shop", env)  # the stack's own database is in use
+    for line in naming:
+        shell(re.sub(r"\btriptych\b", "shop", line), env)
+    shop = cluster.url("triptych_app", "shop", APP)
+    assert "Nothing stands in the way" in command("doctor", **{**stack.env(), "TRIPTYCH_DATABASE_URL": shop})
+    owner = database.open_engine(cluster.url("triptych_owner", "shop", OWNER, "postgresql+psycopg"))
+    with owner.begin() as connection:
+        connection.execute(text("CREATE TABLE of_a_later_version (id int)"))
+    owner.dispose()
 
-def test_a_study_goes_back_to_one_machine(stack, tmp_path):
-    target = f"sqlite:///{tmp_path / 'triptych.db'}"
-    said = command("move", target, "--study", stack.world.slug, **stack.env())
+
+def test_what_was_erased_is_wiped_by_the_administrators_command_and_not_by_the_app(stack):
+    assert database.wipe(stack.engine, ["person"]) == database.Wiped.not_ours
+    (line,) = guide("Erasing somebody")
+    shell(line, stack.cluster.administering())
+
+
+def test_a_study_goes_back_to_one_machine_and_again_to_a_server(stack, tmp_path):
+    small = f"sqlite:///{tmp_path / 'triptych.db'}"
+    said = command("move", small, "--study", stack.world.slug, **stack.env())
 
     assert "Every event chain holds" in said
-    assert "events hold" in command("verify", TRIPTYCH_DATABASE_URL=target)
+    assert "events hold" in command("verify", TRIPTYCH_DATABASE_URL=small)
+
+    cluster = stack.cluster
+    shell("createdb -T template0 -O triptych_owner second", cluster.administering())
+    owner = cluster.url("triptych_owner", "second", OWNER)
+    said = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
+    cluster.psql("rights.sql", "triptych_owner", "second", OWNER)
+    second = {**stack.env(), "TRIPTYCH_DATABASE_URL": cluster.url("triptych_app", "second", APP)}
+    assert "Every event chain holds" in said
+    assert OWNER not in said
+    assert "events hold" in command("verify", **second)
+    assert "Nothing stands in the way" in command("doctor", **second)
 
 
 def test_the_doctor_finds_nothing_wrong_here_and_says_what_is_when_the_password_is_wrong(stack):
