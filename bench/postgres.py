@@ -26,10 +26,11 @@ def postgres_binaries() -> Path | None:
 
 
 @contextmanager
-def throw_away_postgres() -> Iterator[str]:
+def throw_away_postgres(durable: bool = False) -> Iterator[str]:
     """The URL of a new cluster, without its database name; it refuses root, so root lends it to another user.
 
-    Raises ServerFailed where PostgreSQL is not installed or does not start.
+    durable: a commit waits for the disk, as on a real server; tests do without. Raises ServerFailed where PostgreSQL is
+    not installed or does not start.
     """
     binaries = postgres_binaries()
     if binaries is None:
@@ -42,7 +43,8 @@ def throw_away_postgres() -> Iterator[str]:
         port, data = free_port(), Path(folder) / "data"
         making = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"]
         subprocess.run(making, check=True, capture_output=True, cwd="/", **other)
-        serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1", "-F"]
+        serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
+        serving += [] if durable else ["-F"]
         with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
             url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
             try:

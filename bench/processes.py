@@ -22,7 +22,7 @@ from bench.world import World, build_world
 from triptych import database, events
 from triptych.models import Assignment, AssignmentState, Item, Study, Submission
 
-ANNOTATORS = 100
+ANNOTATORS, RATERS = 100, 3
 WARM_UP = 15.0  # seconds
 DONE = (AssignmentState.submitted, AssignmentState.surplus)
 
@@ -31,14 +31,16 @@ def two_processes(options: Options, home: Path) -> list[Figure]:
     """One second and one draft between items; annotators take turns in going to either process."""
     seconds = options.seconds(60)
     with _shared_database() as url:
-        items = round(WARM_UP + seconds) + 40
-        world = build_world(home / "world", items=items, annotators=ANNOTATORS, raters=ANNOTATORS)
+        # a tenth more places than a hundred people could fill who never waited
+        items = round(1.1 * ANNOTATORS * (WARM_UP + seconds) / RATERS)
+        world = build_world(home / "world", items=items, annotators=ANNOTATORS, raters=RATERS)
         with ExitStack() as stack:
             servers = [stack.enter_context(running_app(home / f"app{n}")) for n in range(2)]
             before, waited = asyncio.run(_work(world, servers, url, seconds))
         wrong = _wrong(url, len(before) + len(waited))
     note = (
-        f"two app processes, one PostgreSQL, {ANNOTATORS} annotators for {seconds:.0f} s, all on one machine; after "
+        f"two app processes without a proxy, one PostgreSQL that waits for its disk, {ANNOTATORS} annotators for "
+        f"{seconds:.0f} s on {items:,} items of {RATERS} raters, all on one machine; after "
         f"{WARM_UP:.0f} s of work and ANALYZE, which autovacuum brings within the first minute: plans made for empty "
         "tables read whole tables"
     )
@@ -52,7 +54,7 @@ def two_processes(options: Options, home: Path) -> list[Figure]:
 @contextmanager
 def _shared_database() -> Iterator[str]:
     """A database on a throw-away server, which every process started meanwhile uses with the same secret."""
-    with throw_away_postgres() as server:
+    with throw_away_postgres(durable=True) as server:
         admin = create_engine(f"{server}/postgres", isolation_level="AUTOCOMMIT")
         with admin.connect() as connection:
             connection.execute(text("CREATE DATABASE triptych"))
