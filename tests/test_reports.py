@@ -44,7 +44,10 @@ NOT_A_NUMBER = re.compile(r"(?<![\w-])[+-]?(nan|inf|infinity)(?!\w)", re.IGNOREC
 
 
 def some_answers(rng: random.Random) -> dict:
-    """An annotation of SMALL_RUBRIC: later letters tend to be better, some verdicts are missing, some explained."""
+    """An annotation of SMALL_RUBRIC: later letters tend to be better, some verdicts are missing, some explained.
+
+    The first word of response A is marked, with a comment.
+    """
     ratings = {
         letter: {
             "fluency": min(3, max(1, 1 + n + rng.choice([0, 0, 1, -1]))),
@@ -53,7 +56,8 @@ def some_answers(rng: random.Random) -> dict:
         for n, letter in enumerate("ABC")
     }
     explained = {letter: {"verdict": {"reject": {"reasons": ["rude"], "text": SECRET_WORDS}}} for letter in "ABC"}
-    return {"ratings": ratings, "explanations": explained}
+    mark = {"slot": "A", "turn": None, "start": 0, "end": rng.choice([4, 6]), "label": "bad", "comment": SECRET_WORDS}
+    return {"ratings": ratings, "explanations": explained, "highlights": [mark]}
 
 
 def new_study(session, items: int, annotators: int, rubric: str = SMALL_RUBRIC, drafts=None):
@@ -282,6 +286,21 @@ def test_no_text_that_an_annotator_wrote_is_in_a_report(report):
     assert found == []
 
 
+def test_agreement_on_highlights_is_printed_and_where_they_stand_without_their_words(report):
+    rows = list(csv.DictReader(io.StringIO(report.files["highlights.csv"].decode())))
+    assert len(rows) == 6 * 4 * 3
+    assert {(row["start"], row["end"], row["label"]) for row in rows} == {
+        ("", "", ""),
+        ("0", "4", "bad"),
+        ("0", "6", "bad"),
+    }
+    sheet = load_workbook(io.BytesIO(report.files["results.xlsx"]))["highlights"]
+    table = {row[0]: row[1:] for row in sheet.iter_rows(values_only=True)}
+    assert table["Label"][3:6] == ("F1, same passage", "F1, overlapping", "Alpha over characters")
+    assert table["Any label"][:2] == ("12", "24")
+    assert 0 <= float(table["Any label"][3]) <= float(table["Any label"][4]) <= 1
+
+
 def test_the_citation_file_is_what_its_format_asks(report):
     citation = yaml.safe_load(report.files["CITATION.cff"])
     assert {"cff-version", "title", "message", "authors"} <= citation.keys()
@@ -374,6 +393,7 @@ def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(seed,
         ("ratings", data.RATINGS_HEADER, data.rating_rows(found)),
         ("repeats", data.RATINGS_HEADER, []),
         ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
+        ("highlights", data.HIGHLIGHTS_HEADER, []),
     ):
         (tmp_path / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
     again = {row[:5]: row[5] for row in recompute.recomputed(tmp_path)}

@@ -54,7 +54,7 @@ NAMES = {n: f"System {n}" for n in range(1, 8)}
 PEOPLE = {f"P-{n}": "human" for n in range(4)} | {"J-1": "judge"}
 MANY = {f"P-{n}": "human" for n in range(8)}
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
-TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators"}
+TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highlights"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
@@ -90,7 +90,20 @@ def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     twice = replace(found.frame, ratings=pd.concat([first, second], ignore_index=True))
     places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
     words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
-    return found, further_from(found, twice, Texts(places.assign(words=words), {}))
+    return found, further_from(found, twice, Texts(places.assign(words=words), {}), readings(places))
+
+
+def readings(places: pd.DataFrame) -> pd.DataFrame:
+    """What four people marked in these responses: up to three passages each, some the same, in two labels."""
+    rng, rows = np.random.default_rng(4), []
+    for n, (item, system) in enumerate(places.drop_duplicates(["item", "system"]).itertuples(index=False)):
+        text = {"text": f"{n}:-1", "length": 40 + n, "item": item, "system": system, "turn": -1}
+        for who in rng.choice(["P-0", "P-1", "P-2", "P-3"], 2 + n % 3 if n else 1, replace=False):
+            starts = [7 * int(place) for place in rng.integers(0, 4, n % 4)] or [np.nan]
+            for start in starts:
+                end, label = start + 6 * int(rng.integers(1, 3)), rng.choice(["good", "bad"])
+                rows.append(text | {"annotator": who, "start": start, "end": end, "label": label})
+    return pd.DataFrame(rows)
 
 
 def made_again(found, further, folder: Path) -> dict:
@@ -101,10 +114,12 @@ def made_again(found, further, folder: Path) -> dict:
     codebook = study | {"epsilon": margin(found.frame), "family": family}
     (folder / "codebook.json").write_text(json.dumps(codebook))
     twice = data.rating_rows(further.twice) if further.twice else ()
+    marks = data.highlight_rows(found, further.readings)
     for name, header, lines in (
         ("ratings", data.RATINGS_HEADER, data.rating_rows(found, further.words)),
         ("repeats", data.RATINGS_HEADER, twice),
         ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
+        ("highlights", data.HIGHLIGHTS_HEADER, marks),
     ):
         (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
     return {row[:5]: row[5] for row in recomputed(folder)}
@@ -156,6 +171,10 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
         "turn after",
     )
     assert {("annotators", name) for name in looked_at} <= defined
+    assert {
+        ("highlights", name) for name in ("F1, same passage", "F1, overlapping", "alpha over characters")
+    } <= defined
+    assert {one.system for one in book.numbers if one.part == "highlights"} == {"", "bad", "good"}
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined

@@ -25,7 +25,7 @@ from triptych.results import RATED, Counted, Frame, StudyName, counted_items, me
 from triptych.results.highlights import highlights_of
 
 WHOLE = -1
-READING = ["text", "length", "annotator", "start", "end", "label", "system", "item"]
+READING = ["text", "length", "annotator", "start", "end", "label", "system", "item", "turn"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
 
 
 def readings_of(session: Session, study: Study, frame: Frame, counted: Counted) -> pd.DataFrame:
-    """Who read which text and marked what, as triptych.analysis.spans takes it, with system and item beside it.
+    """Who read which text and marked what, as triptych.analysis.spans takes it, with system, item and turn beside it.
 
     One row per highlight; where an annotator marked nothing in a text, one row without a start. Imported quotes that
     are not in the text are left out.

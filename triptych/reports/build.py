@@ -37,6 +37,7 @@ from triptych.results import Counted
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 WORDS = "Words of the response; empty where it has no text."
+CHARACTERS = "Length of the text in Unicode code points."
 COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
 OF_THEIR_OWN = {
     "results.tex": ["results", "ordinal", "ranks", "strengths"],
@@ -59,6 +60,7 @@ ABOUT = {
     "ratings.csv": "the ratings",
     "repeats.csv": "what annotators rated twice without knowing: their first and second ratings",
     "annotations.csv": "the annotations",
+    "highlights.csv": "who read which text, and where she highlighted what",
     "codebook.json": "what was asked, on which scales, and what every column means",
     "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
     "analysis.py": "makes every number again from ratings.csv and compares: `python analysis.py`",
@@ -122,9 +124,9 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
 def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
     """What the snapshot holds the hashes of."""
     finished = exports.read_finished(session, study)
-    header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER}
+    header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
     known = {name: words for name, words in COLUMNS.items() if name in header}
-    columns = {**known, "counted": COUNTED, "beside": BESIDE, "words": WORDS}
+    columns = {**known, "counted": COUNTED, "beside": BESIDE, "words": WORDS, "characters": CHARACTERS}
     family = sorted(found.frame.settings.preregistration.family)
     made = {"columns": columns, "resamples": RESAMPLES, "epsilon": margin(found.frame), "family": family}
     yield json_file("codebook.json", {**codebook(finished, Options()), **made, **_pay(facts, found.scope)})
@@ -132,6 +134,7 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
     yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found))
+    yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(found, further.readings))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
 

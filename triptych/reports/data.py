@@ -20,6 +20,7 @@ from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
+from triptych.texts import WHOLE
 
 RATINGS_HEADER = (
     "annotation",
@@ -53,6 +54,7 @@ ANNOTATIONS_HEADER = (
     "submitted_at",
     "active_seconds",
 )
+HIGHLIGHTS_HEADER = ("item_id", "system", "turn", "characters", "annotator", "start", "end", "label")
 
 
 def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterator[tuple[Cell, ...]]:
@@ -89,6 +91,16 @@ def annotation_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
     for row in work.assign(late=found.frame.after_unblinding(work)).sort_values("assignment").itertuples():
         marks = row.excluded, row.late, row.assignment in counted
         yield (*_work(row), row.state, *map(int, marks), *_time(row))
+
+
+def highlight_rows(found: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:
+    """Who of those who count read which text and marked what in it; nothing marked is a row without a start."""
+    if readings is None:
+        return
+    for row in readings.sort_values(["item", "system", "turn", "annotator", "start", "end", "label"]).itertuples():
+        ends = (None, None) if pd.isna(row.start) else (int(row.start), int(row.end))
+        turn = None if row.turn == WHOLE else row.turn
+        yield row.item, found.names[row.system], turn, row.length, row.annotator, *ends, row.label or None
 
 
 def _work(row: Any) -> tuple[Cell, ...]:

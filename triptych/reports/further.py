@@ -1,4 +1,4 @@
-"""What a report reads besides the ratings: second ratings of hidden repeats, lengths of responses, judges."""
+"""What a report reads besides the ratings: second ratings of repeats, lengths of responses, highlights, judges."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pandas as pd
 from sqlmodel import Session
 
 from triptych import results
-from triptych.analyses import LengthOf, Repeated, StudyAnalysis, WithSelf, lengths, repeated, with_self
+from triptych.analyses import LengthOf, Repeated, StudyAnalysis, WithSelf, lengths, repeated, spans, with_self
 from triptych.analyses.judges import ALONE, JudgeOf, judges
+from triptych.analysis.spans import SpanAgreement
 from triptych.models import Study
 from triptych.results import Frame
-from triptych.texts import Texts, texts_of
+from triptych.texts import Texts, readings_of, texts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +22,18 @@ class Further:
     """Analyses beyond those of the ratings alone; empty where there is nothing to analyse.
 
     twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
-    words: of each candidate, by (item, system).
+    words: of each candidate, by (item, system). readings: who read which text and marked what, as
+    triptych.texts.readings_of gives it, None where the rubric asks for no highlights.
     """
 
     twice: StudyAnalysis | None = None
     words: pd.Series | None = None
+    readings: pd.DataFrame | None = None
     with_self: tuple[WithSelf, ...] = ()
     repeated: dict[str, Repeated] = field(default_factory=dict)
     lengths: tuple[LengthOf, ...] = ()
     judges: tuple[JudgeOf, ...] = ()
+    spans: tuple[SpanAgreement, ...] | str = ()
 
 
 NOTHING = Further()
@@ -37,20 +41,24 @@ NOTHING = Further()
 
 def further_of(session: Session, study: Study, found: StudyAnalysis) -> Further:
     """All of it for one analysis."""
-    return further_from(found, results.twice_rated(session, study, found.frame), texts_of(session, study))
+    asked = found.frame.rubric.highlights
+    readings = readings_of(session, study, found.frame, found.scope) if asked else None
+    return further_from(found, results.twice_rated(session, study, found.frame), texts_of(session, study), readings)
 
 
-def further_from(found: StudyAnalysis, twice: Frame, texts: Texts) -> Further:
+def further_from(found: StudyAnalysis, twice: Frame, texts: Texts, readings: pd.DataFrame | None = None) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
     counts = results.counting(twice, found.scope).any()
     known = words_of(found, texts.words).notna().any()
     return Further(
         twice=replace(found, frame=twice) if len(twice.ratings) else None,
         words=texts.words,
+        readings=readings,
         with_self=with_self(twice, found.scope) if counts else (),
         repeated=repeated(twice, found.scope) if counts else {},
         lengths=lengths(found, texts) if known else (),
         judges=tuple(judges(found.frame, found.scope, found.ratings)),
+        spans=() if readings is None or readings.empty else spans(readings),
     )
 
 

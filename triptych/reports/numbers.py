@@ -40,7 +40,7 @@ class Book:
         numbers = (
             *numbers_of(found),
             *appendix(found, further),
-            *trust(found),
+            *trust(found, further),
             *(() if isinstance(pay, str) else _pay(pay)),
         )
         return cls(numbers, {(n.part, n.criterion, n.system, n.baseline, n.statistic): n for n in numbers})

@@ -11,7 +11,7 @@ from triptych.reports import recompute
 
 PARTS = (
     *("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement"),
-    *("raters", "effects", "diagnostics", "judges", "whole"),
+    *("raters", "effects", "diagnostics", "spans", "judges", "whole"),
 )
 OURS = recompute.__name__.split(".")[0]
 UNSEALED = '\nSNAPSHOT = ""'

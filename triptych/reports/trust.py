@@ -1,4 +1,4 @@
-"""Numbers that tell whether ratings can be trusted: places on screen, time, annotators one by one."""
+"""Numbers that tell whether work can be trusted: places on screen, time, annotators one by one, highlights."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from operator import attrgetter
 from triptych.analyses import AnnotatorLook, EffectsOf, StudyAnalysis
 from triptych.analysis.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, StraightLining
 from triptych.analysis.effects import OrderEffect, PositionEffect
+from triptych.analysis.spans import SpanAgreement
+from triptych.reports.further import Further
 from triptych.reports.places import Number, Place
 from triptych.results import LETTERS
 
 NOBODY_ELSE = "Not defined: no other annotator has such a correlation."
 
 
-def trust(found: StudyAnalysis) -> Iterator[Number]:
+def trust(found: StudyAnalysis, further: Further) -> Iterator[Number]:
     """The whole list, after the appendix in results.csv."""
     yield from chain.from_iterable(map(_effects, found.effects))
     yield from chain.from_iterable(map(_annotator, sorted(found.annotators, key=attrgetter("annotator"))))
+    yield from _spans(further.spans)
 
 
 def _effects(found: EffectsOf) -> Iterator[Number]:
@@ -75,3 +78,17 @@ def _with_others(place: Place, found: AnnotatorAgreement | str) -> Iterator[Numb
     yield place.number("correlation", found.value, "number")
     yield from place.limits("correlation", (found.low, found.high), "number")
     yield place.number("half of the others", NOBODY_ELSE if found.others is None else found.others, "number")
+
+
+def _spans(found: tuple[SpanAgreement, ...] | str) -> Iterator[Number]:
+    """Agreement on highlights whatever their label, then on each label."""
+    if isinstance(found, str):
+        yield Place("highlights").number("F1, same passage", found, "number")
+        return
+    for one in found:
+        place = Place("highlights", "", one.label or "")
+        for name in ("texts", "spans", "pairs"):
+            yield place.number(name, getattr(one, name), "count")
+        yield place.number("F1, same passage", one.exact, "number")
+        yield place.number("F1, overlapping", one.overlapping, "number")
+        yield place.number("alpha over characters", one.alpha, "number")

@@ -1,4 +1,4 @@
-"""The tables of what may stand between ratings and the truth: places on screen, time, annotators one by one."""
+"""The tables of what may stand between ratings and the truth: places, time, annotators, highlights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from triptych.reports.numbers import Book
 def trust_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All of them; one that nothing was found for has no rows."""
     titles = {result.criterion.key: result.criterion.title for result in found.criteria}
-    yield from (made(book, titles) for made in MADE)
+    labels = {label.key: label.title for label in found.frame.rubric.highlights}
+    yield _effects(book, titles)
+    yield _shifts(book, titles)
+    yield _annotators(book)
+    yield _highlights(book, {"": "Any label", **labels})
 
 
 def _effects(book: Book, titles: dict[str, str]) -> Table:
@@ -43,8 +47,7 @@ def _shifts(book: Book, titles: dict[str, str]) -> Table:
     )
 
 
-def _annotators(book: Book, titles: dict[str, str]) -> Table:
-    notes = Notes()
+def _annotators(book: Book) -> Table:
     columns = {
         "Annotations": "annotations",
         "With the others": "correlation",
@@ -54,24 +57,54 @@ def _annotators(book: Book, titles: dict[str, str]) -> Table:
         "Drift": "drift",
         "At most": "drift at most",
     }
-    names = dict.fromkeys(one.system for one in book.numbers if one.part == "annotators")
-    rows = [
-        (
-            Cell(name),
-            *(
-                notes.cell(book.get("annotators", "", statistic, name), limits(book, "annotators", "", statistic, name))
-                for statistic in columns.values()
-            ),
-        )
-        for name in names
-    ]
     about = (
         "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
         "minus the mean of the others, in % of the scale; no misconduct. All equal: annotations with the same rating "
         "throughout. Missing: answers that are marked so. Drift: the largest excursion from the others in time, and "
         "how large it is at most in 99 % of random orders. Nobody is left out by any of this."
     )
-    return appendix_table("annotators", "Annotators one by one", ("Annotator", *columns), rows, about, notes)
+    return _by_name(book, "annotators", ("annotators", "Annotators one by one"), "Annotator", {}, columns, about)
 
 
-MADE = (_effects, _shifts, _annotators)
+def _highlights(book: Book, titles: dict[str, str]) -> Table:
+    about = (
+        "F1 of two annotators over the texts that both read, highlights matched one to one where they are the same "
+        "passage, or where they overlap; the mean over pairs of annotators. Alpha asks of every character whether it "
+        "is marked."
+    )
+    columns = {
+        "Texts read twice": "texts",
+        "Highlights": "spans",
+        "Pairs": "pairs",
+        "F1, same passage": "F1, same passage",
+        "F1, overlapping": "F1, overlapping",
+        "Alpha over characters": "alpha over characters",
+    }
+    return _by_name(book, "highlights", ("highlights", "Highlights"), "Label", titles, columns, about)
+
+
+def _by_name(
+    book: Book,
+    part: str,
+    names: tuple[str, str],
+    heading: str,
+    titles: dict[str, str],
+    columns: dict[str, str],
+    about: str,
+) -> Table:
+    """A row for each name of a part that has no criteria.
+
+    names: of the table, and its title; heading, titles: of the names; columns: heading -> statistic.
+    """
+    notes = Notes()
+    rows = [
+        (
+            Cell(titles.get(name, name)),
+            *(
+                notes.cell(book.get(part, "", statistic, name), limits(book, part, "", statistic, name))
+                for statistic in columns.values()
+            ),
+        )
+        for name in dict.fromkeys(one.system for one in book.numbers if one.part == part)
+    ]
+    return appendix_table(*names, (heading, *columns), rows, about, notes)

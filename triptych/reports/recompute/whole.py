@@ -28,6 +28,7 @@ from triptych.reports.recompute.ordinal import ordinal
 from triptych.reports.recompute.printing import written
 from triptych.reports.recompute.ranks import ranks
 from triptych.reports.recompute.raters import each_with_self, raters
+from triptych.reports.recompute.spans import spans
 from triptych.reports.recompute.systems import order, systems
 
 SNAPSHOT = ""  # the hash of the snapshot that this report was made from
@@ -64,6 +65,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
         if repeats:
             yield from with_self(criterion, Ratings.read(repeats, criterion), resamples)
         yield from judges(criterion, everything, codebook["epsilon"])
+    yield from spans(read_rows(folder / "highlights.csv"))
     yield from each_annotator([(criterion, Ratings.read(rows, criterion)) for criterion in criteria], work)
     yield from compared
     yield from families(compared, codebook["family"])
