@@ -163,7 +163,7 @@ def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_repo
     next(button for button in app.button if button.label == "Keep these answers").click().run()
 
     assert not app.exception
-    assert "1 of 40 questions answered" in [block.label for block in app.expander][1]
+    assert "1 of 43 questions answered" in [block.label for block in app.expander][1]
     again = visit(lead, "report.py", study=study.slug)
     assert next(box for box in again.text_input if box.label == label).value == "The board of *this* place"
     report = freeze(web_engine(), study)
