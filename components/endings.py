@@ -11,7 +11,10 @@ from triptych.entry import Ending
 
 SAYS = {
     Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),
-    Nothing.paused: ("Paused", "The lead has paused this study. Everything you submitted and wrote is kept."),
+    Nothing.paused: (
+        "Paused",
+        "The lead has paused this study. Everything you submitted and wrote is kept. This page looks again by itself.",
+    ),
     Nothing.closed: ("Closed", "This study is closed. Thank you for your work; everything you submitted is kept."),
     Nothing.excluded: (
         "Finished for you",
@@ -28,11 +31,17 @@ SAYS = {
     ),
     Nothing.entry: ("One more step", "Something is left to read or to answer first. Reload this page to go on."),
     Nothing.finished: ("All done", "You have annotated every item there is for you. Thank you!"),
+    Nothing.none_left: (
+        "No item for you",
+        "Every item has its annotators already, or none is planned for you. Thank you for coming. If a panel sent you, "
+        "give your place back there: a completion code is for those who have annotated.",
+    ),
     Nothing.nothing_free: (
         "Nothing free at the moment",
         "Other annotators are working on the last items. This page looks again by itself.",
     ),
 }
+MAY_PASS = (Nothing.paused, Nothing.nothing_free)
 LOOK_AGAIN = 15
 
 
@@ -46,7 +55,7 @@ def draw(reason: Nothing, ending: Ending) -> None:
         st.code(ending.code, language=None)
     if ending.address:
         st.link_button("Back to the panel", ending.address, type="primary", icon=":material/open_in_new:")
-    if reason is Nothing.nothing_free:
+    if reason in MAY_PASS:
         follow(_quarter_minute, _quarter_minute())
     if st.button("My work", icon=":material/arrow_back:"):
         st.switch_page("annotator/my_work.py")

@@ -113,6 +113,8 @@ def test_an_item_takes_no_more_raters_than_planned(sqlite_engine, make_study):
 
         taken = session.execute(select(Assignment.item_id, func.count()).group_by(Assignment.item_id)).all()
         assert [n for _, n in taken] == [2, 2, 2]
+        first, *_, last = (assignments.current(session, study, who) for who in people)
+        assert (first, last) == (Nothing.finished, Nothing.none_left)
 
 
 def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):

@@ -385,7 +385,8 @@ def test_an_explicit_plan_gives_each_her_own_items_in_order(make_on_both):
 
     assert given == [items[4], items[1], items[2]]
     assert work is Nothing.finished
-    assert assignments.current(session, study, stranger) is Nothing.finished
+    assert assignments.current(session, study, stranger) is Nothing.none_left
+    assert [entry.ending(study, one).code for one in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
     assert assignments.current(session, study, other).item_id == items[1]
 
 

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from test_entry import CODES, QUESTIONS
 from test_sign_in_pages import be, press, shown
 
-from components import state
+from components import endings, state
 from triptych import database, studies
-from triptych.models import StudyState, TestAnswer
+from triptych.models import Study, StudyState, TestAnswer
 from triptych.study_settings import Consent, EntryRules, PanelAddress, StudySettings, stored
 from triptych.web.session import web_engine
 
@@ -131,3 +131,17 @@ def test_answers_chosen_faster_than_the_page_draws_are_all_kept(visit, impatient
     app.radio[0].set_value("a")
     answer(app, 1, "b")
     assert stored_answers() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("now", "title", "looks_again"), [(StudyState.paused, "Paused", True), (StudyState.closed, "Closed", False)]
+)
+def test_the_screen_of_a_pause_looks_again_by_itself(visit, monkeypatch, now, title, looks_again):
+    followed = []
+    monkeypatch.setattr(endings, "follow", lambda *of: followed.append(of))
+    app = visit()
+    with database.writing(web_engine()) as session:
+        studies.set_state(session, session.scalars(select(Study)).one(), now, "lead")
+
+    assert [found.value for found in app.run().title] == [title]
+    assert bool(followed) == looks_again

@@ -197,7 +197,7 @@ def test_the_items_of_a_workbook_are_reserved_and_balanced_and_the_web_gives_out
     assert here.item_id not in {one.item_id for one in laid}
     assert assignments.current(session, study, second) == Nothing.nothing_free
     submit(session, study, first, full_answers())
-    assert assignments.current(session, study, second) == Nothing.finished
+    assert assignments.current(session, study, second) == Nothing.none_left
     with pytest.raises(Conflict, match="no item left"):
         workbooks.make(session, study, second.pseudonym, 5, lead.pseudonym)
     assert workbooks.cancel(session, study, workbooks.listed(session, study)[-1].id, lead.pseudonym) == 3

@@ -245,6 +245,7 @@ class Nothing(StrEnum):
     failed_test = admission.FAILED
     entry = "entry"  # a step of the way in comes first: see triptych.entry
     finished = "finished"
+    none_left = "none left"
     nothing_free = "nothing free"
 
 
@@ -429,7 +430,7 @@ def _take_next(session: Session, study: Study, who: Who, *, planned: bool) -> in
 
 
 def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> Nothing:
-    """Items that others hold right now may come free again; otherwise she is through."""
+    """Items that others hold right now may come free again; otherwise she is through, or came too late for any."""
     held = select(Assignment.item_id).where(
         Assignment.study_id == study.id,
         Assignment.state == AssignmentState.reserved,
@@ -444,7 +445,11 @@ def _why_nothing(session: Session, study: Study, who: Who, *, planned: bool) -> 
     # on PostgreSQL the search passed over what somebody is reserving at this very moment
     passed_over = session.connection().execute(_NEXT_PLANNED if planned else _NEXT_ITEM, mine).first() is not None
     waiting = passed_over or session.scalars(held.limit(1), mine).first() is not None
-    return Nothing.nothing_free if waiting else Nothing.finished
+    if waiting:
+        return Nothing.nothing_free
+    here = _mine(study, who).where(_is_main(), Assignment.state != AssignmentState.expired)
+    begun = session.scalars(here.limit(1)).first() is not None
+    return Nothing.finished if begun else Nothing.none_left
 
 
 def _reserve(
