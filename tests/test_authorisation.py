@@ -57,12 +57,12 @@ DOORS = {
     """,
     "lead": """
         adjudication.ask adjudication.record adjudication.take_back backup.restore_as copying.duplicate
-        demo.remove_demo dry_run.dry_run erasure.delete_copies erasure.erase exclusions.exclude exclusions.reinstate
+        dry_run.dry_run erasure.delete_copies erasure.erase exclusions.exclude exclusions.reinstate
         freezing.amend invitations.invite_all invitations.invite_one launching.launch plans.store
         ratings_import.import_ratings reports.heds.store reports.snapshot.keep roster.add_lead roster.disable
-        roster.enable roster.new_link roster.remove_lead studies.create_from_file studies.delete_draft
-        studies.set_state studies.unblind withdrawal.withdraw workbooks.cancel workbooks.make workbooks.make_for_new
-        workbooks.take_back
+        roster.enable roster.new_link roster.remove_lead studies.create_from_file studies.delete_demo
+        studies.delete_draft studies.set_state studies.unblind withdrawal.withdraw workbooks.cancel workbooks.make
+        workbooks.make_for_new workbooks.take_back
     """,
     "shell": """
         backup.restore capsule.open_capsule demo.load_demo moving.move people.create_lead
@@ -79,7 +79,6 @@ DOORS = {
         making.write_training pairing.apply_overlap pairing.give_places passcodes.forget_failures
         passcodes.note_failure people.annotator_called people.delete_without_part people.end_links people.end_logins
         people.enrol people.invite people.issue_link people.new_person roster.enrol_lead studies.create_study
-        studies.delete_demo
     """,
 }
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}

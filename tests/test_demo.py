@@ -10,9 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
+from test_erasure import files_of
 
-from triptych import database, demo, events, studies
+from triptych import assignments, database, demo, erasure, events, people, studies, verifying
+from triptych.database import Wiped
 from triptych.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.people import Who
 from triptych.rubric import shipped_rubrics
 
 
@@ -44,7 +47,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
 def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
-        assert demo.remove_demo(session) == len(shipped_rubrics())
+        assert studies.delete_demo(session) == len(shipped_rubrics())
 
     assert demo.load_demo(engine) == 0
     with database.reading(engine) as session:
@@ -52,10 +55,31 @@ def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
             assert session.execute(select(func.count()).select_from(table)).scalar_one() == 0, table
 
 
+def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engine, make_study):
+    demo.load_demo(engine)
+    with database.writing(engine) as session:
+        own, lead, (anna, _) = make_study(session)
+        study = demo_studies(session)[0]
+        guest, _ = people.join_open_study(session, study, "Wilhelmina Zauberberg")
+        assignments.current(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
+        for who in (anna, lead):
+            people.enrol(session, study, who.person_id, who.pseudonym)
+        people.create_lead(session, "Dr Lead", "a long passcode 42")
+
+    with database.writing(engine) as session:
+        studies.delete_demo(session)
+    assert erasure.wipe(engine) == Wiped.done
+
+    assert b"Zauberberg" not in files_of(engine)
+    with database.reading(engine) as session:
+        assert {anna.name, lead.name, "Dr Lead"} <= set(session.scalars(select(Person.name)))
+        assert verifying.verify(session, session.get_one(Study, own.id)).holds
+
+
 def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):
     with database.writing(loaded) as session:
         own, lead, _ = make_study(session)
-        demo.remove_demo(session)
+        studies.delete_demo(session)
 
     with database.reading(loaded) as session:
         assert [study.slug for study in studies.for_lead(session, lead)] == [own.slug]

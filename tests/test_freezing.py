@@ -9,13 +9,38 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import copying, database, demo, events, freezing, launching, making, results, studies
+from triptych import (
+    copying,
+    database,
+    demo,
+    events,
+    freezing,
+    invitations,
+    launching,
+    making,
+    people,
+    results,
+    roster,
+    studies,
+)
 from triptych.analyses import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.freezing import Parts
-from triptych.models import Assignment, Criterion, Item, Purpose, Reference, Role, Round, Study, StudyState, System
+from triptych.models import (
+    Assignment,
+    Criterion,
+    Item,
+    Person,
+    Purpose,
+    Reference,
+    Role,
+    Round,
+    Study,
+    StudyState,
+    System,
+)
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
@@ -168,6 +193,23 @@ def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead
     session.commit()
 
     assert [study.title for study in studies.for_lead(session, lead)] == ["Other"]
+
+
+def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
+    other = copying.duplicate(session, draft, "Other", lead)
+    for name, role, where in (
+        ("Anna", Role.annotator, draft),
+        ("Dora", Role.lead, draft),
+        ("Ben", Role.annotator, other),
+    ):
+        invitations.invite_one(session, where, name, f"{name}@lab.example", role, lead.pseudonym)
+    people.create_lead(session, "Emil", "a long passcode 42")
+    roster.add_lead(session, draft, "Emil", lead.pseudonym)
+
+    assert studies.delete_draft(session, draft) == 2
+    session.commit()
+
+    assert set(session.scalars(select(Person.name))) == {lead.name, "Ben", "Emil"}
 
 
 # Launch

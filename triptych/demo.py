@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from uuid import UUID
 
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
@@ -61,14 +61,6 @@ def load_demo(engine: Engine) -> int:
             return _load(session)
     except IntegrityError:
         return 0
-
-
-def remove_demo(session: Session) -> int:
-    """Removes every demo study and the simulated annotators that have no other; returns how many studies."""
-    removed = studies.delete_demo(session)
-    busy = select(Membership.person_id)
-    session.execute(delete(Person).where(Person.kind == Kind.simulated, Person.id.not_in(busy)))
-    return removed
 
 
 def _load(session: Session) -> int:

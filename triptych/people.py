@@ -100,11 +100,14 @@ def new_person(session: Session, role: Role, **fields: str | None) -> Person:
     return person
 
 
-def delete_without_part(session: Session, person_ids: Collection[int]) -> None:
-    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay."""
+def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
+    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay.
+
+    Returns how many.
+    """
     no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
     in_no_study = ~exists().where(Membership.person_id == Person.id)
-    session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study))
+    return session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)).rowcount
 
 
 def _free_pseudonym(session: Session, role: Role) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
-from triptych import checks, clock, events, making
+from triptych import checks, clock, events, making, people
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.models import (
@@ -245,21 +245,35 @@ def refuse_unless_writable(study: Study) -> None:
             raise StudyNotOpen("This study is closed. What you wrote is kept; ask the lead if it should still count.")
 
 
-def delete_draft(session: Session, study: Study) -> None:
-    """Removes a draft with its items and invitations. Raises Conflict for a study that was ever open."""
+def delete_draft(session: Session, study: Study) -> int:
+    """Removes a draft, and the people who were invited to nothing else; returns how many people.
+
+    Follow it with `erasure.wipe`, outside of the transaction. Raises Conflict for a study that was ever open.
+    """
     study = lock(session, study.id)
     if study.state != StudyState.draft:
         raise Conflict("Only a draft can be deleted: what was launched stays, with all that was rated in it.")
     events.write_pending(session)  # they go with it; at the commit there would be nothing to write them to
-    session.execute(delete(Study).where(Study.id == study.id))
+    people_gone = _delete(session, [study.id])
     session.expunge(study)
+    return people_gone
 
 
 def delete_demo(session: Session) -> int:
-    """Removes every demo study with all that belongs to it; returns how many."""
+    """Removes every demo study, and the people who took part in nothing else; returns how many studies.
+
+    Follow it with `erasure.wipe`, outside of the transaction.
+    """
     ids = list(session.scalars(select(Study.id).where(Study.demo)))
-    session.execute(delete(Study).where(Study.id.in_(ids)))
+    _delete(session, ids)
     return len(ids)
+
+
+def _delete(session: Session, ids: Sequence[int]) -> int:
+    """Removes studies with all that belongs to them, and their people where nothing else does; returns how many."""
+    members = session.scalars(select(Membership.person_id).where(Membership.study_id.in_(ids))).all()
+    session.execute(delete(Study).where(Study.id.in_(ids)))
+    return people.delete_without_part(session, members)
 
 
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
-from triptych import demo, studies
+from components.clearing import clear, what_is_left
+from triptych import studies
 from triptych.studies import StudyLine
 
 NEW = "lead/new_study.py"
@@ -33,7 +34,8 @@ def remove_demo() -> None:
     with st.popover("Remove the demo studies"):
         st.write("The demo studies go for good, with everything that was tried out in them. Your own studies stay.")
         if st.button("Remove them", type="primary"):
-            state.run_command(demo.remove_demo, done="The demo studies were removed.")
+            if state.run_command(studies.delete_demo, done="The demo studies were removed."):
+                clear()
             st.rerun()
 
 
@@ -51,6 +53,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         if st.button("New study", type="primary"):
             st.switch_page(NEW)
 state.show_messages()
+what_is_left()
 for line in own:
     draw(line)
 if not own:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components import copies, state
+from components.clearing import clear
 from components.live import follow
 from components.people_table import progress
 from components.study_choice import choose_study
@@ -70,7 +71,8 @@ def more(study: Study) -> None:
             st.switch_page("lead/study.py", query_params={"study": made.slug})
         st.rerun()
     if copies.delete_form(study):
-        state.run_command(studies.delete_draft, study, done="The draft is deleted.")
+        if state.run_command(studies.delete_draft, study, done="The draft is deleted."):
+            clear()
         st.switch_page("lead/studies.py")
 
 
