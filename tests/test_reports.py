@@ -392,7 +392,7 @@ def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(seed,
     for name, header, lines in (
         ("ratings", data.RATINGS_HEADER, data.rating_rows(found)),
         ("repeats", data.RATINGS_HEADER, []),
-        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, {})),
         ("highlights", data.HIGHLIGHTS_HEADER, []),
     ):
         (tmp_path / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")

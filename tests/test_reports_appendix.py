@@ -90,7 +90,9 @@ def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     twice = replace(found.frame, ratings=pd.concat([first, second], ignore_index=True))
     places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
     words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
-    return found, further_from(found, twice, Texts(places.assign(words=words), {}), readings(places))
+    return found, further_from(
+        found, twice, Texts(places.assign(words=words), {"item-0": 900, "item-1": 20}), readings(places)
+    )
 
 
 def readings(places: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +120,7 @@ def made_again(found, further, folder: Path) -> dict:
     for name, header, lines in (
         ("ratings", data.RATINGS_HEADER, data.rating_rows(found, further.words)),
         ("repeats", data.RATINGS_HEADER, twice),
-        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found)),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading)),
         ("highlights", data.HIGHLIGHTS_HEADER, marks),
     ):
         (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
@@ -167,6 +169,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
         "severity",
         "all equal",
         "missing",
+        "too fast to read",
         "drift at most",
         "turn after",
     )

@@ -255,11 +255,15 @@ def _flags(
 
 
 def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...] | str:
-    """How fast each annotator was; annotations without a time or of items without a text are left out."""
+    """How fast each annotator was; annotations without a time or of items without a text are left out.
+
+    Times count in tenths of a second, as exports and reports write them.
+    """
     work = counted_work(frame, counted)
     work = work[work["state"].isin(RATED)]
     words = work["item"].astype(str).map(texts.reading).to_numpy(dtype=float)
-    seconds = work["active_seconds"].where(work["active_seconds"] > 0).to_numpy(dtype=float)
+    seconds = np.array([round(seconds, 1) for seconds in work["active_seconds"]], dtype=float)
+    seconds[seconds <= 0] = np.nan
     known = ~np.isnan(words) & (words > 0)
     return or_words(speeds, seconds[known], words[known], work["annotator"].astype(str).to_numpy()[known])
 

@@ -37,6 +37,7 @@ from triptych.results import Counted
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 WORDS = "Words of the response; empty where it has no text."
+TO_READ = "Words of the item's context and of all its responses."
 CHARACTERS = "Length of the text in Unicode code points."
 COUNTED = "Whether the rating, or the annotation's ratings, are behind the numbers of this report."
 OF_THEIR_OWN = {
@@ -126,14 +127,21 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
     known = {name: words for name, words in COLUMNS.items() if name in header}
-    columns = {**known, "counted": COUNTED, "beside": BESIDE, "words": WORDS, "characters": CHARACTERS}
+    columns = {
+        **known,
+        "counted": COUNTED,
+        "beside": BESIDE,
+        "words": WORDS,
+        "characters": CHARACTERS,
+        "words_to_read": TO_READ,
+    }
     family = sorted(found.frame.settings.preregistration.family)
     made = {"columns": columns, "resamples": RESAMPLES, "epsilon": margin(found.frame), "family": family}
     yield json_file("codebook.json", {**codebook(finished, Options()), **made, **_pay(facts, found.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
-    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found))
+    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading))
     yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(found, further.readings))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))

@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -51,6 +51,7 @@ ANNOTATIONS_HEADER = (
     "excluded",
     "after_unblinding",
     "counted",
+    "words_to_read",
     "submitted_at",
     "active_seconds",
 )
@@ -85,12 +86,15 @@ def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterato
         )
 
 
-def annotation_rows(found: StudyAnalysis) -> Iterator[tuple[Cell, ...]]:
-    """Every annotation of the main work that is done, with a mark whether its ratings count in this report."""
+def annotation_rows(found: StudyAnalysis, reading: Mapping[str, int]) -> Iterator[tuple[Cell, ...]]:
+    """Every annotation of the main work that is done, with a mark whether its ratings count in this report.
+
+    reading: words to read in each item.
+    """
     counted, work = set(found.work["assignment"].tolist()), found.frame.work
     for row in work.assign(late=found.frame.after_unblinding(work)).sort_values("assignment").itertuples():
         marks = row.excluded, row.late, row.assignment in counted
-        yield (*_work(row), row.state, *map(int, marks), *_time(row))
+        yield (*_work(row), row.state, *map(int, marks), reading.get(row.item), *_time(row))
 
 
 def highlight_rows(found: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:

@@ -9,12 +9,25 @@ import pandas as pd
 from sqlmodel import Session
 
 from triptych import results
-from triptych.analyses import LengthOf, Repeated, StudyAnalysis, WithSelf, lengths, repeated, spans, with_self
+from triptych.analyses import (
+    LengthOf,
+    Repeated,
+    StudyAnalysis,
+    WithSelf,
+    lengths,
+    repeated,
+    spans,
+    speeds_of,
+    with_self,
+)
 from triptych.analyses.judges import ALONE, JudgeOf, judges
+from triptych.analysis.diagnostics import Speed
 from triptych.analysis.spans import SpanAgreement
 from triptych.models import Study
 from triptych.results import Frame
 from triptych.texts import Texts, readings_of, texts_of
+
+NOT_READ = "Not defined: the texts were not read."
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,17 +36,20 @@ class Further:
 
     twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
     words: of each candidate, by (item, system). readings: who read which text and marked what, as
-    triptych.texts.readings_of gives it, None where the rubric asks for no highlights.
+    triptych.texts.readings_of gives it, None where the rubric asks for no highlights. reading: words to read in each
+    item.
     """
 
     twice: StudyAnalysis | None = None
     words: pd.Series | None = None
     readings: pd.DataFrame | None = None
+    reading: dict[str, int] = field(default_factory=dict)
     with_self: tuple[WithSelf, ...] = ()
     repeated: dict[str, Repeated] = field(default_factory=dict)
     lengths: tuple[LengthOf, ...] = ()
     judges: tuple[JudgeOf, ...] = ()
     spans: tuple[SpanAgreement, ...] | str = ()
+    speeds: tuple[Speed, ...] | str = NOT_READ
 
 
 NOTHING = Further()
@@ -54,11 +70,13 @@ def further_from(found: StudyAnalysis, twice: Frame, texts: Texts, readings: pd.
         twice=replace(found, frame=twice) if len(twice.ratings) else None,
         words=texts.words,
         readings=readings,
+        reading=texts.reading,
         with_self=with_self(twice, found.scope) if counts else (),
         repeated=repeated(twice, found.scope) if counts else {},
         lengths=lengths(found, texts) if known else (),
         judges=tuple(judges(found.frame, found.scope, found.ratings)),
         spans=() if readings is None or readings.empty else spans(readings),
+        speeds=speeds_of(found.frame, found.scope, texts),
     )
 
 

@@ -7,20 +7,23 @@ from itertools import chain
 from operator import attrgetter
 
 from triptych.analyses import AnnotatorLook, EffectsOf, StudyAnalysis
-from triptych.analysis.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, StraightLining
+from triptych.analysis.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, Speed, StraightLining
 from triptych.analysis.effects import OrderEffect, PositionEffect
 from triptych.analysis.spans import SpanAgreement
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place
 from triptych.results import LETTERS
 
+NO_TIME = "Not defined: no active time is known."
 NOBODY_ELSE = "Not defined: no other annotator has such a correlation."
 
 
 def trust(found: StudyAnalysis, further: Further) -> Iterator[Number]:
     """The whole list, after the appendix in results.csv."""
     yield from chain.from_iterable(map(_effects, found.effects))
-    yield from chain.from_iterable(map(_annotator, sorted(found.annotators, key=attrgetter("annotator"))))
+    for look in sorted(found.annotators, key=attrgetter("annotator")):
+        yield from _annotator(look)
+        yield from _speed(look.annotator, further.speeds)
     yield from _spans(further.spans)
 
 
@@ -78,6 +81,18 @@ def _with_others(place: Place, found: AnnotatorAgreement | str) -> Iterator[Numb
     yield place.number("correlation", found.value, "number")
     yield from place.limits("correlation", (found.low, found.high), "number")
     yield place.number("half of the others", NOBODY_ELSE if found.others is None else found.others, "number")
+
+
+def _speed(annotator: str, found: tuple[Speed, ...] | str) -> Iterator[Number]:
+    """Of the annotations with a known time and a text: median seconds, and how many were too fast to read."""
+    place = Place("annotators", "", annotator)
+    one = None if isinstance(found, str) else next((speed for speed in found if speed.annotator == annotator), NO_TIME)
+    if not isinstance(one, Speed):
+        yield place.number("seconds", one or found, "number")
+        return
+    yield place.number("timed", one.n, "count")
+    yield place.number("seconds", one.median, "number")
+    yield place.number("too fast to read", one.unread, "count")
 
 
 def _spans(found: tuple[SpanAgreement, ...] | str) -> Iterator[Number]:

@@ -54,14 +54,17 @@ def _annotators(book: Book) -> Table:
         "Severity": "severity",
         "All equal": "all equal",
         "Missing": "missing",
+        "Seconds": "seconds",
+        "Too fast": "too fast to read",
         "Drift": "drift",
         "At most": "drift at most",
     }
     about = (
         "Over all criteria. With the others: correlation with their mean, with 95 % intervals. Severity: own rating "
         "minus the mean of the others, in % of the scale; no misconduct. All equal: annotations with the same rating "
-        "throughout. Missing: answers that are marked so. Drift: the largest excursion from the others in time, and "
-        "how large it is at most in 99 % of random orders. Nobody is left out by any of this."
+        "throughout. Missing: answers that are marked so. Seconds: the median per annotation. Too fast: annotations "
+        "that took too little time to read. Drift: the largest excursion from the others in time, and how large it is "
+        "at most in 99 % of random orders. Nobody is left out by any of this."
     )
     return _by_name(book, "annotators", ("annotators", "Annotators one by one"), "Annotator", {}, columns, about)
 

@@ -45,6 +45,7 @@ def each_annotator(every: Sequence[tuple[Criterion, Ratings]], work: list[dict[s
         yield (*place, "annotations", sum(row["annotator"] == name for row in work))
         for statistic, of_all in zip(("correlation", "severity", "all equal", "missing", "drift"), found, strict=True):
             yield from ((*place, *one) for one in of_all.get(name, [(statistic, None)]))
+        yield from ((*place, *one) for one in speed([row for row in work if row["annotator"] == name]))
 
 
 def beside_others(known: list[tuple[Criterion, Ratings]]) -> BesideOthers:
@@ -114,6 +115,16 @@ def missing_answers(every: list[Ratings]) -> Of:
     """Share of answers that are marked missing."""
     annotator, missing = (np.concatenate([getattr(one, name) for one in every]) for name in ("annotator", "missing"))
     return {name: [("missing", float(missing[annotator == name].mean()))] for name in set(annotator.tolist())}
+
+
+def speed(work: list[dict[str, str]]) -> Iterator[tuple[str, float | None]]:
+    """Median seconds, and annotations of less than 3 seconds or more than 12 words per second."""
+    known = [(float(row["active_seconds"]), int(row["words_to_read"] or 0)) for row in work]
+    known = [(seconds, words) for seconds, words in known if seconds > 0 and words]
+    if known:
+        yield "timed", len(known)
+        yield "too fast to read", sum(seconds < max(3, words / 12) for seconds, words in known)
+    yield "seconds", float(np.median([seconds for seconds, _ in known])) if known else None
 
 
 def drift(shared: BesideOthers) -> Of:
