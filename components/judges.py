@@ -15,9 +15,11 @@ from triptych.analysis.judge import AltTest
 from triptych.study_settings import EXPERTISE
 
 NO_JUDGE = (
-    "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file "
-    "of their own; they never mix with people's ratings."
+    "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file of "
+    "their own beside the ratings, such as an export of this study whose names of systems the scores use too. They "
+    "never mix with people's ratings."
 )
+NOT_RATED = "No annotator rated this. What judges gave here stands beside the other criteria, as a metric."
 
 
 def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
@@ -27,9 +29,9 @@ def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
         return
     found = [each for each in judges(one.frame, one.scope, one.ratings) if each.criterion == key]
     if not found:
-        st.text("No judge rated this criterion.")
+        st.text("No judge rated this criterion." if len(one.ratings_of(key)) else NOT_RATED)
         return
-    st.dataframe(pd.DataFrame([_row(each) for each in found]), hide_index=True, key=f"judges-{slug}")
+    st.dataframe(pd.DataFrame([_row(each, one) for each in found]), hide_index=True, key=f"judges-{slug}")
     st.caption(
         "The alternative annotator test leaves out each annotator in turn. The annotators are "
         f"{EXPERTISE[one.frame.settings.expertise]}, so epsilon is {margin(one.frame):g}, here and in reports. "
@@ -38,15 +40,16 @@ def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
     place = {"study": slug, "section": "Panel and pay"}
     st.page_link("lead/design.py", label="Change what the annotators are", icon=":material/tune:", query_params=place)
     for each in found:
-        _in_words(each)
+        _in_words(each, one)
 
 
-def _row(each: JudgeOf) -> dict[str, object]:
+def _row(each: JudgeOf, one: StudyAnalysis) -> dict[str, object]:
     test = each.stand_in if isinstance(each.stand_in, AltTest) else None
     return {
         "Judge": each.judge,
+        "Its scores": one.title(each.scores),
         "Candidates shared": each.shared,
-        "May stand in": "–" if test is None else ("yes" if test.passes else "no"),
+        "May stand in": NONE if test is None else ("yes" if test.passes else "no"),
         "Won against": NONE if test is None else percent(test.winning_rate),
         "Within items": _shown(each.within_items),
         "Over systems": _shown(each.of_systems),
@@ -63,10 +66,11 @@ def _interval(one: Correlation) -> str:
     return "" if isinstance(one.interval, str) else f" ({signed_limits(*one.interval)})"
 
 
-def _in_words(each: JudgeOf) -> None:
+def _in_words(each: JudgeOf, one: StudyAnalysis) -> None:
     """The sentences behind a row: what was found, or why it is not defined."""
+    who = f"{each.judge}, {one.title(each.scores)}" if each.is_metric else each.judge
     for found in (each.stand_in, each.within_items, each.of_systems):
-        st.text(f"{each.judge}: {found if isinstance(found, str) else found.sentence}")
+        st.text(f"{who}: {found if isinstance(found, str) else found.sentence}")
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
             st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")

@@ -126,7 +126,10 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
 
 
 def _mapped(asked: Asked) -> Asked:
-    """Criteria of the files that the rubric has not may be left out."""
+    """Criteria of the files that the rubric has not may be left out; those added for judges' scores are named."""
+    added = [one.title for one in asked.rubric.criteria if one.key in asked.scores]
+    if added:
+        st.text(f"Added to the rubric for scores of judges, to be compared as metrics are: {', '.join(added)}.")
     strangers = [name for name, key in asked.names.items() if not key]
     if not strangers:
         return asked

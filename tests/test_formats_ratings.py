@@ -620,6 +620,56 @@ def test_numbers_are_proposed_as_a_scale_that_holds_them(values, use, scale):
     assert (found.use, (found.low, found.high, found.step), found.unfit) == (use, scale, [])
 
 
+@pytest.mark.parametrize(
+    ("people", "scores", "scale"),
+    [
+        pytest.param("1 2 4 5", "0.1234 0.31", (1, 5, 1), id="a metric"),
+        pytest.param("1 2 5", "8 3", (1, 5, 1), id="more points"),
+        pytest.param("1 2 5", "4.5 3", (1, 5, 1), id="between the points"),
+        pytest.param("10 95", "0.3 0.4", (0, 100, 1), id="another range"),
+        pytest.param("1 2 5", "good bad", (1, 5, 1), id="words"),
+    ],
+)
+def test_scores_that_are_not_on_peoples_scale_get_a_criterion_of_their_own(people, scores, scale):
+    one, other = beside(people, scores)
+    assert (one.name, (one.low, one.high, one.step), one.unfit) == ("c", scale, [])
+    assert (other.name, other.key, other.of, other.judges) == ("c (judge)", "c_judge", "c", ("bleu",))
+    assert (set(other.values), other.unfit) == (set(scores.split()), [])
+    assert "compared with their ratings as a metric is" in other.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("people", "scores"),
+    [("1 2 4", "5 3"), ("1 5", "n/a 2"), ("yes no", "no unsure"), ("10 95", "33.5 80"), ("0.25 0.9", "0.3333 0.5")],
+)
+def test_a_judge_on_peoples_scale_answers_their_criterion(people, scores):
+    (found,) = beside(people, scores)
+    assert (found.judges, found.unfit) == ((), [])
+    assert set(found.values) == {*people.split(), *scores.split()}
+
+
+def test_scores_of_one_judge_leave_the_other_where_it_was_and_names_stay_distinct():
+    rows = "1,s,w,c,1\n2,s,w,c,5\n1,s,w,c (judge),3\n"
+    scores = "1,s,good,c,4\n1,s,bleu,c,0.31\n"
+    files = read_ratings((LONG + rows).encode(), "r.csv"), read_ratings((LONG + scores).encode(), "j.csv", "judge")
+    found = propose(rating for file in files for rating in file.ratings)
+    assert [(one.name, one.key, sorted(one.values), one.judges) for one in found] == [
+        ("c", "c", ["1", "4", "5"], ()),
+        ("c (judge) (judge)", "c_judge_judge", ["0.31"], ("bleu",)),
+        ("c (judge)", "c_judge", ["3"], ()),
+    ]
+
+
+def beside(people: str, scores: str) -> Any:
+    """What is proposed for people's values and a judge's under the same name."""
+    rows = [
+        LONG + "".join(f"{n},s,{who},c,{v}\n" for n, v in enumerate(of.split()))
+        for who, of in (("w", people), ("bleu", scores))
+    ]
+    files = [read_ratings(text.encode(), "x.csv", kind) for text, kind in zip(rows, ("human", "judge"), strict=True)]
+    return propose(rating for file in files for rating in file.ratings)
+
+
 def test_words_among_numbers_mean_missing_where_they_say_so_and_are_listed_otherwise():
     found = proposal("1", "2", "5", "N/A", "five", "4,5")
     assert found.missing == ("N/A",)

@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL_RUBRIC, add_person
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
-from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
+from test_results_pages import turn_to, visit, words  # noqa: F401 (visit is a fixture)
 from test_study_pages import ROUTER, button, labels, rendered_markdown, stored
 
 from components import state
@@ -85,6 +85,25 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F8
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
 
+def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_ratings(page, visit, lead):  # noqa: F811
+    upload(page, "ratings_files", ("ratings.csv", ROWS))
+    upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in words(page)
+    assert page.number_input(key="proposed-fluency-step").value == 1
+    assert any("compared with their ratings as a metric is" in warning.value for warning in page.warning)
+    page.text_input(key="title").set_value("With a metric")
+    press(page, "Import")
+
+    slug = stored()[0].slug
+    app = turn_to(visit(lead, "results.py", study=slug), stored()[0], "More analyses")
+    app.selectbox(key=f"analysis-{slug}").set_value("judges").run()
+    (row,) = next(frame.value for frame in app.dataframe if "Its scores" in frame.value).to_dict("records")
+    assert (row["Its scores"], row["May stand in"], row["Within items"]) == ("fluency (judge)", "–", "-1.00")
+    assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
+    app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
+    assert "stands beside the other criteria, as a metric" in words(app)
+
+
 def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811
     upload(page, "ratings_files", ("ratings.csv", ROWS), ("marks.csv", MARKS))
     upload(page, "items_of_ratings", ("items.csv", ITEMS))
@@ -140,6 +159,8 @@ def test_a_rubric_that_exists_can_be_chosen(page):
     page.radio(key="rubric_way").set_value("One that exists").run()
     page.selectbox(key="rubric").set_value("A file of my own").run()
     upload(page, "rubric_file", ("own.yaml", SMALL_RUBRIC))
+    upload(page, "judge_files", ("metric.csv", LONG + "1,m,bleu,bleu,0.3\n"))
+    assert "Added to the rubric for scores of judges, to be compared as metrics are: bleu." in words(page)
     assert "the rubric has no criterion 'grace'" in words(page)
     page.multiselect(key="strangers").set_value(["grace"]).run()
     page.text_input(key="title").set_value("By my rubric")

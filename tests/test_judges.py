@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from frames import likert_rubric, make_frame
 
 from triptych.analyses.judges import JudgeOf, judges, judges_in
@@ -99,3 +100,50 @@ def test_without_a_judge_there_is_nothing_to_show():
     frame = make_frame(likert_rubric(), rows[rows["kind"] == "human"])
 
     assert judges_in(frame) == [] and found_in(frame) == []
+
+
+def with_metric(**part) -> Frame:
+    """Criteria c1 and c2 rated by people, and c3 by the judge alone."""
+    rows = table(0.3)
+    people, scores = rows[rows["kind"] == "human"], rows[rows["kind"] == "judge"]
+    other = people.assign(criterion="c2", value=8 - people["value"])
+    scores = scores.assign(criterion="c3", value=scores["value"] / 7)
+    return make_frame(likert_rubric(3), pd.concat([people, other, scores], ignore_index=True), **part)
+
+
+def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
+    c1, c2 = found_in(with_metric())
+
+    assert [(one.judge, one.criterion, one.scores, one.shared) for one in (c1, c2)] == [
+        ("J-1", "c1", "c3", 120),
+        ("J-1", "c2", "c3", 120),
+    ]
+    assert c1.is_metric and isinstance(c1.stand_in, str)
+    assert c1.within_items.kendall.value > 0.5
+    assert c2.within_items.kendall.value == pytest.approx(-c1.within_items.kendall.value)
+
+
+def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing_that_has_no_order():
+    scale = "scale: {kind: choice, options: [{key: red, title: Red, positive: true}, {key: blue, title: Blue}]}"
+    positive = f"  - {{key: c2, title: Better, definition: Which., {scale}}}\n"
+    about_item = (
+        "  - {key: c4, title: Hard, definition: How hard., about: item, scale: {kind: number, low: 0, high: 9}}\n"
+    )
+    metric = "  - {key: c3, title: Metric, definition: Any., scale: {kind: number, low: 0, high: 9}}\n"
+    rows = table(0.3)
+    rows["option"] = np.where(rows["kind"] == "judge", None, np.where(rows["value"] > 4, "red", "blue"))
+    people, scores = rows[rows["kind"] == "human"].assign(value=np.nan), rows[rows["kind"] == "judge"]
+    about = people.assign(criterion="c4", system=0, option=None, value=3.0).drop_duplicates(["annotator", "item"])
+    parts = [people, people.assign(criterion="c2"), about, scores.assign(criterion="c3")]
+    (found,) = found_in(make_frame(OPTIONS + positive + about_item + metric, pd.concat(parts, ignore_index=True)))
+
+    assert (found.criterion, found.scores) == ("c2", "c3")
+    assert found.within_items.kendall.value > 0.5
+
+
+def test_a_judge_of_a_criterion_that_people_rated_too_is_no_metric():
+    frame = with_metric()
+    rows = frame.ratings.assign(criterion=frame.ratings["criterion"].astype(str).replace("c3", "c1"))
+    (found,) = found_in(make_frame(likert_rubric(3), rows))
+
+    assert (found.criterion, found.scores, found.is_metric) == ("c1", "c1", False)

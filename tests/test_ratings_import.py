@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,20 @@ import pytest
 from conftest import SMALL_RUBRIC, add_person
 from frames import criterion_results
 from sqlalchemy import func, select, update
+from test_reports import again
 
 from triptych import database, events, ratings_import, results, studies, verifying
 from triptych.__main__ import main
+from triptych.analyses.judges import judges
+from triptych.analysis.correlation import segment_correlation
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
+from triptych.findings import criterion_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.models import Assignment, Event, Highlight, Item, Membership, Person, Rating, Role, Slot, Study, System
+from triptych.reports.build import build_report
 from triptych.results import Counted
 from triptych.studies import Plan
 from triptych.web.session import web_engine
@@ -27,6 +34,7 @@ from triptych.web.session import web_engine
 LONG = "item_id,system,annotator,criterion,value\n"
 ROWS = LONG + "1,m,w1,fluency,4\n1,m,w2,fluency,5\n1,n,w1,fluency,2\n2,m,w1,fluency,3\n"
 ITEMS = b"item_id,context,cand:m,cand:n\n1,Why?,So it is,Thus\n2,How?,Like this,Or that\n"
+JUDGED = LONG + "1,m,big-model,fluency,1\n"
 EVERYONE = Counted(frozenset({"human", "judge"}))
 
 
@@ -102,6 +110,67 @@ def test_a_judge_counts_only_when_asked_for_and_takes_no_place(imported):
     origins = session.execute(select(Assignment.origin, func.count()).group_by(Assignment.origin)).all()
     assert dict(map(tuple, origins)) == {"import": 3, "judge": 2}
     assert results.overview(session, study, Counted()).done == 3
+
+
+PEOPLE = LONG + "".join(
+    f"{item},{system},w{who},fluency,{1 + (item + place + who) % 3}\n"
+    for item in range(12)
+    for place, system in enumerate("mno")
+    for who in range(2)
+)
+SCORES = LONG + "".join(
+    f"{item},{system},bleu,{{name}},{0.1 + 0.1 * ((item + place) % 3)}\n"
+    for item in range(12)
+    for place, system in enumerate("mno")
+)
+
+
+@pytest.mark.parametrize("name", ["fluency", "bertscore"])
+@pytest.mark.parametrize("rubric", [None, SMALL_RUBRIC], ids=["a proposed rubric", "the lead's rubric"])
+def test_a_metric_leaves_peoples_scale_alone_and_is_correlated_with_it(imported, name, rubric):
+    found = together(PEOPLE, judge=SCORES.format(name=name), rubric=rubric)
+    study, frame, session = imported(found)
+
+    (fluency,) = (one.scale for one in frame.rubric.criteria if one.key == "fluency")
+    assert (fluency.kind, fluency.level, [*fluency.values][0], len(fluency.values)) == ("likert", "ordinal", 1, 3)
+    metric = frame.rubric.criteria[-1]
+    assert metric.title == ("fluency (judge)" if name == "fluency" else name)
+    (one,) = judges(frame, Counted(), criterion_ratings(frame, Counted()))
+    assert (one.criterion, one.scores, one.shared) == ("fluency", metric.key, 36)
+    assert one.within_items.kendall.value == segment(PEOPLE, SCORES)
+    assert verifying.verify(session, session.get_one(Study, study.id)).holds
+    assert found.asked.scores == {metric.key}
+
+
+def test_a_report_does_not_call_a_metric_something_that_annotators_judged(imported, tmp_path, monkeypatch):
+    study, frame, session = imported(together(PEOPLE, judge=SCORES.format(name="bertscore")))
+    report = build_report(session, study)
+
+    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.md"].decode()
+    assert json.loads(report.files["heds.json"])["heds-criteria-criterion"]["control"] == {"fluency": True}
+    assert again(report, tmp_path / "report", monkeypatch) == []
+
+
+def segment(people: str, scores: str) -> Any:
+    """Kendall's tau-b within items of the tables themselves."""
+    rows, given = (pd.read_csv(io.StringIO(text)) for text in (people, scores))
+    both = rows.merge(given, on=["item_id", "system"], suffixes=("", "_of_metric"))
+    columns = (both[column] for column in ("value", "item_id", "system", "value_of_metric"))
+    return pytest.approx(segment_correlation(*columns).kendall.value)
+
+
+def test_a_study_that_goes_on_asks_nobody_for_scores_that_judges_alone_gave(imported):
+    scores = LONG + "1,m,bleu,bertscore,0.2\n1,n,bleu,bertscore,0.3\n"
+    with pytest.raises(ImportRefused, match="asked for bertscore, which judges alone gave"):
+        imported(together(ROWS, judge=scores, items=ITEMS), stays_open=True)
+    study, _, _ = imported(together(LONG + "1,m,w,fluency,2\n", judge=JUDGED, items=ITEMS), stays_open=True)
+    assert study.state == "open"
+
+
+def test_what_people_gave_under_a_strange_name_and_scores_without_a_scale_still_do_not_fit():
+    words = LONG + "".join(f"{n},m,gpt,why,because {n}\n" for n in range(20))
+    said = told(together(LONG + "1,m,w,grace,3\n1,m,w,fluency,3\n", judge=words, rubric=SMALL_RUBRIC))
+    assert ["'grace'" in said[0], "'why'" in said[1], len(said)] == [True, True, 2]
 
 
 def test_systems_stay_blind_until_the_lead_unblinds(imported):

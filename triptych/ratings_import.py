@@ -25,8 +25,9 @@ from triptych.formats import read_items
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings import read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, assemble, own_rubric
-from triptych.formats.ratings.model import FinishedRatings
-from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, propose
+from triptych.formats.ratings.model import FinishedRatings, GivenRating
+from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
+from triptych.formats.ratings.scores import apart, with_scores
 from triptych.models import (
     Access,
     Assignment,
@@ -52,6 +53,9 @@ from triptych.rubric import parse_rubric
 from triptych.studies import MOST_RATERS, Design, Plan
 
 IMPORTED = "imported"
+ASKED_FOR_SCORES = (
+    "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
+)
 VERSION = 2  # an annotation that was submitted once stands at version 2
 PREFIXES = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
 ORIGINS = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
@@ -59,7 +63,7 @@ ORIGINS = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated
 
 def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
     """The criteria that the values of all files together suggest."""
-    return propose(rating for file in files for rating in file.ratings)
+    return propose(_ratings(files))
 
 
 def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Sequence[ProposedCriterion]) -> Asked:
@@ -71,13 +75,23 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
     yaml = as_yaml(title, criteria, labels)
     names = {one.name: None if one.use == "leave out" else one.key for one in criteria}
     missing = {one.key: frozenset(one.missing) for one in criteria if one.numbers}
-    return Asked(parse_rubric(yaml, "the proposed rubric"), yaml, names, missing)
+    by_people = {rating.criterion for rating in _ratings(files) if not judge_of(rating)}
+    scores = {one.key for one in criteria if by_people and names[one.name] and one.name not in by_people}
+    rubric = parse_rubric(yaml, "the proposed rubric")
+    return Asked(rubric, yaml, names, missing, apart(criteria), frozenset(scores))
 
 
 def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
-    """How to read the files by a rubric that exists. Raises InvalidRubric."""
-    names = list(dict.fromkeys(rating.criterion for file in files for rating in file.ratings))
-    return own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names)
+    """How to read the files by a rubric that exists; scores of judges that it has no scale for are added to it.
+
+    Raises InvalidRubric.
+    """
+    names = list(dict.fromkeys(rating.criterion for rating in _ratings(files)))
+    return with_scores(own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names), _ratings(files))
+
+
+def _ratings(files: Sequence[FinishedRatings]) -> Iterator[GivenRating]:
+    return (rating for file in files for rating in file.ratings)
 
 
 def from_paths(asked: Any) -> Assembled:
@@ -120,12 +134,15 @@ def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, 
     """Writes the study: closed, or open for further annotators; unless it is open it takes nobody.
 
     Raises NotAllowed for anybody but a lead or an unusable plan, and ImportRefused where an error is left, or the
-    study should stay open without texts.
+    study should stay open without texts, or with criteria that only a judge can answer.
     """
     if not found.ok:
         raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
     if stays_open and not found.has_texts:
         raise ImportRefused("Without the texts nobody can go on annotating. Add a file of items, or close the study.")
+    if stays_open and found.asked.scores:
+        titles = [one.title for one in found.asked.rubric.criteria if one.key in found.asked.scores]
+        raise ImportRefused(ASKED_FOR_SCORES.format(titles=", ".join(titles)))
     if not stays_open:
         most = max(_humans(found).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))

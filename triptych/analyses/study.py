@@ -26,6 +26,7 @@ from triptych.analyses.contrasts import (
     side_by_side,
 )
 from triptych.analyses.disagreement import Disagreement, disagreement
+from triptych.analyses.judges import metrics_in
 from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
 from triptych.analysis.columns import codes
 from triptych.analysis.comparison import SideBySide
@@ -137,6 +138,12 @@ class StudyAnalysis:
     def criteria(self) -> tuple[CriterionResult, ...]:
         """Per criterion: what each system got, agreement, places, reasons."""
         return tuple(criterion_result(self.frame, one) for one in self.ratings)
+
+    @cached_property
+    def judged(self) -> tuple[CriterionResult, ...]:
+        """The criteria that annotators were asked: all but metrics, which judges alone gave."""
+        metrics = metrics_in(self.frame, self.ratings)
+        return tuple(one for one in self.criteria if one.criterion.key not in metrics)
 
     @property
     def agreement(self) -> tuple[Agreement, ...]:

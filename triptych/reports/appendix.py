@@ -36,7 +36,7 @@ def appendix(found: StudyAnalysis, further: Further) -> Iterator[Number]:
     yield from chain.from_iterable(map(_length, further.lengths))
     yield from _repeats(further)
     for judge in further.judges:
-        yield from _judge(judge)
+        yield from _metric(judge) if judge.is_metric else _judge(judge)
 
 
 def _people(found: PeopleOf, nominal: bool) -> Iterator[Number]:
@@ -181,5 +181,16 @@ def _judge(one: JudgeOf) -> Iterator[Number]:
             yield beside.number("p corrected", each.corrected, "p")
     else:
         yield place.number("winning rate", test, "share")
+    yield from _both_correlations(place, one)
+
+
+def _metric(one: JudgeOf) -> Iterator[Number]:
+    """What judges alone gave: in the place of the second name stands the criterion of its scores."""
+    place = Place("metrics", one.criterion, one.judge, one.scores)
+    yield place.number("shared", one.shared, "count")
+    yield from _both_correlations(place, one)
+
+
+def _both_correlations(place: Place, one: JudgeOf) -> Iterator[Number]:
     yield from _correlations(place, one.within_items, ("pairs", "items"), "within items ")
     yield from _correlations(place, one.of_systems, ("systems", "items"), "of systems ")

@@ -182,7 +182,7 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 
 def _documents(parts: Parts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
-    criteria = [result.criterion for result in parts.found.criteria]
+    criteria = [result.criterion for result in parts.found.judged]
     named = [name for names in OF_THEIR_OWN.values() for name in names]
     rest = [table for table in parts.tables if table.name not in named and table.rows]
     for name, given in OF_THEIR_OWN.items():

@@ -43,8 +43,8 @@ def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
         f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, found, book)}"
         + ("." if facts.imported else f"; {facts.raters_per_item} annotators per item were planned.")
     )
-    asked = "; ".join(_asked(result.criterion) for result in found.criteria)
-    yield f"They judged {len(found.criteria)} criteria: {asked}."
+    asked = "; ".join(_asked(result.criterion) for result in found.judged)
+    yield f"They judged {len(found.judged)} {'criterion' if len(found.judged) == 1 else 'criteria'}: {asked}."
     if facts.imported:
         yield "The ratings were collected elsewhere and imported; the order on screen is not known."
         return
@@ -142,7 +142,7 @@ def _models(found: StudyAnalysis) -> Iterator[str]:
         yield (
             "As a second look that takes ratings as ordered only, a cumulative-logit mixed model with intercepts of "
             "items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
-            f"{len(fitted)} of {len(found.criteria)} criteria ({', '.join(map(found.title, fitted))}); its p-values "
+            f"{len(fitted)} of {len(found.judged)} criteria ({', '.join(map(found.title, fitted))}); its p-values "
             "are not adjusted."
         )
 
@@ -153,6 +153,12 @@ def _judges(found: StudyAnalysis, book: Book) -> Iterator[str]:
         yield (
             f"Judges were compared with the annotators, who are {EXPERTISE[found.frame.settings.expertise]}, by the "
             f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}."
+        )
+    metrics = dict.fromkeys(one.baseline for one in book.numbers if one.part == "metrics")
+    if metrics:
+        yield (
+            f"Metrics ({', '.join(map(found.title, metrics))}) were correlated with the mean ratings of each criterion "
+            "within items, and over the means of systems (Kendall's tau-b and Pearson's r)."
         )
 
 

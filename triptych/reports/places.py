@@ -18,7 +18,8 @@ WITHOUT_TABLE = ("percent", "alpha")
 class Number:
     """One number of a report. value: None where it is not defined; `printed` then says why, in words.
 
-    criterion: its key. system, baseline: names that may be written, a place on screen, or pseudonyms of annotators.
+    criterion: its key. system, baseline: names that may be written, a place on screen, pseudonyms of annotators, or the
+    criterion of a metric.
     style: see `written`.
     """
 

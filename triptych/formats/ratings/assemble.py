@@ -24,7 +24,7 @@ from triptych.formats.ratings.model import (
     GivenRating,
     RaterKind,
 )
-from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, number_in
+from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
 from triptych.formats.ratings.spans import Span, place
 from triptych.rubric import KEY, Choice, Criterion, Number, Rubric
 
@@ -36,12 +36,22 @@ MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts
 
 @dataclass(frozen=True)
 class Asked:
-    """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values."""
+    """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values.
+
+    apart: (judge, criterion in the files) → another name for it, under which `names` has it. scores: keys of criteria
+    that judges alone answered beside people.
+    """
 
     rubric: Rubric
     yaml: str
     names: Mapping[str, str | None]
     missing: Mapping[str, frozenset[str]]
+    apart: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    scores: frozenset[str] = frozenset()
+
+    def key_of(self, given: GivenRating) -> str | None:
+        """The criterion of a rating; None where it is left out, "" where there is none."""
+        return self.names.get(self.apart.get((judge_of(given), given.criterion), given.criterion), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +206,7 @@ class _Builder:
             self.error(message, row, column)
 
     def add_rating(self, given: GivenRating) -> None:
-        key = self.asked.names.get(given.criterion, "")
+        key = self.asked.key_of(given)
         if key is None:
             return
         criterion = self.criteria.get(key)

@@ -2,7 +2,8 @@
 
 Numbers on up to 21 points become a Likert scale (ordinal), other numbers a number scale (interval), up to 12 words
 options (nominal). What is neither, such as free text, is proposed to be left out. Nothing is decided silently: the
-proposal names what does not fit, and which words are taken for "missing".
+proposal names what does not fit, and which words are taken for "missing". Judges' scores never change people's scale:
+those that do not fit it get a criterion of their own.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +29,8 @@ MOST_OPTIONS = 12
 MOST_LABELS = 9
 DECIMALS = 6
 FAR = 10
+USUAL_ENDS = (5, 7, 10)
+OWN_SCALE = "Not on the scale on which people rated '{name}': compared with their ratings as a metric is."
 EMPTY_WORDS = {"", "n/a", "na", "nan", "null", "missing", "not applicable", "skipped", "skip", "-", "?"}
 UNSURE_WORDS = {"none", "idk", "don't know", "dont know", "i don't know", "unsure", "can't say", "cannot say"}
 
@@ -36,7 +40,8 @@ class ProposedCriterion:
     """One criterion as found. numbers: its scale counts; otherwise `labels` are its options.
 
     low, high, step: the scale of numbers; missing: values that mean missing; positive: options that count as good;
-    values: distinct value → how often, most frequent first.
+    values: distinct value → how often, most frequent first. of: its name in the files; judges: whose scores alone it
+    holds, where people rated that on another scale.
     """
 
     name: str
@@ -52,6 +57,8 @@ class ProposedCriterion:
     missing: tuple[str, ...] = ()
     positive: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    of: str = ""
+    judges: tuple[str, ...] = ()
 
     @property
     def unfit(self) -> list[str]:
@@ -81,24 +88,72 @@ def number_in(text: str) -> float | None:
 
 
 def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
-    """A criterion for every name in the ratings, in the order of their first rows."""
-    values: dict[str, Counter[str]] = defaultdict(Counter)
+    """A criterion for every name in the ratings, in the order of their first rows.
+
+    Another one follows it for judges whose scores are on a scale of their own.
+    """
+    values: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     systems: dict[str, set[bool]] = defaultdict(set)
     for rating in ratings:
-        values[rating.criterion][rating.value] += 1
+        values[rating.criterion][judge_of(rating)][rating.value] += 1
         systems[rating.criterion].add(rating.system is None)
-    keys = distinct_keys(values, "criterion")
-    return tuple(
-        _proposed(name, keys[name], "item" if systems[name] == {True} else "candidate", dict(found.most_common()))
-        for name, found in values.items()
-    )
+    apart = {name: judges for name, by_judge in values.items() if (judges := _apart(by_judge))}
+    scores: dict[str, str] = {}
+    for name in apart:
+        scores[name] = scores_of(name, {*values, *scores.values()})
+    keys = distinct_keys([*values, *scores.values()], "criterion")
+    found = []
+    for name, by_judge in values.items():
+        about = "item" if systems[name] == {True} else "candidate"
+        judges = apart.get(name, ())
+        found.append(_proposed(name, keys[name], about, _merged(by_judge, by_judge.keys() - judges)))
+        if judges:
+            own = _proposed(scores[name], keys[scores[name]], about, _merged(by_judge, judges))
+            found.append(replace(own, of=name, judges=judges, remarks=(OWN_SCALE.format(name=name), *own.remarks)))
+    return tuple(found)
+
+
+def judge_of(rating: GivenRating) -> str:
+    """The judge that gave it; "" where none did."""
+    return rating.annotator if rating.kind == "judge" else ""
+
+
+def scores_of(name: str, taken: Collection[str]) -> str:
+    """What judges' scores are called where a criterion has this name already."""
+    return next(spelled for n in count(1) if (spelled := name + n * " (judge)") not in taken)
+
+
+def _merged(by_judge: Mapping[str, Counter[str]], judges: Collection[str]) -> dict[str, int]:
+    """How often each value was given by some of them, most frequent first."""
+    return dict(sum((found for judge, found in by_judge.items() if judge in judges), Counter()).most_common())
+
+
+def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
+    """The judges that did not answer on people's scale; people are "" among them."""
+    if "" not in by_judge:
+        return ()
+    own = {judge: _proposed("", "", "candidate", dict(found)) for judge, found in by_judge.items()}
+    return tuple(judge for judge in by_judge if judge and not _is_on(own[""], own[judge]))
+
+
+def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
+    """Whether scores are on people's scale: it gets no other level, and no points but a last one that nobody chose."""
+    if people.numbers != scores.numbers:
+        return False
+    if not people.numbers:
+        return people.use == "leave out" or len({*people.labels, *scores.labels}) <= MOST_OPTIONS
+    if people.use == scores.use == "interval":
+        return (people.low, people.high) == (scores.low, scores.high)
+    end = next((end for end in USUAL_ENDS if people.high <= end), people.high)
+    whole = replace(people, high=float(end)) if people.low == 1 and people.use == "ordinal" else people
+    return all(whole._fits(value) for value in scores.values if number_in(value) is not None)
 
 
 def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> ProposedCriterion:
     numbers = {value: number for value in values if (number := number_in(value)) is not None}
-    count = sum(values[value] for value in numbers)
+    numeric = sum(values[value] for value in numbers)
     words = [value for value in values if value not in numbers]
-    if count and 2 * count >= sum(number for value, number in values.items() if value):
+    if numeric and 2 * numeric >= sum(number for value, number in values.items() if value):
         missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS | UNSURE_WORDS)
         low, high, step, use = _scale(np.array(list(numbers.values())))
         remarks = _far(np.array(list(numbers.values())))
@@ -125,7 +180,7 @@ def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
     if step in (1, 0.5) and 1 < low <= 3 and high <= 10:
         low = 1.0
     if low == high:
-        high = next((float(end) for end in (5, 7, 10) if low < end), low + 1) if low >= 0 else low + 1
+        high = next((float(end) for end in USUAL_ENDS if low < end), low + 1) if low >= 0 else low + 1
         low = 1.0 if 1 <= low <= 10 else low
     if step in (1, 0.5) and low <= 10 and round((high - low) / step) < MOST_POINTS:
         return low, high, step, "ordinal"
@@ -196,6 +251,13 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[
         "criteria": [_criterion(criterion) for criterion in used],
         "highlights": [{"key": key, "title": label} for label, key in marks.items()],
     }
+    return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
+
+
+def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
+    """A rubric that exists, with these criteria after its own."""
+    rubric = yaml.safe_load(rubric_yaml)
+    rubric["criteria"] += map(_criterion, criteria)
     return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
 
 

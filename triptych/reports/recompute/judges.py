@@ -21,26 +21,63 @@ def length(criterion: Criterion, ratings: Ratings) -> Iterator[tuple]:
 
 def judges(criterion: Criterion, rows: list[dict[str, str]], epsilon: float) -> Iterator[tuple]:
     """Every judge beside the people whose ratings count: the alternative annotator test, and correlations."""
-    people = [row for row in rows if row["counted"] == "1" and row["annotator_kind"] != "judge"]
-    scores = [row for row in rows if row["beside"] == "1"]
-    ratings, nominal = Ratings.read(people, criterion), criterion.level == "nominal"
+    ratings, nominal = Ratings.read(of_people(rows), criterion), criterion.level == "nominal"
+    if not len(ratings.number):
+        return
     values = as_numbers(criterion, ratings)
-    for name in sorted({row["annotator"] for row in scores}):
-        theirs = Ratings.read([row for row in scores if row["annotator"] == name], criterion)
-        if not len(theirs.number):
-            continue
-        given = dict(zip(zip(theirs.item, theirs.system, strict=True), as_numbers(criterion, theirs), strict=True))
-        places = zip(ratings.item, ratings.system, strict=True)
-        beside = np.array([given.get(place, np.nan) for place in places], dtype=float)
-        both = ratings.of(~np.isnan(values) & ~np.isnan(beside))
+    for name, theirs in of_judges(criterion, rows):
+        beside = where_rated(ratings, theirs, as_numbers(criterion, theirs))
         place = ("judges", criterion.key, name)
-        yield (*place, "", "shared", len(set(zip(both.item, both.system, strict=True))))
+        yield (*place, "", "shared", shared(ratings, values, beside))
         yield from ((*place, *one) for one in alt_test(ratings, values, beside, nominal, epsilon))
         if nominal:
             yield from ((*place, "", f"{level} Kendall", None) for level in ("within items", "of systems"))
             continue
-        yield from ((*place, "", f"within items {one}", value) for one, value in within_items(ratings, beside))
-        yield from ((*place, "", f"of systems {one}", value) for one, value in of_systems(ratings, beside))
+        yield from ((*place, "", *one) for one in both_correlations(ratings, beside))
+
+
+def metrics(criterion: Criterion, criteria: list[Criterion], rows: list[dict[str, str]]) -> Iterator[tuple]:
+    """Correlations with what judges alone gave, under criteria of their own."""
+    people = of_people(rows)
+    ratings, rated = Ratings.read(people, criterion), {row["criterion"] for row in people}
+    if not criterion.compares or not len(ratings.number):
+        return
+    for other in (one for one in criteria if one.compares and one.key not in rated):
+        for name, theirs in of_judges(other, rows):
+            beside = where_rated(ratings, theirs, theirs.number)
+            place = ("metrics", criterion.key, name, other.key)
+            yield (*place, "shared", shared(ratings, ratings.number, beside))
+            yield from ((*place, *one) for one in both_correlations(ratings, beside))
+
+
+def of_people(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The ratings that count, but for those of judges."""
+    return [row for row in rows if row["counted"] == "1" and row["annotator_kind"] != "judge"]
+
+
+def of_judges(criterion: Criterion, rows: list[dict[str, str]]) -> Iterator[tuple[str, Ratings]]:
+    """Every judge with its scores of a criterion."""
+    scores = [row for row in rows if row["beside"] == "1" and row["criterion"] == criterion.key]
+    for name in sorted({row["annotator"] for row in scores}):
+        yield name, Ratings.read([row for row in scores if row["annotator"] == name], criterion)
+
+
+def where_rated(ratings: Ratings, theirs: Ratings, numbers: np.ndarray) -> np.ndarray:
+    """(n,) what the judge gave for what each rating is about; NaN = nothing."""
+    given = dict(zip(zip(theirs.item, theirs.system, strict=True), numbers, strict=True))
+    places = zip(ratings.item, ratings.system, strict=True)
+    return np.array([given.get(place, np.nan) for place in places], dtype=float)
+
+
+def shared(ratings: Ratings, values: np.ndarray, beside: np.ndarray) -> int:
+    """How many candidates have both numbers."""
+    both = ratings.of(~np.isnan(values) & ~np.isnan(beside))
+    return len(set(zip(both.item, both.system, strict=True)))
+
+
+def both_correlations(ratings: Ratings, beside: np.ndarray) -> Iterator[tuple[str, float | None]]:
+    yield from ((f"within items {one}", value) for one, value in within_items(ratings, beside))
+    yield from ((f"of systems {one}", value) for one, value in of_systems(ratings, beside))
 
 
 def as_numbers(criterion: Criterion, ratings: Ratings) -> np.ndarray:

@@ -23,7 +23,7 @@ from triptych.reports.recompute.basics import Criterion, Ratings, read_rows
 from triptych.reports.recompute.comparisons import contrasts, families
 from triptych.reports.recompute.diagnostics import each_annotator
 from triptych.reports.recompute.effects import effects
-from triptych.reports.recompute.judges import judges, length
+from triptych.reports.recompute.judges import judges, length, metrics
 from triptych.reports.recompute.ordinal import ordinal
 from triptych.reports.recompute.printing import written
 from triptych.reports.recompute.ranks import ranks
@@ -65,6 +65,7 @@ def recomputed(folder: Path) -> Iterator[tuple]:
         if repeats:
             yield from with_self(criterion, Ratings.read(repeats, criterion), resamples)
         yield from judges(criterion, everything, codebook["epsilon"])
+        yield from metrics(criterion, criteria, everything)
     yield from spans(read_rows(folder / "highlights.csv"))
     yield from each_annotator([(criterion, Ratings.read(rows, criterion)) for criterion in criteria], work)
     yield from compared
