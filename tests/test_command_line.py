@@ -68,6 +68,57 @@ def test_a_database_that_is_away_is_said_in_words(run, monkeypatch, words):
     assert "geheim" not in complaint
 
 
+READING = [
+    ("verify",),
+    ("backup",),
+    ("studies",),
+    ("capsule", "a-small-study", "study.zip"),
+    ("export", "a-small-study", "ratings", "ratings.csv"),
+    ("report", "a-small-study", "report"),
+]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_command_that_reads_makes_no_database_and_changes_none_of_another_version(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    code, said, complaint = run(*words)
+    assert (code, said) == (2, "")
+    assert "There is no study here" in complaint
+    assert list(tmp_path.iterdir()) == []
+
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'triptych.db'}")
+    with monkeypatch.context() as older:
+        older.setattr(database, "HEAD", "0002")
+        database.migrate(engine)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
+    code, said, complaint = run(*words)
+    assert (code, said) == (2, "")
+    assert "version 0002" in complaint
+    assert complaint.rstrip().endswith("python -m triptych migrate")
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
+    assert database.stored_version(engine) == "0002"
+    engine.dispose()
+
+
+def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
+    code, said, complaint = run("verify")
+
+    assert (code, said) == (2, "")
+    assert "no study in this database" in complaint
+
+
+def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session)
+    engine = database.open_to_read(str(sqlite_engine.url))
+
+    with reading(engine) as session:
+        assert session.get_one(Study, study.id).title == study.title
+    with pytest.raises(database.DatabaseAway), writing(engine) as session:
+        session.get_one(Study, study.id).title = "Another"
+    engine.dispose()
+
+
 def test_a_file_that_is_no_database_is_said_in_words(run, tmp_path, monkeypatch):
     (tmp_path / "triptych.db").write_text("no database, but long enough to be looked at as one\n" * 100)
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))

@@ -19,7 +19,7 @@ try:
     from sqlmodel import Session
 
     from triptych import database, moving, people, settings, studies, verifying
-    from triptych.errors import TriptychError
+    from triptych.errors import NotFound, TriptychError
     from triptych.models import Access, Round, Study, StudyState
     from triptych.rubric import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
     from triptych.study_settings import USUAL_CHECKS
@@ -58,8 +58,10 @@ def migrate(_: argparse.Namespace) -> int:
 
 def verify(_: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
-    with database.reading(_ready()) as session:
+    with database.reading(_to_read()) as session:
         found = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    if not found:
+        raise NotFound("There is no study in this database, so nothing was checked.")
     for verdict in found:
         say(f"{verdict.slug}: {verdict.sentence}")
     return 0 if all(verdict.holds for verdict in found) else 1
@@ -86,7 +88,7 @@ def backup(_: argparse.Namespace) -> int:
     """Back the database up, while the app is in use or not, into the folder backups beside it."""
     from triptych import backup as backups
 
-    made = backups.make(_ready())
+    made = backups.make(_to_read())
     say(f"{made.path} ({made.size:,} bytes)")
     for head in made.heads:
         say(f"{head.slug}: last event {head.number}, hash {head.hash}")
@@ -115,7 +117,7 @@ def capsule(arguments: argparse.Namespace) -> int:
     from triptych import capsule as capsules
     from triptych import scripting
 
-    scripting.write(arguments.file, capsules.pieces(_ready(), arguments.study))
+    scripting.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
     say(f"The study is in {arguments.file}.")
     return 0
 
@@ -224,7 +226,7 @@ def invite(arguments: argparse.Namespace) -> int:
 
 def list_studies(_: argparse.Namespace) -> int:
     """List the studies with their short names."""
-    with database.reading(_ready()) as session:
+    with database.reading(_to_read()) as session:
         for study in session.scalars(select(Study).order_by(Study.id)):
             say(f"{study.slug}\t{study.round}\t{study.state}\t{study.item_count} items\t{study.title}")
     return 0
@@ -234,7 +236,7 @@ def export(arguments: argparse.Namespace) -> int:
     """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
     from triptych import scripting
 
-    with database.reading(_ready()) as session:
+    with database.reading(_to_read()) as session:
         scripting.write(arguments.file, scripting.exported(session, arguments.study, arguments.format))
     say(f"Written to {arguments.file}.")
     return 0
@@ -246,7 +248,7 @@ def report(arguments: argparse.Namespace) -> int:
     from triptych import exports, studies
     from triptych.reports.build import build_report
 
-    with database.reading(_ready()) as session:
+    with database.reading(_to_read()) as session:
         exports.see_one_state(session)
         made = build_report(session, studies.by_slug(session, arguments.study))
     folder = Path(arguments.folder)
@@ -262,10 +264,9 @@ def _passcode(question: str) -> str:
     return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 
 
-def _ready() -> Engine:
-    engine = database.open_engine(settings.database_url())
-    database.migrate(engine)
-    return engine
+def _to_read() -> Engine:
+    """The database as it is, for a command that may run beside a server of whatever version."""
+    return database.open_to_read(settings.database_url())
 
 
 def _written(command: Callable[[Session], T]) -> T:

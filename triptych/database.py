@@ -48,7 +48,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
 from triptych import clock, host
-from triptych.errors import TriptychError, UnsafeDatabase
+from triptych.errors import NotFound, TriptychError, UnsafeDatabase
 
 HEAD = "0003"
 PRAGMAS = {
@@ -122,6 +122,29 @@ def open_engine(url: str) -> Engine:
     event.listen(engine, "connect", _settle)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def open_to_read(url: str) -> Engine:
+    """An engine for a command that changes nothing: it makes no file and no table, and SQLite takes no change by it.
+
+    Raises NotFound where no database is, UnsafeDatabase for one whose tables are of another version.
+    """
+    if make_url(url).get_backend_name() == "sqlite" and not sqlite_path(url).exists():
+        raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
+    engine = open_engine(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _take_no_change)
+    found = stored_version(engine)
+    if found is None:
+        raise NotFound("There is no study here: the database is empty.")
+    if found != HEAD:
+        what = "Stop the app and run: python -m triptych migrate" if found < HEAD else "Update the program."
+        raise UnsafeDatabase(f"The database is of version {found}, and this program needs {HEAD}. {what}")
+    return engine
+
+
+def _take_no_change(connection: sqlite3.Connection, _: Any) -> None:
+    connection.execute("PRAGMA query_only=1")
 
 
 def _go_by_its_clock(connection: Any, _: Any) -> None:
