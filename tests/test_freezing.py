@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import replace
 
 import pytest
@@ -41,6 +43,7 @@ from triptych.models import (
     StudyState,
     System,
 )
+from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
@@ -370,6 +373,24 @@ def test_the_methods_text_prints_the_preregistration_and_every_amendment(session
     assert "Primary criterion: Fluency" in text
     assert "When collection stops: at 12 annotators" in text
     assert f"1 amendment after launch ({study.opened_at:%Y-%m-%d}: {WHY})" in text
+
+
+def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_under_its_hash(session, draft, lead):
+    declared = build_report(session, draft).files["preregistration.md"].decode()
+    assert "Nothing was declared." in declared
+    assert "The study has not been opened." in declared
+    amend(session, draft, settings={"preregistration": {"primary_criterion": "fluency", "stop_rule": "at *12* <b>"}})
+    study = launch(session, draft)
+    amend(session, study, WHY, title="Better")
+    report = build_report(session, study)
+
+    declared = report.files["preregistration.md"].decode()
+    assert "- Primary criterion: `Fluency`" in declared
+    assert "- When collection stops: `at *12* <b>`" in declared
+    assert f"UTC, `title`: `{WHY}`" in declared
+    assert study.design_hash in declared
+    stated = json.loads(report.files["snapshot.json"])["files"]["preregistration.md"]
+    assert hashlib.sha256(report.files["preregistration.md"]).hexdigest() == stated
 
 
 def methods_of(session, study) -> str:

@@ -28,6 +28,7 @@ from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
 from triptych.reports.citation import citation
+from triptych.reports.declaration import declaration
 from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
 from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
@@ -56,6 +57,7 @@ ABOUT = {
     "results.parquet": "every number, with types",
     "heds.json": "the Human Evaluation Datasheet 3.0, for the upload of its form",
     "heds.md": "the same datasheet, to read",
+    "preregistration.md": "what was declared before launch, and amendments since",
     "exclusions.csv": "who and what was left out, when, by whom and why",
     "assignments.csv": "in which order every response was shown, and whether that order could be made again",
     "ratings.csv": "the ratings",
@@ -144,6 +146,7 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
     yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading))
     yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(found, further.readings))
     yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
+    yield text_file("preregistration.md", declaration(facts))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
 
 

@@ -62,6 +62,7 @@ class Facts:
     presentation: str
     raters_per_item: int
     design_hash: str | None
+    opened_at: datetime | None
     event_number: int
     event_hash: str
     as_of: datetime
@@ -100,6 +101,7 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         presentation=study.presentation,
         raters_per_item=study.raters_per_item,
         design_hash=study.design_hash,
+        opened_at=study.opened_at,
         event_number=study.event_number,
         event_hash=study.event_hash,
         as_of=session.scalars(last).one(),

@@ -21,6 +21,7 @@ from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES
 from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
+from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
 from triptych.rubric import Best, Choice, Criterion, Likert, Number, shown
 
@@ -301,7 +302,7 @@ def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
         questions = [q for q in QUESTIONS if q.number.startswith(f"{section}.")]
         lines.append(f"## {section} {title}")
         for name, key in _parts(section, criteria):
-            lines += [f"### {_code(name)}"] if name else []
+            lines += [f"### {code_span(name)}"] if name else []
             lines.append("\n".join(f"- {q.number} {q.words}: {_said(q, sheet, key)}" for q in questions))
     return "\n\n".join(lines) + "\n"
 
@@ -314,12 +315,5 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
 def _said(question: Question, sheet: Sheet, key: str) -> str:
     answer = sheet.get((question.number, key), Answer())
     chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
-    words = _code(answer.text) if answer.text else ""
+    words = code_span(answer.text) if answer.text else ""
     return "; ".join(filter(None, (chosen, words))) or NOT_ANSWERED
-
-
-def _code(text: str) -> str:
-    """A code span on one line; its fence is longer than any run of backticks in the text."""
-    line = " ".join(text.split())
-    fence = "`" * (max(map(len, "".join(c if c == "`" else " " for c in line).split()), default=0) + 1)
-    return f"{fence} {line} {fence}" if "`" in line else f"`{line}`"
