@@ -301,6 +301,16 @@ def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, 
     sent = actions(page, "submit")
     assert len(sent) == 3 and len({action["submission"] for action in sent}) == 1
     assert sent[0]["assignment"] == "t-1" and sent[0]["version"] == 1 and sent[0]["pen"]
+def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
+    page = open_view("conversation")
+    slider = page.locator(".tw-range")
+    slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
+    slider.dispatch_event("pointercancel", {"pointerType": "touch"})
+    slider.click(button="right")
+    page.evaluate("new Promise((resolve) => setTimeout(resolve))")  # behind what a release puts off
+    expect(slider).to_have_attribute("aria-valuetext", "not answered")
+
+
     assert sent[0]["answers"]["ratings"]["B"]["fluency"] == 7
     page.evaluate("show({...data, work: {...data.work, receipt: actions.at(-1).value.submission}})")
     page.clock.run_for(10_000)

@@ -39,7 +39,7 @@ export class Events {
     on(root, "compositionend", (event) => this.#redraw(event));
     on(window, "keydown", (event) => this.#windowKey(event), { capture: true });
     on(document, "pointerup", () => this.#release());
-    on(document, "pointercancel", () => this.#release());
+    on(document, "pointercancel", () => this.#release(null)); // a scroll began there, which answers nothing
     on(document, "selectionchange", () => this.#selection());
     on(document, "visibilitychange", () => this.#visibility());
     on(window, "pagehide", () => this.ui.keeping?.sender.leave());
@@ -84,13 +84,11 @@ export class Events {
     if (target.closest("[data-tw-label]")) event.preventDefault(); // a click on a chip must not drop the selection
     this.pressed = target.matches("input[type=radio]") && target.checked ? target : null;
     if (!target.closest(".tw-popover, mark")) this.ui.highlighter.hidePopover();
-    const slider = target.matches(".tw-range.tw-unset") ? target : null;
-    if (slider) this.slider = slider;
+    this.slider = event.button === 0 && target.matches(".tw-range.tw-unset") ? target : null;
   }
 
-  #release() {
+  #release(slider = this.slider) {
     this.pointerDown = false;
-    const { slider } = this;
     this.slider = null;
     // the value under the hidden thumb: no input event comes where nothing moved
     if (slider) setTimeout(() => slider.classList.contains("tw-unset") && this.ui.rating.takeSlider(slider));
