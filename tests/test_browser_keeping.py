@@ -379,7 +379,7 @@ def test_a_sign_out_cut_off_is_said_and_the_next_asks_about_what_was_written_sin
 
 
 def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
-    page.locator("[data-tw-question] input").first.focus()
+    expect(page.locator("[data-tw-progress]")).to_be_focused()
     page.keyboard.type("321132", delay=30)
     is_saved(page)
     questions = [q.get_attribute("data-tw-question") for q in page.locator("[data-tw-question]").all()]

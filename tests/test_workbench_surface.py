@@ -190,6 +190,38 @@ def test_a_digit_is_the_point_of_that_number_and_a_full_stop_adds_a_half(open_vi
     assert shown == ["2.5", "1", "3", "0"]
 
 
+@pytest.mark.parametrize(
+    ("since", "left"),
+    [
+        (lambda page: page.evaluate("show(views.conversation({work: {token: 't-2', store_key: 's-2'}}))"), []),
+        (lambda page: page.evaluate("show(views.training({work: {version: 2, store_key: 's-2'}}))"), ["2", "3", "0"]),
+        (lambda page: page.keyboard.press("Control+z"), []),
+    ],
+    ids=["another item", "feedback", "undo"],
+)
+def test_a_full_stop_adds_a_half_to_nothing_but_the_last_digit(open_view, since, left):
+    page = open_view("conversation")
+    focus_heading(page)
+    page.keyboard.type("2")
+    since(page)
+    focus_heading(page)
+    page.keyboard.type(".")
+    checked = page.locator("[data-tw-question] input:checked")
+    assert [answer.get_attribute("value") for answer in checked.all()] == left
+
+
+def test_the_first_item_takes_the_focus_from_nobody_so_that_keys_act_at_once(open_view):
+    page = open_view()
+    expect(page.locator("[data-tw-progress]")).to_be_focused()
+    page.evaluate("""() => {
+      unmount();
+      document.body.append(Object.assign(document.createElement('input'), {id: 'elsewhere'}));
+      document.getElementById('elsewhere').focus();
+      show(data);
+    }""")
+    expect(page.locator("#elsewhere")).to_be_focused()
+
+
 def test_digits_in_a_text_box_stay_text(open_view):
     page = open_view("dialogue")
     radio(page, "A:appropriate", "unknown").check()

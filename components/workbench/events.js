@@ -168,7 +168,6 @@ export class Events {
       if (target.type === "checkbox") this.ui.rating.setReasons(question, ask);
       return;
     }
-    this.keyboard.lastDigit = null;
     if (target.type === "checkbox") this.ui.rating.pickBest(question, target);
     else if (target.type === "radio") this.ui.rating.rate(question, this.#valueOf(question, target));
   }

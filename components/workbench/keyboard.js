@@ -23,6 +23,12 @@ export class Keyboard {
     this.labelNext = false;
   }
 
+  /** Another item or any other change: there is no digit left to add a half to, and no label to wait for. */
+  reset() {
+    this.lastDigit = null;
+    this.labelNext = false;
+  }
+
   handle(event) {
     if (event.isComposing || event.defaultPrevented) return;
     // Streamlit listens for plain C and R further up; nothing typed here may reach it.
@@ -118,8 +124,8 @@ export class Keyboard {
     if (isSlider(criterion.scale)) return true;
     const value = valueOfDigit(criterion.scale, digit);
     if (value === undefined) return true;
-    this.lastDigit = { question, value };
     this.ui.rating.rate(question, value);
+    this.lastDigit = { question, value };
     this.ui.moves.toNextUnanswered(question);
     return true;
   }

@@ -37,7 +37,7 @@ export class Surface {
     this.uid = `tw${(count += 1)}`;
     this.root = h("div", { class: "tw", tabindex: "-1" });
     component.parentElement.append(this.root);
-    this.#waitForStyle();
+    this.styled = this.#waitForStyle();
     const navigation = performance.getEntriesByType?.("navigation")[0]?.type ?? "navigate";
     this.pen = penOf(document, window.sessionStorage, navigation);
     this.activity = new Activity(() => performance.now());
@@ -52,13 +52,14 @@ export class Surface {
   }
 
   /** Hides the surface until its style sheet is there, so that nobody sees it unstyled. */
-  #waitForStyle() {
+  async #waitForStyle() {
     const link = document.querySelector("link[data-tw-style]");
     if (!link || link.sheet) return;
-    const show = () => this.root.style.removeProperty("visibility");
     this.root.style.visibility = "hidden";
-    link.addEventListener("load", show, { once: true });
-    link.addEventListener("error", show, { once: true });
+    await new Promise((resolve) => {
+      for (const type of ["load", "error"]) link.addEventListener(type, resolve, { once: true });
+    });
+    this.root.style.removeProperty("visibility");
   }
 
   // ---- what the parts ask for ----
@@ -108,6 +109,7 @@ export class Surface {
     this.sending.reset();
     this.questions = questionsOf(this.view);
     this.highlighter.reset();
+    this.events.keyboard.reset();
     this.moves.start();
     this.notices.clear();
     this.#lay();
@@ -116,6 +118,8 @@ export class Surface {
     this.keeping.sendAgain();
     applyTheme(this.root);
     if (before) this.moves.toTop();
+    // keys act only where the focus is; the first item takes it from nobody
+    else this.styled.then(() => document.activeElement === document.body && this.moves.toTop());
   }
 
   #keep() {
@@ -245,6 +249,7 @@ export class Surface {
   }
 
   #changed({ path, undone }) {
+    this.events.keyboard.reset();
     if (path[0] === "highlights") this.highlighter.drawAll();
     else if (path[0] === "set_aside") this.#syncAside();
     else if (path[0] !== "note" && !(path.at(-1) === "text" && !undone)) {
