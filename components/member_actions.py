@@ -8,12 +8,18 @@ import streamlit as st
 
 from components.words import moment
 from triptych.erasure import Copy
+from triptych.exclusions import LONGEST_REASON
 from triptych.models import Kind, Study
 from triptych.roster import Member
 
 LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."
 DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can come in again when you enable her."
 ENABLE = "Lets this person come in again."
+LET_IN = {
+    "failed_test": "This person did not pass the entry test. Let in, she gets items all the same; her attempts stay on "
+    "record.",
+    "screened_out": "This person did not agree to take part. Let in, she is asked for her consent again.",
+}
 WITHDRAW = {
     "keep": "Ends this person's part in the study for good. Her ratings stay and are marked surplus, as the consent "
     "says; her explanations, comments and notes and what she has not submitted are removed, and her places are free "
@@ -32,8 +38,11 @@ ERASE = (
 )
 
 
-def steps(member: Member, study: Study, promised: str) -> str | None:
-    """What the lead chose to do: link, disable, enable, withdraw or erase. `promised`: what becomes of her ratings."""
+def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None:
+    """What the lead chose to do: link, disable, enable, let in, withdraw or erase; and why, where it is letting in.
+
+    `promised`: what becomes of her ratings.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         human = member.kind == Kind.human
         can_come = human and not (member.disabled or member.withdrawn_at)
@@ -46,6 +55,9 @@ def steps(member: Member, study: Study, promised: str) -> str | None:
             )
             if offered and st.button(label, help=told, icon=icon)
         ]
+        why = "" if member.withdrawn_at else _reason_to_let_in(member)
+        if why:
+            chosen.append("let in")
         if not member.withdrawn_at and _sure("Withdraw", f"{WITHDRAW[promised]} {NAME_GOES}", member):
             chosen.append("withdraw")
         if human and not member.erased and _sure("Erase", ERASE, member):
@@ -53,7 +65,18 @@ def steps(member: Member, study: Study, promised: str) -> str | None:
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
-    return chosen[0] if chosen else None
+    return (chosen[0], why) if chosen else None
+
+
+def _reason_to_let_in(member: Member) -> str:
+    """Why somebody who was turned away shall be let in; empty unless the lead says so."""
+    if member.turned_away_as is None:
+        return ""
+    with st.popover("Let in"):
+        st.text(LET_IN[member.turned_away_as])
+        why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
+        chosen = st.button(f"Let {member.pseudonym} in", type="primary", disabled=not why.strip())
+    return why if chosen else ""
 
 
 def _sure(label: str, what: str, member: Member) -> bool:

@@ -57,7 +57,7 @@ DOORS = {
     """,
     "lead": """
         adjudication.ask adjudication.record adjudication.take_back backup.restore_as copying.duplicate
-        dry_run.dry_run erasure.delete_copies erasure.erase exclusions.exclude exclusions.reinstate
+        dry_run.dry_run erasure.delete_copies erasure.erase exclusions.exclude exclusions.let_in exclusions.reinstate
         freezing.amend invitations.invite_all invitations.invite_one launching.launch plans.store
         ratings_import.import_ratings reports.heds.store reports.snapshot.keep roster.add_lead roster.disable
         roster.enable roster.new_link roster.remove_lead studies.create_from_file studies.delete_demo

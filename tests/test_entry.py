@@ -14,13 +14,27 @@ from sqlalchemy import select
 from test_annotations import submission
 from test_checks import check_item, one_engine  # noqa: F401 (a fixture)
 
-from triptych import admission, annotations, assignments, blinding, checks, clock, desk, entry, events, people, studies
+from triptych import (
+    admission,
+    annotations,
+    assignments,
+    blinding,
+    checks,
+    clock,
+    desk,
+    entry,
+    events,
+    exclusions,
+    people,
+    studies,
+    verifying,
+)
 from triptych.assignments import Assigned, Nothing
 from triptych.database import writing
 from triptych.entry import Stage
-from triptych.errors import Conflict, InvalidAnnotation, StudyNotOpen
+from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.members import membership_of
-from triptych.models import Access, Event, Item, Membership, PlannedItem, Purpose, StudyState, TestAnswer
+from triptych.models import Access, Event, EventDetail, Item, Membership, PlannedItem, Purpose, StudyState, TestAnswer
 from triptych.rubric import load_rubric, shipped_rubrics
 from triptych.study_settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
 
@@ -238,6 +252,37 @@ def test_failing_the_last_attempt_ends_with_its_own_code(make):
     assert assignments.current(session, study, who) is Nothing.failed_test
     with pytest.raises(Conflict):
         admission.start(session, study, who)
+
+
+def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make):
+    session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"), entry=EntryRules(attempts=1))
+    with pytest.raises(Conflict, match="was not turned away"):
+        exclusions.let_in(session, study, who.pseudonym, "kind of you", "P-lead")
+    entry.refuse(session, study, who)
+    with pytest.raises(NotAllowed, match="Say why"):
+        exclusions.let_in(session, study, who.pseudonym, " ", "P-lead")
+    exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
+    assert at(session, study, who) == Stage.consent
+    people.consent(session, study, who, entry.step(session, study, who).consent.version)
+    entry.read_instructions(session, study, who)
+    admission.start(session, study, who)
+    answer_all(session, study, who, RIGHT | {"one": "a"})
+    events.write_pending(session)
+    assert at(session, study, who) == Stage.failed_test
+
+    exclusions.let_in(session, study, who.pseudonym, "question one is unclear", "P-lead")
+    events.write_pending(session)
+
+    assert at(session, study, who) == Stage.work
+    assert isinstance(assignments.current(session, study, who), Assigned)
+    with pytest.raises(Conflict, match="moved on"):
+        admission.start(session, study, who)
+    told = select(Event.kind, EventDetail.new).join(EventDetail).where(Event.actor == "P-lead")
+    assert [(kind, new["reason"]) for kind, new in session.execute(told.order_by(Event.id))] == [
+        ("consent asked again", "pressed the wrong button"),
+        ("entry test waived", "question one is unclear"),
+    ]
+    assert verifying.verify(session, study).holds
 
 
 def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(one_engine):  # noqa: F811

@@ -16,8 +16,8 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import database, erasure, events, people, roster, studies
-from triptych.models import Login, Person, Role
+from triptych import database, entry, erasure, events, people, roster, studies
+from triptych.models import Login, Person, Role, Study
 from triptych.people import Who
 from triptych.study_settings import changed, stored
 from triptych.web import personal
@@ -105,6 +105,22 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, mine):  # noqa: F8
     assert "Disabled" in words(page)
     button(page, "Enable").click().run()
     assert roster_of(study)["Cleo"].state == "active"
+
+
+def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F811
+    study, lead, anna = mine
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, consent={"text": "Agree?"}))
+        entry.refuse(session, here, anna)
+    page = visit(lead, "people.py", study=study.slug)
+    assert "Screened out" in words(page)
+    page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button").run()
+    button(page, f"Let {anna.pseudonym} in").click().run()
+
+    assert not page.exception
+    assert roster_of(study)[anna.name].state == "active"
+    assert f"Let {anna.pseudonym} in" not in labels(page)
 
 
 def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, mine):  # noqa: F811

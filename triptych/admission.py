@@ -22,6 +22,7 @@ from triptych.models import (
     Assignment,
     AssignmentState,
     EntryAttempt,
+    Event,
     Item,
     Membership,
     Purpose,
@@ -36,6 +37,7 @@ from triptych.study_settings import settings_of
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # methods.md, section 4.2
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
+WAIVED = "entry test waived"
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."
 
 _mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
@@ -46,6 +48,11 @@ _of_member = EntryAttempt.membership_id == bindparam("membership")
 # whoever was at work before the study had a test is not tested afterwards
 _LET_IN = select(exists().where(_of_member, EntryAttempt.passed).label("passed"), _at_work.label("at_work"))
 _LAST_ATTEMPT = select(EntryAttempt).where(_of_member).order_by(EntryAttempt.number.desc()).limit(1)
+_WAIVED = (
+    select(Event.id)
+    .where(Event.study_id == bindparam("study"), Event.kind == WAIVED, Event.subject == bindparam("subject"))
+    .limit(1)
+)
 _GOLD = (
     select(Item.id)
     .where(Item.study_id == bindparam("study"), Item.purpose == Purpose.gold, ~Item.retired)
@@ -128,11 +135,20 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
 
 
 def outstanding(session: Session, study: Study, membership: Row[Any], who: Who) -> EntryTest | None:
-    """The test that stands between her and the work; None once it is passed, or where there is none."""
+    """The test that stands between her and the work; None once it is passed or waived, or where there is none."""
     test = asked_of(session, study)
     if test is None or (test.kind == "gold" and not _gold(session, study)):
         return None
-    return None if any(_let_in(session, study, membership, who)) else test
+    is_over = any(_let_in(session, study, membership, who)) or _is_waived(session, study, membership, who)
+    return None if is_over else test
+
+
+def _is_waived(session: Session, study: Study, membership: Row[Any], who: Who) -> bool:
+    """A lead let her in although she had failed; the log alone says so, for her attempts stay as they were."""
+    attempt = _last_attempt(session, membership)
+    if attempt is None or attempt.passed is not False:
+        return False
+    return session.scalars(_WAIVED, {"study": study.id, "subject": who.pseudonym}).first() is not None
 
 
 def has_just_passed(session: Session, study: Study, membership: Row[Any], who: Who) -> bool:

@@ -1,4 +1,4 @@
-"""Leaving an annotator out of the results, and taking her in again. Nothing is deleted.
+"""Leaving an annotator out of the results, taking her in again, letting in who was turned away. Nothing is deleted.
 
 Only places of people who are not excluded count towards an item's raters: an exclusion reopens hers, and who is taken
 in again finds some of them filled, so that her annotations there are surplus.
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from sqlalchemy import select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, events, roster
+from triptych import admission, assignments, clock, events, roster
 from triptych.errors import Conflict, NotAllowed
 from triptych.models import Assignment, AssignmentState, Origin, Purpose, Study
 
 EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
+CONSENT_ASKED_AGAIN = "consent asked again"
 LONGEST_REASON = 500
 IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 
@@ -53,6 +54,22 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
         if not assignments.take_place(session, item_id):
             settle(session, assignment_id, AssignmentState.surplus)
     events.record(session, study.id, REINSTATED, actor, subject=pseudonym, old=old, new={"reason": neat})
+
+
+def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
+    """Takes back that she was turned away: a failed entry test is waived, a refused consent is asked for again.
+
+    Raises NotFound, NotAllowed without a reason, Conflict for somebody who was not turned away or has withdrawn.
+    """
+    neat = _read_reason(reason)
+    membership, _ = roster.find(session, study, pseudonym)
+    turned_away_as = membership.turned_away_as
+    if turned_away_as is None or membership.withdrawn_at is not None:
+        raise Conflict(f"{pseudonym} was not turned away, or has withdrawn.")
+    membership.turned_away_at = membership.turned_away_as = None
+    session.flush()
+    kind = admission.WAIVED if turned_away_as == admission.FAILED else CONSENT_ASKED_AGAIN
+    events.record(session, study.id, kind, actor, subject=pseudonym, new={"reason": neat})
 
 
 def _read_reason(reason: str) -> str:

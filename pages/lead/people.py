@@ -10,7 +10,7 @@ from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
-from triptych import erasure, invitations, roster, studies, withdrawal
+from triptych import erasure, exclusions, invitations, roster, studies, withdrawal
 from triptych.errors import ImportRefused
 from triptych.invitations import Invited
 from triptych.models import Access, Role
@@ -53,7 +53,7 @@ def invite_list(data: bytes) -> None:
         keep_links(state.run_command(invitations.invite_all, study, found.guests, who.pseudonym))
 
 
-def take(step: str, member: Member) -> None:
+def take(step: str, why: str, member: Member) -> None:
     """One step about the chosen annotator."""
     name, run = member.pseudonym, state.run_command
     if step == "link":
@@ -63,6 +63,8 @@ def take(step: str, member: Member) -> None:
         run(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
     if step == "enable":
         run(roster.enable, study, name, who, done=f"{name} can come in again.")
+    if step == "let in":
+        run(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can go on.")
     if step == "withdraw" and run(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
         clear()
     if step == "erase" and run(erasure.erase, study, name, who, done=f"{name} was erased."):
@@ -94,7 +96,7 @@ if annotators:
         promised = withdrawal.promised_to(session, study, chosen.pseudonym)
     step = member_actions.steps(chosen, study, promised)
     if step:
-        take(step, chosen)
+        take(*step, chosen)
 else:
     st.text("Nobody has joined yet. Invite people above, or give out the address on the page Study.")
 st.subheader("Leads", anchor=False)
