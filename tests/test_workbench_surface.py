@@ -301,6 +301,16 @@ def test_a_click_in_the_middle_of_an_untouched_slider_is_an_answer(open_view):
     expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "50 %")
 
 
+def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
+    page = open_view("conversation")
+    slider = page.locator(".tw-range")
+    slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
+    slider.dispatch_event("pointercancel", {"pointerType": "touch"})
+    slider.click(button="right")
+    page.evaluate("new Promise((resolve) => setTimeout(resolve))")  # behind what a release puts off
+    expect(slider).to_have_attribute("aria-valuetext", "not answered")
+
+
 def test_every_value_of_a_slider_can_be_picked_with_the_mouse(open_view):
     page = open_view("conversation")
     slider = page.locator(".tw-range")
@@ -333,16 +343,6 @@ def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, 
     sent = actions(page, "submit")
     assert len(sent) == 3 and len({action["submission"] for action in sent}) == 1
     assert sent[0]["assignment"] == "t-1" and sent[0]["version"] == 1 and sent[0]["pen"]
-def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
-    page = open_view("conversation")
-    slider = page.locator(".tw-range")
-    slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
-    slider.dispatch_event("pointercancel", {"pointerType": "touch"})
-    slider.click(button="right")
-    page.evaluate("new Promise((resolve) => setTimeout(resolve))")  # behind what a release puts off
-    expect(slider).to_have_attribute("aria-valuetext", "not answered")
-
-
     assert sent[0]["answers"]["ratings"]["B"]["fluency"] == 7
     page.evaluate("show({...data, work: {...data.work, receipt: actions.at(-1).value.submission}})")
     page.clock.run_for(10_000)
@@ -416,6 +416,17 @@ def test_a_refused_submit_shows_why_and_lets_the_annotator_go_on(open_view):
     expect(page.locator("[data-tw-submit]")).to_have_text("Submit")
     radio(page, "A:fluency", 2).check()
     expect(radio(page, "A:fluency", 2)).to_be_checked()
+
+
+def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_view):
+    page = open_view()
+    notice = page.locator("[data-tw-notice]")
+    page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is paused.'}})")
+    notice.locator("[data-tw-banner-close]").click()
+    page.evaluate("show({...data})")
+    expect(notice).to_have_count(0)
+    page.evaluate("show({...data, notice: {...data.notice}})")  # said anew
+    expect(notice).to_have_count(1)
 
 
 def test_a_rerun_of_the_same_item_keeps_answers_focus_and_open_text(open_view):

@@ -20,6 +20,7 @@ export class Notices {
   /** Another item: nothing of the last one is said any more. */
   clear() {
     clearTimeout(this.toastTimer);
+    this.said = null;
     this.box.replaceChildren();
     this.toastBox.hidden = true;
     this.live.textContent = "";
@@ -39,8 +40,10 @@ export class Notices {
     return shown;
   }
 
-  /** What the server says about this item. */
+  /** What the server says about this item, once: a page drawn again does not repeat it. */
   showNotice({ notice }) {
+    if (notice === this.said) return;
+    this.said = notice;
     this.box.querySelector("[data-tw-notice]")?.remove();
     if (!notice) return;
     const shown = closable(notice.kind, notice.text);
