@@ -184,7 +184,7 @@ def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab
 def test_a_study_that_is_under_way_is_tried_out_from_its_beginning(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=3)
-        session.execute(update(Item).values(taken=2))
+        session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
         assert session.scalar(select(func.count(Rating.id))) == 0
     assert run.annotations == 9
