@@ -521,6 +521,7 @@ def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_vie
     select_text(page, "A:1", 0, 10)
     page.locator(".tw-float [data-tw-label=empathy]").click()
     page.locator('[data-tw-text="A:1"] mark').click()
+    expect(page.locator(".tw-popover input")).to_have_attribute("maxlength", "10000")
     page.locator(".tw-popover input").fill("warm")
     page.keyboard.press("Escape")
     expect(page.locator(".tw-popover")).to_be_hidden()

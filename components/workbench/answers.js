@@ -5,6 +5,9 @@ import { askFor, valueKey } from "./scale.js";
 const EMPTY = { ratings: {}, explanations: {}, highlights: [], set_aside: {}, note: "" };
 const UNDO_LIMIT = 500;
 
+/** Characters of an explanation or a comment that the server takes. */
+export const LONGEST_TEXT = 10_000;
+
 /** A question's name on the page: "A:fluency", or "item:best" for a question about the item. */
 export const questionId = (slot, criterion) => `${slot}:${criterion}`;
 

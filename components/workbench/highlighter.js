@@ -1,5 +1,6 @@
 // Highlights in judged texts: selections become labelled spans, spans become marks.
 
+import { LONGEST_TEXT } from "./answers.js";
 import { button, h, placeNear, words } from "./dom.js";
 import { pieces, snap, toCodePoints, toUtf16 } from "./textpoints.js";
 
@@ -252,7 +253,10 @@ export class Highlighter {
         for (const other of chips) other.setAttribute("aria-pressed", String(other === chip));
       });
     }
-    const comment = h("input", { type: "text", class: "tw-line", dir: "auto", placeholder: "Comment (optional)", "aria-label": "Comment on this highlight" });
+    const comment = h("input", {
+      type: "text", class: "tw-line", dir: "auto", maxlength: LONGEST_TEXT,
+      placeholder: "Comment (optional)", "aria-label": "Comment on this highlight",
+    });
     comment.value = current.comment ?? "";
     comment.addEventListener("change", () => current && change({ ...current, comment: comment.value }, where));
     const remove = button("Remove", { class: "tw-button tw-quiet", data: { "tw-unmark": "1" } });

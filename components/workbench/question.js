@@ -1,11 +1,11 @@
 // One question: a fieldset of the browser's own radios, checkboxes or a slider, and the explanation it opens.
 
+import { LONGEST_TEXT } from "./answers.js";
 import { h, nameOf, words, write } from "./dom.js";
 import { hintOf, isNumeric, isSlider, optionsOf, valueKey } from "./scale.js";
 import { wordCount } from "./textpoints.js";
 import { isAnswered } from "./validate.js";
 
-const LONGEST_TEXT = 10_000;
 const LONG_OPTIONS = 34; // characters of all options that fit one row of a narrow column
 
 /** Title, ⓘ and question of a criterion: the head of its row of cells. */
