@@ -420,6 +420,19 @@ def test_the_command_line_shows_first_and_writes_only_when_told(tmp_path, capsys
     assert "cannot be read" in capsys.readouterr().err
 
 
+TASKS = "HITId,WorkerId,AssignmentStatus,WorkTimeInSeconds,Input.model,Input.id,Answer.Fluency,Answer.Clarity\n"
+
+
+def test_the_times_of_tasks_on_the_responses_of_one_item_add_up(imported):
+    rows = "H1,w,Approved,30,m,1,4,5\nH2,w,Approved,40,n,1,3,2\nH3,v,Approved,20,m,1,4,4\n"
+    _, frame, _ = imported(together(TASKS + rows))
+    assert sorted(frame.work["active_seconds"]) == [20, 70]
+
+    header = "item_id,system,annotator,criterion,value,active_seconds\n"
+    _, frame, _ = imported(together(header + "1,m,w,c,4,60\n1,n,w,c,5,60\n"), title="A time for the whole item")
+    assert frame.work["active_seconds"].tolist() == [60]
+
+
 # Public rating sets
 
 

@@ -77,7 +77,10 @@ class ReadHighlight:
 
 @dataclass
 class Work:
-    """All that one annotator gave for one item. `of` is not empty for a repeat of it. systems: → position, if known."""
+    """All that one annotator gave for one item. `of` is not empty for a repeat of it.
+
+    systems: → position, if known. spent: seconds by piece of work, of which a row of the file tells.
+    """
 
     item: str
     annotator: str
@@ -89,7 +92,11 @@ class Work:
     highlights: list[ReadHighlight] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     at: datetime | None = None
-    seconds: float = 0
+    spent: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.spent.values())
 
 
 @dataclass(frozen=True)
@@ -224,7 +231,8 @@ class _Builder:
         self._place(work, system, given)
         work.ratings.append(ReadRating(system, criterion.key, *value, given.reasons, given.explanation))
         work.at = max(work.at, given.at) if work.at and given.at else work.at or given.at
-        work.seconds = max(work.seconds, given.seconds)
+        part = (self.file, given.part) if given.part else ("", "")
+        work.spent[part] = max(work.spent.get(part, 0), given.seconds)
 
     def _value(self, criterion: Criterion, given: GivenRating) -> tuple[float | None, str | None, bool] | None:
         name = (criterion.key, given.value, given.missing)

@@ -79,7 +79,7 @@ def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gat
         if result.get("from_name") == WHO:
             continue
         criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
-        _result(Unit(fields.item, system, who, kind, row, at, seconds), criterion, result, into)
+        _result(Unit(fields.item, system, who, kind, row, at, seconds, part=str(row)), criterion, result, into)
 
 
 def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -> None:

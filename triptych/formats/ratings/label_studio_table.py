@@ -45,7 +45,7 @@ def read(source: Source, into: Gathering) -> None:
         at, seconds = moment_of(values.get("updated_at") or values.get("created_at")), seconds_of(values["lead_time"])
         for name in controls:
             criterion, system = fields.place(name)
-            unit = Unit(fields.item, system, who, into.kind, row, at, seconds)
+            unit = Unit(fields.item, system, who, into.kind, row, at, seconds, part=str(row))
             value = _unpacked(values.get(name))
             if explains(name, controls) or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)

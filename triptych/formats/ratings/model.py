@@ -26,6 +26,7 @@ class GivenRating:
     """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
 
     `of` tells repeated ratings of one unit apart: "" for the first, otherwise what the file calls the repeat.
+    `part`: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
     """
 
     item: str
@@ -42,6 +43,7 @@ class GivenRating:
     seconds: float = 0
     position: int | None = None
     of: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ class Gathering:
                 unit.row,
                 at=more.pop("at", unit.at),
                 seconds=more.pop("seconds", unit.seconds),
+                part=unit.part,
                 **more,
             )
         )
@@ -226,7 +229,7 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one annotator rated, and where the file says so."""
+    """What one annotator rated, and where the file says so. part: see GivenRating."""
 
     item: str
     system: str | None
@@ -235,6 +238,7 @@ class Unit:
     row: int
     at: datetime | None = None
     seconds: float = 0
+    part: str = ""
 
 
 def whole(value: Any) -> int | None:

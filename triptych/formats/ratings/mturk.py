@@ -51,7 +51,7 @@ def read(source: Source, into: Gathering) -> None:
                 put = into.context if part == "context" else into.text
                 put(*keep, given[part], record.row, inputs[part], from_cell=True)
         at, seconds = _time(record.values.get("SubmitTime")), seconds_of(record.values.get("WorkTimeInSeconds"))
-        unit = Unit(item, system, worker, into.kind, record.row, at, seconds)
+        unit = Unit(item, system, worker, into.kind, record.row, at, seconds, part=str(record.row))
         for criterion, value in _answers(record, answers, into):
             into.rate(unit, criterion, value)
 
