@@ -433,6 +433,21 @@ def test_the_times_of_tasks_on_the_responses_of_one_item_add_up(imported):
     assert frame.work["active_seconds"].tolist() == [60]
 
 
+def test_the_command_line_says_which_options_count_as_positive(tmp_path, capsys):
+    (tmp_path / "r.csv").write_text(LONG + "1,m,w,verdict,accept\n1,n,w,verdict,reject\n2,m,w,verdict,reject\n")
+    with database.writing(web_engine()) as session:
+        add_person(session, "Ann", Role.lead)
+    words = ["import-ratings", "Ann", "Verdicts", str(tmp_path / "r.csv"), "--write", "--positive"]
+
+    assert main([*words, "verdict=maybe"]) == 2
+    assert "no criterion 'verdict' has an option 'maybe'" in capsys.readouterr().err
+    assert main([*words, "verdict=accept"]) == 0
+    with database.reading(web_engine()) as session:
+        frame = results.frame_of(session, session.scalars(select(Study)).one())
+    (scale,) = (criterion.scale for criterion in frame.rubric.criteria)
+    assert [(option.key, option.positive) for option in scale.options] == [("accept", True), ("reject", False)]
+
+
 # Public rating sets
 
 

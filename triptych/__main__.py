@@ -339,6 +339,8 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
             ask("--rubric", help="a rubric file; without it one is made from the values")
+            positive = "an option that counts as positive, as CRITERION=OPTION; may stand several times"
+            ask("--positive", action="append", default=[], help=positive)
             ask("--write", action="store_true", help="make the study")
 
 

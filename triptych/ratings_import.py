@@ -95,7 +95,7 @@ def _ratings(files: Sequence[FinishedRatings]) -> Iterator[GivenRating]:
 
 
 def from_paths(asked: Any) -> Assembled:
-    """What the files on a command line would become; `asked` has title, files, judge, items and rubric.
+    """What the files on a command line would become; `asked` has title, files, judge, items, rubric and positive.
 
     Raises ImportRefused for the first file that cannot be read or has errors, InvalidRubric.
     """
@@ -108,10 +108,26 @@ def from_paths(asked: Any) -> Assembled:
     if not files:
         raise ImportRefused("Name at least one file of ratings.")
     if asked.rubric:
+        if asked.positive:
+            raise ImportRefused("The rubric says itself which options count as positive; leave --positive out.")
         by = asked_by(_bytes(asked.rubric).decode("utf-8", "replace"), files)
     else:
-        by = asked_as_proposed(asked.title, files, proposed(files))
+        by = asked_as_proposed(asked.title, files, with_positive(proposed(files), asked.positive))
     return assemble(files, by, items)
+
+
+def with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
+    """The same with options that count as positive, each told as "criterion=option".
+
+    Raises ImportRefused for a criterion without such an option.
+    """
+    wanted: dict[str, list[str]] = {}
+    for told in positive:
+        name, _, option = told.partition("=")
+        if not any(one.name == name and option in one.labels for one in criteria):
+            raise ImportRefused(f"--positive {told}: no criterion '{name}' has an option '{option}' in these files.")
+        wanted.setdefault(name, []).append(option)
+    return tuple(replace(one, positive=tuple(wanted.get(one.name, one.positive))) for one in criteria)
 
 
 def _bytes(path: str) -> bytes:
