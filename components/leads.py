@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components import state
+from components.clearing import clear
 from components.invitations import guest_form
 from components.people_table import choose_member, leads_table
 from triptych import invitations, people, roster
@@ -66,5 +67,6 @@ def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
     chosen = choose_member(fellow, "Lead", "fellow")
     if st.button("Take the study from this lead", type="primary"):
         done = f"{chosen.pseudonym} leads this study no more."
-        state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done)
+        if state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done):
+            clear()
         st.rerun()

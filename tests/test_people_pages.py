@@ -188,6 +188,17 @@ def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa:
     assert "Make a new link" not in labels(page)
 
 
+def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    invite(page, "Theodora", "lead")
+    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    button(page, "Take the study from this lead").click().run()
+
+    assert "Theodora" not in roster_of(study)
+    assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
+
+
 def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # noqa: F811
     study, lead, _ = mine
     with database.writing(web_engine()) as session:

@@ -237,9 +237,10 @@ def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None
     events.record(session, study.id, "lead added", actor, subject=lead.pseudonym)
 
 
-def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> None:
-    """Takes the study from one of its leads. Her account stays; an invitation that was never taken up goes with it.
+def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> int:
+    """Takes the study from one of its leads. Her account stays; who never took her invitation up goes with it.
 
+    Returns how many people went, names and all: after one, follow it with `erasure.wipe`, outside of the transaction.
     Raises NotFound, NotAllowed for the last lead.
     """
     study = studies.lock(session, study.id)
@@ -249,8 +250,9 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> N
     people.end_links(session, person.id, study)
     session.delete(membership)
     session.flush()
-    people.delete_without_part(session, [person.id])  # her name is free again, to invite her anew
+    gone = people.delete_without_part(session, [person.id])  # her name is free again, to invite her anew
     events.record(session, study.id, "lead removed", actor, subject=pseudonym)
+    return gone
 
 
 def _leads(session: Session, study: Study, able: bool = False) -> Sequence[int]:
