@@ -563,6 +563,19 @@ def test_leaving_an_item_out_needs_a_reason(open_view, hook, kind):
     assert action["reason"] in ("unclear", "nothing") and action["submission"] and action["assignment"] == "t-1"
 
 
+@pytest.mark.parametrize("kind", ["skip", "ignore"])
+def test_a_note_to_the_lead_goes_along_when_the_item_is_left_out(open_view, kind):
+    page = open_view()
+    page.locator("[data-tw-lead-note]").click()
+    page.locator('[data-tw-dialog="note"] textarea').fill("The link is broken.")
+    page.locator("[data-tw-dialog-ok]").click()
+    page.locator(f"[data-tw-{kind}]").click()
+    page.locator(f'[data-tw-dialog="{kind}"] input[type=radio]').first.check()
+    page.locator(f'[data-tw-dialog="{kind}"] textarea').fill("I cannot tell")
+    page.locator("[data-tw-dialog-ok]").click()
+    assert [action["text"] for action in actions(page, kind)] == ["I cannot tell\nThe link is broken."]
+
+
 def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
     page = open_view()
     page.locator("[data-tw-back]").click()

@@ -109,9 +109,10 @@ export class Sending {
     this.#send({ kind: "submit", answers: ui.answers.snapshot() });
   }
 
-  /** Skip or ignore the item, with a reason. */
+  /** Skip or ignore the item, with a reason; a note to the lead about it goes along. */
   leaveOut(kind, reason, text) {
-    this.#send({ kind, reason, text });
+    const { note } = this.ui.answers.draft;
+    this.#send({ kind, reason, text: [text, note].filter(Boolean).join("\n") });
   }
 
   #send(action) {
