@@ -200,6 +200,23 @@ def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, contex
     assert (now.state, now.draft) == ("reserved", before)
 
 
+def test_a_submit_refused_because_another_tab_wrote_last_can_go_on_here(app, page, context):
+    browser.answer_all(page)
+    is_saved(page)
+    other = opened(context, app)
+    radio(other, "A:fluency", 3).check()
+    is_saved(other)
+    page.locator("[data-tw-submit]").click()
+    page.locator("[data-tw-take]").click()
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+    expect(page.locator(".tw-banner")).to_have_count(0)
+    is_saved(page)
+    name = token(page)
+    browser.submit(page)
+    done = stored(app, name)
+    assert (done.state, done.draft["ratings"]["A"]["fluency"]) == ("submitted", 3)
+
+
 def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app, page, context, annotator):
     name = token(page)
     radio(page, "A:fluency", 3).check()

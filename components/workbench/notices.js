@@ -79,6 +79,7 @@ export class Notices {
   /** A draft was refused: why, in words; with `takeOver`, how to write on here. */
   showRefusal(text, takeOver = null) {
     this.refusal?.remove();
+    this.box.querySelector("[data-tw-notice]")?.remove(); // it told the same of a submit
     this.refusal = this.tell("warning", text, takeOver ? [["Continue here", takeOver, { "tw-take": "1" }]] : []);
     this.refusal.querySelector("button")?.focus();
   }

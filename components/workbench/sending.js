@@ -24,12 +24,16 @@ export class Sending {
   /** Looks at new data: was what is under way received, or refused? Returns nothing; the surface then draws. */
   hear(data) {
     if (!this.submission.pending) return;
-    const { submission } = this.submission.pending;
+    const { submission, version } = this.submission.pending;
     if (this.submission.answeredBy(data)) {
       // another item without our receipt: it was refused, and what this computer keeps is all there is
       if (data.work.receipt === submission) this.ui.keeping.sender.done();
       this.#end();
-    } else if (data.notice) this.release();
+    } else if (data.notice) {
+      // if another tab wrote meanwhile, the answer to a draft brings what it wrote, and the way to go on here
+      if (data.work.version === version) this.ui.keeping.sender.dirty = true;
+      this.release();
+    }
   }
 
   /** The annotator goes on editing: what was sent is not repeated. */
