@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from components.live import follow
@@ -45,8 +47,11 @@ MAY_PASS = (Nothing.paused, Nothing.nothing_free)
 LOOK_AGAIN = 15
 
 
-def draw(reason: Nothing, ending: Ending) -> None:
-    """Heading and sentence for the reason; code and way back for somebody who came from a panel."""
+def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
+    """Heading and sentence for the reason; code and way back for somebody who came from a panel.
+
+    `go_back` opens what she submitted last, where that may still be changed.
+    """
     heading, sentence = SAYS[reason]
     st.title(heading, anchor=False)
     st.write(sentence)
@@ -57,8 +62,11 @@ def draw(reason: Nothing, ending: Ending) -> None:
         st.link_button("Back to the panel", ending.address, type="primary", icon=":material/open_in_new:")
     if reason in MAY_PASS:
         follow(_quarter_minute, _quarter_minute())
-    if st.button("My work", icon=":material/arrow_back:"):
-        st.switch_page("annotator/my_work.py")
+    with st.container(horizontal=True):
+        if st.button("My work", icon=":material/arrow_back:"):
+            st.switch_page("annotator/my_work.py")
+        if go_back:
+            st.button("Back to what I submitted", icon=":material/undo:", on_click=go_back)
 
 
 def _quarter_minute() -> int:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 chromium = browser.chromium
 
 SLUG = "keeping"
-DRAFT = "**/desk/draft"
+DRAFT, ACT = "**/desk/draft", "**/desk/act"
 REJECTED = '[data-tw-question="A:verdict"] textarea'
 LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
@@ -215,6 +215,34 @@ def test_a_submit_refused_because_another_tab_wrote_last_can_go_on_here(app, pag
     browser.submit(page)
     done = stored(app, name)
     assert (done.state, done.draft["ratings"]["A"]["fluency"]) == ("submitted", 3)
+
+
+def test_when_all_is_done_the_last_item_can_still_be_changed(app, page):
+    all_done = page.get_by_role("heading", name="All done")
+    for _ in range(4):
+        browser.answer_all(page)
+        name = token(page)
+        browser.submit(page)
+    page.get_by_role("button", name="Back to what I submitted").click()
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submit changes")
+    assert token(page) == name
+    page.locator("[data-tw-forward]").click()
+    expect(all_done).to_be_visible()
+    page.get_by_role("button", name="Back to what I submitted").click()
+    radio(page, "A:fluency", 3).check()
+    page.route(ACT, without_answers, times=1)
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator("[data-tw-notice]")).to_contain_text("is not answered")
+    page.locator("[data-tw-submit]").click()
+    expect(all_done).to_be_visible()
+    done = stored(app, name)
+    assert (done.version, done.draft["ratings"]["A"]["fluency"]) == (3, 3)
+
+
+def without_answers(route: Any) -> None:
+    """Sends a submission on as the server would refuse it."""
+    sent = route.request.post_data_json
+    route.continue_(post_data={**sent, "action": {**sent["action"], "answers": {}}})
 
 
 def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app, page, context, annotator):

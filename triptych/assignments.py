@@ -276,7 +276,7 @@ def current_of(session: Session, study: Study, who: Who, membership: Row[Any]) -
     mine = session.connection().execute(_UNFINISHED, {"study": study.id, "person": who.person_id})
     unfinished = [Assigned(*row) for row in mine]
     held = next((own for own in unfinished if own.state == AssignmentState.reserved), None)
-    if held is not None and (barred is None or (barred == Nothing.paused and studies.still_takes_work(study))):
+    if held is not None and _takes_hers(study, barred):
         return _taken_up(session, study, held)
     if barred is not None:
         return barred
@@ -294,6 +294,11 @@ def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
     if study.state != StudyState.open:
         return NOT_OPEN[StudyState(study.state)]
     return Nothing.entry if entry.unread(study, membership) else None
+
+
+def _takes_hers(study: Study, barred: Nothing | None) -> bool:
+    """Whether she may go on with what she has begun or submitted, also where nothing new is given out."""
+    return barred is None or (barred == Nothing.paused and studies.still_takes_work(study))
 
 
 def _reserve_next(
@@ -658,6 +663,14 @@ def neighbour(session: Session, study: Study, who: Who, token: str, step: int) -
     if not done or place >= len(done):
         return None
     return done[max(place, 0)]
+
+
+def changeable(session: Session, study: Study, who: Who, token: str | None = None) -> str | None:
+    """The token of what she submitted last, or this one of hers, if she may still go back to it; otherwise None."""
+    if not _takes_hers(study, _barred(study, membership_of(session, study, who))):
+        return None
+    found = neighbour(session, study, who, token, 0) if token else neighbour(session, study, who, "", -1)
+    return found.token if found else None
 
 
 def _is_editable(work: Assignment) -> bool:

@@ -34,14 +34,15 @@ _mount = st.components.v2.component(
 )
 
 
-def workbench(view: View, *, key: str) -> str | None:
+def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:
     """Draws the blinded view once and lets the workbench go on from there by its own routes.
 
     Returns why the annotator left in this run: "stop" for today, "nothing" when no item is left, or None. A page drawn
-    again, after a dropped connection for example, does not disturb what the workbench shows.
+    again, after a dropped connection for example, does not disturb what the workbench shows. `showing` is the desk's:
+    the token of an earlier item that the view is of.
     """
     # one string: of nested data Streamlit makes an Arrow search, and imports pandas for it
-    return _mount(data={"view": view.model_dump_json()}, key=key, on_left_change=_run_again).left
+    return _mount(data={"view": view.model_dump_json(), "showing": showing}, key=key, on_left_change=_run_again).left
 
 
 def _run_again() -> None:

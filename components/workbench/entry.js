@@ -26,24 +26,27 @@ function mount({ parentElement, data, setTriggerValue }) {
       bench.leaving = setInterval(() => setTriggerValue("left", why), AGAIN);
     },
   });
-  bench.open = (next) => {
+  bench.open = (next, showing) => {
     stay();
-    bench.desk.open(next);
+    bench.desk.open(next, showing);
   };
   bench.close = () => {
     stay();
     bench.drop();
     mounted.delete(parentElement);
   };
-  bench.open(view);
+  bench.open(view, data.showing);
   return bench;
 }
 
-/** Another run of the page: it may have found an item after all, or only the theme may be another. */
-function again(bench, text) {
-  const news = bench.seen !== text;
-  bench.seen = text;
-  if (news && bench.leaving) bench.open(JSON.parse(text));
+/**
+ * Another run of the page: it may have found an item after all, or only the theme may be another. The item that she
+ * went back to and is leaving is no find.
+ */
+function again(bench, { view, showing }) {
+  const news = bench.seen !== view && !showing;
+  bench.seen = view;
+  if (news && bench.leaving) bench.open(JSON.parse(view), null);
   else bench.desk.show(bench.desk.view);
 }
 
@@ -51,7 +54,7 @@ export default function entry(component) {
   const { parentElement } = component;
   const before = mounted.get(parentElement);
   const bench = before ?? mount(component);
-  if (before) again(before, component.data.view);
+  if (before) again(before, component.data);
   else mounted.set(parentElement, bench);
   const call = (bench.calls += 1);
   // Streamlit cleans up after a call that another one has overtaken, too

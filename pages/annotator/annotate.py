@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
-from triptych import admission, desk, entry, people, studies
+from triptych import admission, assignments, desk, entry, people, studies
 from triptych.assignments import Nothing
 from triptych.database import DatabaseAway
 from triptych.entry import Stage, Step
@@ -22,7 +22,7 @@ slug = st.query_params.get("study") or state.recall("study")
 if not slug:
     st.switch_page(MY_WORK)
 state.remember("study", slug)
-TOLD = f"told-{slug}"
+TOLD, BACK = f"told-{slug}", f"back-{slug}"
 
 
 def run(command: Any, *args: Any) -> None:
@@ -60,8 +60,11 @@ try:
         step = entry.step(session, study, who)
         if step and step.stage == Stage.passed and state.recall(TOLD):
             step = None
-        laid = None if step else desk.lay(session, study, who)
+        back = state.recall(BACK)
+        showing = assignments.changeable(session, study, who, back) if back else None
+        laid = None if step else desk.lay(session, study, who, showing=showing)
         ending = entry.ending(study, laid.nothing) if laid and laid.nothing else None
+        last = assignments.changeable(session, study, who) if ending else None
 except DatabaseAway:
     raise  # the router says so, and looks again by itself
 except TriptychError as refusal:
@@ -74,9 +77,13 @@ if step:
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
     st.stop()
 if laid.view is None:
-    endings.draw(laid.nothing, ending)
+    endings.draw(laid.nothing, ending, partial(state.remember, BACK, last) if last else None)
     st.stop()
 # from here on the workbench asks for the next items itself; it leaves when there is none, or to stop for today
-left = workbench(laid.view, key=f"workbench-{slug}")
+left = workbench(laid.view, key=f"workbench-{slug}", showing=laid.showing)
+if left:
+    state.forget(BACK)
 if left == "stop":
     st.switch_page(MY_WORK)
+if left and laid.showing:
+    st.rerun()  # to what lies on the desk without it
