@@ -1,4 +1,4 @@
-"""The pages of an annotator who is at work: what she finds when there is no item for her."""
+"""The pages of an annotator who is at work: her list, and what she finds when there is no item for her."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 
 import pytest
 from conftest import ROOT
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 from test_desk import submitting
-from test_sign_in_pages import be, press
+from test_sign_in_pages import ROUTER, be, press, shown
 
 from triptych import database, desk, studies
-from triptych.models import StudyState
+from triptych.models import Assignment, StudyState
 from triptych.web.session import web_engine
 
 BACK = "Back to what I submitted"
@@ -48,3 +49,15 @@ def test_who_has_finished_can_go_back_to_what_she_submitted_until_the_study_clos
         studies.set_state(session, studies.by_slug(session, slug), StudyState.closed, "P-lead")
     assert [title.value for title in app.run().title] == ["Closed"]
     assert BACK not in [button.label for button in app.button]
+
+
+@pytest.mark.usefixtures("finished")
+def test_work_beyond_what_the_study_needed_is_listed_as_submitted():
+    with database.writing(web_engine()) as session:
+        session.execute(update(Assignment).values(state="surplus"))
+
+    app = AppTest.from_file(ROUTER, default_timeout=30).run()
+
+    assert "What I have done (1)" in [one.label for one in app.expander]
+    assert list(app.dataframe[0].value["State"]) == ["submitted"]
+    assert "surplus" not in shown(app)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from triptych import assignments, members, people, studies
-from triptych.models import Study, StudyState
+from triptych.models import AssignmentState, Study, StudyState
 
 ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
 STATES = {
@@ -17,6 +17,7 @@ STATES = {
     StudyState.paused: "paused by the lead",
     StudyState.closed: "closed",
 }
+SHOWN = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of hers
 
 who = state.require("annotator")
 
@@ -55,7 +56,7 @@ def listed(work: list) -> pd.DataFrame:
     rows = [
         {
             "Item": number,
-            "State": one.state,
+            "State": SHOWN.get(one.state, one.state),
             "Submitted": one.submitted_at,
             "Minutes": round(one.active_seconds / 60, 1),
         }
