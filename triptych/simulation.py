@@ -109,23 +109,23 @@ def generate_answers(
     """
     places = dict(zip(LETTERS, candidates, strict=False))
     set_aside = _set_aside(rubric, places, rng)
+    rated = {place: candidate for place, candidate in places.items() if place not in set_aside}
     ratings: dict[str, dict[str, Any]] = {}
     explanations: dict[str, dict[str, Any]] = {}
     for criterion in rubric.asked(study_round):
-        for place, quality in _judged(criterion, places, set_aside):
+        for place, quality in _judged(criterion, places, rated):
             if not criterion.required and rng.random() < LEFT_OUT:
                 continue
-            value = _value(criterion.scale, places, quality - severity, rng)
+            value = _value(criterion.scale, rated, quality - severity, rng)
             ratings.setdefault(place, {})[criterion.key] = value
             ask = criterion.scale.ask_for(value)
             if ask is not None:
                 explained = {option_name(value): _explanation(rubric, ask, rng)}
                 explanations.setdefault(place, {})[criterion.key] = explained
-    rated = [(place, candidate) for place, candidate in places.items() if place not in set_aside]
     return {
         "ratings": ratings,
         "explanations": explanations,
-        "highlights": [span for place, candidate in rated for span in _spans(rubric, place, candidate, rng)],
+        "highlights": [span for place, candidate in rated.items() for span in _spans(rubric, place, candidate, rng)],
         "set_aside": set_aside,
         "note": "",
     }
@@ -152,15 +152,15 @@ def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Rando
 
 
 def _judged(
-    criterion: Criterion, places: dict[str, SimulatedCandidate], set_aside: dict[str, str]
+    criterion: Criterion, places: dict[str, SimulatedCandidate], rated: dict[str, SimulatedCandidate]
 ) -> Iterator[tuple[str, float]]:
-    """The places a criterion asks about, with what is judged there."""
+    """The places a criterion asks about, with what is judged there; `rated` are those that are not set aside."""
     if criterion.about == "item":
-        yield ABOUT_ITEM, fmean(candidate.quality for candidate in places.values())
+        if rated or not isinstance(criterion.scale, Best):
+            yield ABOUT_ITEM, fmean(candidate.quality for candidate in places.values())
         return
-    for place, candidate in places.items():
-        if place not in set_aside:
-            yield place, candidate.quality
+    for place, candidate in rated.items():
+        yield place, candidate.quality
 
 
 def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, rng: Random) -> Any:
