@@ -135,6 +135,7 @@ def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
 
 
 def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
+    web_engine()  # there is a database, with no such study
     assert command_line.main(["report", "nowhere", str(tmp_path)]) == 2
     assert "There is no study called 'nowhere'." in capsys.readouterr().err
 
