@@ -31,7 +31,8 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
     if file.items:
         with right:
             st.subheader("First item", anchor=False)
-            st.caption(BLIND_NO_MORE)
+            if file.items[0].candidates:
+                st.caption(BLIND_NO_MORE)
             _item(file.items[0])
 
 
