@@ -5,13 +5,26 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from conftest import full_answers
+from conftest import SMALL_RUBRIC, add_person, full_answers, join
 from sqlalchemy import select, text
 from sqlmodel import Session
+from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import annotations, assignments, clock, erasure, events, exclusions, verifying, withdrawal
+from triptych import (
+    admission,
+    annotations,
+    assignments,
+    clock,
+    entry,
+    erasure,
+    events,
+    exclusions,
+    people,
+    verifying,
+    withdrawal,
+)
 from triptych.annotations import SetAsideMessage
 from triptych.database import reading, writing
 from triptych.models import Assignment, Item, Study
@@ -139,6 +152,40 @@ def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled)
     assert missed == []
 
 
+WAY_IN_BY_HAND = [
+    ("UPDATE membership SET consent_version = 'x'", "agreed to another text, or at another time"),
+    ("UPDATE membership SET consented_at = joined_at", "agreed to another text, or at another time"),
+    ("UPDATE membership SET consent_version = NULL, consented_at = NULL", "agreed to another text"),
+    ("DELETE FROM event_detail WHERE event_id = (SELECT id FROM event WHERE kind = 'consented')", "gone from the log"),
+    ("UPDATE membership SET consent_version = 'x' WHERE consent_version IS NULL", "the log does not say so"),
+    ("UPDATE entry_attempt SET passed = true WHERE number = 1", "Attempt 1 of"),
+    ('UPDATE entry_attempt SET "right" = 2 WHERE number = 1', "Attempt 1 of"),
+    ("DELETE FROM entry_attempt WHERE number = 2", "Attempt 2 of"),
+    ("UPDATE entry_attempt SET number = 3 WHERE number = 2", "at the entry test is not the one in the log (which has"),
+    ("UPDATE test_answer SET option = 'a' WHERE question = 'one'", "Attempt 2 of"),
+    ("DELETE FROM test_answer WHERE question = 'one'", "Attempt 1 of"),
+]
+
+
+@pytest.mark.parametrize("statement, said", WAY_IN_BY_HAND)
+def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, said):
+    with open_studies(engine) as make:
+        session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
+        people.consent(session, study, who, Consent(text="Agree?").version)
+        entry.read_instructions(session, study, who)
+        for right in (RIGHT | {"two": "b"}, RIGHT):
+            admission.start(session, study, who)
+            answer_all(session, study, who, right)
+        join(session, study, add_person(session, "ben"))
+        untouched = verifying.verify(session, study)
+        assert untouched.holds, untouched.sentence
+
+        assert session.execute(text(statement)).rowcount
+        found = verifying.verify(session, study)
+
+        assert any(said in one for one in found.differences), found.sentence
+
+
 def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
     with writing(sqlite_engine) as session:
         held = session.scalars(select(Assignment.id).where(Assignment.state == "reserved")).first()
@@ -185,7 +232,7 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
     found = verdict(sqlite_engine, study)
 
     assert found.holds, found.sentence
-    assert found.erased == 2
+    assert found.erased == 3
 
 
 def test_an_ignored_item_whose_place_somebody_else_has_is_no_tampering(sqlite_engine, make_study, monkeypatch):

@@ -447,7 +447,7 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
         raise Conflict("The consent text was changed a moment ago. Please read it again.")
     membership.consent_version, membership.consented_at = version, clock.now()
     session.flush()
-    new = {"version": version, "after_withdrawal": asked.after_withdrawal}
+    new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": asked.after_withdrawal}
     events.record(session, study.id, CONSENTED, who.pseudonym, subject=who.pseudonym, new=new)
 
 

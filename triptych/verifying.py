@@ -1,10 +1,10 @@
 """Whether what is stored is what the event log says: the chain, and every annotation played back from it.
 
 A chain alone shows changed events; a rating changed by hand leaves it whole. So the log is replayed against ratings,
-explanations, highlights, set-asides, places, exclusions and memberships, texts against their hashes, and the design
-against the hashes that launch and amendments logged. It shows tampering by somebody who does not rewrite the whole
-log; exports, reports and backups print number and hash of the last event, with which a rewritten or cut log can be
-compared.
+explanations, highlights, set-asides, places, memberships, consents, entry tests and exclusions, texts against their
+hashes, and the design against the hashes that launch and amendments logged. It shows tampering by somebody who does not
+rewrite the whole log; exports, reports and backups print number and hash of the last event, with which a rewritten or
+cut log can be compared.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from triptych.models import (
     AssignmentState,
     Candidate,
     Criterion,
+    EntryAttempt,
     Event,
     EventDetail,
     Explanation,
@@ -39,6 +40,7 @@ from triptych.models import (
     RubricText,
     Slot,
     Study,
+    TestAnswer,
     Turn,
 )
 from triptych.rubric import text_hash
@@ -60,19 +62,22 @@ SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
 JOINED, IMPORTED, ERASED, WITHDRAWN = "joined", "ratings imported", "person erased", "withdrew"
 ASKED = "final value asked for"
 EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
+CONSENTED = "consented"
+TESTED = {"entry test started": None, "entry test passed": True, "entry test failed": False}
 CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
 LAUNCHED, AMENDED = "study open", "design amended"
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
 LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
 IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 Rows = dict[int, list[Any]]
+Said = tuple[dict[str, Any], int]  # an event's new values and its number
 
 
 @dataclass(frozen=True)
 class Verdict:
     """One study: broken is the first event that does not hold, differences the rows that differ from the log.
 
-    erased: annotations whose values the log no longer has, because their annotator was erased.
+    erased: annotations whose values the log no longer has, because their annotator withdrew or was erased.
     """
 
     slug: str
@@ -102,14 +107,17 @@ class Verdict:
 class _Log:
     """What the log says about people: joined, excluded with the reason, when what befell whom; and about the design.
 
+    consented: what the last consent of each said. tested: the same of each attempt at the entry test, by its number.
     design: the hashes that launch or the last amendment logged, and the number of that event; None for a draft.
     """
 
-    design: tuple[dict[str, Any], int] | None = None
+    design: Said | None = None
     leads: set[str] = field(default_factory=set)
     joined: dict[str, int] = field(default_factory=dict)
     excluded: dict[str, str | None] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
+    consented: dict[str, Said] = field(default_factory=dict)
+    tested: dict[tuple[str, int], Said] = field(default_factory=dict)
     befell: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     imported: bool = False
 
@@ -143,6 +151,7 @@ def _differences(session: Session, study: Study, erased: list[int]) -> Iterator[
     log = _read(session, study)
     yield from _lost(session, study)
     yield from _of_people(session, study, log)
+    yield from _of_tests(session, study, log)
     yield from _of_leads(session, study, log)
     yield from _of_work(session, study, log, erased)
     yield from _of_texts(session, study)
@@ -196,6 +205,10 @@ def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]
         log.excluded.pop(subject, None)
     if kind in (EXCLUDED, REINSTATED):
         log.asked.add(subject)
+    if kind == CONSENTED:
+        log.consented[subject] = new, number
+    if kind in TESTED and new:
+        log.tested[subject, new["attempt"]] = {**new, "passed": TESTED[kind]}, number
 
 
 def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
@@ -213,6 +226,7 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
         if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [WITHDRAWN])):
             yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
         yield from _of_exclusion(member, log)
+        yield from _of_consent(member, log)
 
 
 def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
@@ -225,6 +239,45 @@ def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
         yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
 
 
+def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
+    """To which text she agreed, and when; older versions did not log the time."""
+    said, number = log.consented.get(member.pseudonym, ({}, 0))
+    at = member.consented_at.isoformat() if member.consented_at else None
+    if not number and (member.consent_version or at):
+        yield f"{member.pseudonym} has agreed to the consent text, the log does not say so."
+    elif number and not said and not log.last(member.pseudonym, LEFT):
+        yield f"To what {member.pseudonym} agreed is gone from the log (event {number})."
+    elif said and (said["version"], said.get("at", at)) != (member.consent_version, at):
+        yield f"{member.pseudonym} agreed to another text, or at another time, than the log says (event {number})."
+
+
+def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
+    """Attempts at the entry test. Of somebody who has left the log holds none any more."""
+    mine = Membership.study_id == study.id
+    columns = (EntryAttempt.id, EntryAttempt.number, EntryAttempt.asked, EntryAttempt.right, EntryAttempt.passed)
+    tried = select(Person.pseudonym, *columns).select_from(Person)
+    tried = tried.join(Membership, Membership.person_id == Person.id).where(mine)
+    tried = tried.join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
+    given = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
+    answers = _grouped(session, given.join(Membership, Membership.id == EntryAttempt.membership_id).where(mine))
+    stored = {
+        (row.pseudonym, row.number): {
+            "asked": row.asked,
+            "right": row.right,
+            "passed": row.passed,
+            "answers": dict(answers[row.id]),
+        }
+        for row in session.execute(tried)
+    }
+    for pseudonym, attempt in sorted(stored.keys() | log.tested.keys()):
+        here = stored.get((pseudonym, attempt), {})
+        said, number = log.tested.get((pseudonym, attempt), ({}, 0))
+        same = here and said and all(said.get(name, value) == value for name, value in here.items())
+        if not same and not log.last(pseudonym, LEFT):
+            where = f"event {number}" if number else "which has nothing"
+            yield f"Attempt {attempt} of {pseudonym} at the entry test is not the one in the log ({where})."
+
+
 def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
     """A lead whom nobody added; one who is missing may have stayed behind, as in a capsule."""
     for member in _members(session, study, Role.lead):
@@ -234,6 +287,7 @@ def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
     of_member = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
+    of_member += Membership.consent_version, Membership.consented_at
     wanted = select(Person.pseudonym, Person.kind, *of_member).join(Person, Person.id == Membership.person_id)
     mine = Membership.study_id == study.id, Membership.role == role
     return session.execute(wanted.where(*mine).order_by(Membership.id)).all()
@@ -342,7 +396,7 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
     yield from _of_quotes(spans)
     if work.erased:
         if log.last(pseudonym, LEFT) < work.number:
-            yield f"the values of event {work.number} are gone from the log, and nobody was erased since."
+            yield f"the values of event {work.number} are gone from the log, and nobody withdrew or was erased since."
         return
     if log.last(pseudonym, LEFT) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
