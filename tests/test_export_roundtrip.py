@@ -99,7 +99,7 @@ def stored_ratings(session, study, with_missing: bool = False) -> set[tuple]:
                 for r in ratings
             }
     valued = {rating for rating in found if rating[-1]}
-    assert (len(valued), len(found)) == (4 * 10, 4 * 13)
+    assert (len(valued), len(found)) == (4 * 9, 4 * 13)
     return found if with_missing else valued
 
 
