@@ -55,8 +55,8 @@ def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None
             )
             if offered and st.button(label, help=told, icon=icon)
         ]
-        why = "" if member.withdrawn_at else _reason_to_let_in(member)
-        if why:
+        why = _reason_to_let_in(member)
+        if why is not None:
             chosen.append("let in")
         if not member.withdrawn_at and _sure("Withdraw", f"{WITHDRAW[promised]} {NAME_GOES}", member):
             chosen.append("withdraw")
@@ -65,18 +65,17 @@ def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
             st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
-    return (chosen[0], why) if chosen else None
+    return (chosen[0], why or "") if chosen else None
 
 
-def _reason_to_let_in(member: Member) -> str:
-    """Why somebody who was turned away shall be let in; empty unless the lead says so."""
-    if member.turned_away_as is None:
-        return ""
-    with st.popover("Let in"):
+def _reason_to_let_in(member: Member) -> str | None:
+    """Why somebody who was turned away shall be let in, when the lead says so."""
+    if member.turned_away_as is None or member.withdrawn_at:
+        return None
+    with st.popover("Let in"), st.form(f"let-in-{member.pseudonym}", border=False):
         st.text(LET_IN[member.turned_away_as])
         why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
-        chosen = st.button(f"Let {member.pseudonym} in", type="primary", disabled=not why.strip())
-    return why if chosen else ""
+        return why if st.form_submit_button(f"Let {member.pseudonym} in", type="primary") else None
 
 
 def _sure(label: str, what: str, member: Member) -> bool:

@@ -115,7 +115,9 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F81
         entry.refuse(session, here, anna)
     page = visit(lead, "people.py", study=study.slug)
     assert "Screened out" in words(page)
-    page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button").run()
+    button(page, f"Let {anna.pseudonym} in").click().run()
+    assert "Say why" in words(page)
+    page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button")
     button(page, f"Let {anna.pseudonym} in").click().run()
 
     assert not page.exception
