@@ -296,7 +296,7 @@ def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
         (2, "rating:fluency", None),
         (2, "rating:verdict", None),
         (2, "aside", "It is blank"),
-        (0, "rating:winner", "a and C"),
+        (0, "rating:winner", "a and B"),
         (3, "rating:winner", "B"),
         (3, "note", "Thanks"),
     ):
@@ -314,6 +314,21 @@ def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
     assert assignments.progress(session, study, first).done == 2
     assert workbooks.listed(session, study)[0].state == "handed in"
     assert verify(session, study).differences == ()
+
+
+def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
+    session, study, lead, _, sheet = desk(2, rubric=WITH_BEST)
+    sheet.fill()
+    for row in range(2, 6):  # one response of the first item, all of the second
+        sheet.put(row, "aside", "It is blank")
+    sheet.put(0, "rating:winner", "C")
+    found = workbooks.check(session, study, sheet.saved()).findings
+    assert [(one.what, one.right) for one in found if one.severity == "error"] == [
+        ("'C' is not on the scale.", "the best response, or several: A, B")
+    ]
+
+    sheet.put(0, "rating:winner", "B")
+    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 2
 
 
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))

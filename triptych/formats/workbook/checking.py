@@ -232,10 +232,11 @@ class _Checker:
         ratings: dict[str, dict[str, Value]] = defaultdict(dict)
         explained: dict[str, dict[str, Any]] = defaultdict(dict)
         aside = {letter: reason for letter in letters if (reason := self._aside(rows[letter]))}
-        for criterion, place in self._questions(letters, aside):
+        rated = "".join(letter for letter in letters if letter not in aside)
+        for criterion, place in self._questions(rated):
             get = self._cells(rows, place)
             cell, number = get(f"{RATING}{criterion.key}")
-            value = self._value(criterion, cell, number, letters)
+            value = self._value(criterion, cell, number, rated)
             if value is None:
                 continue
             ratings[place][criterion.key] = value
@@ -244,10 +245,12 @@ class _Checker:
                 explained[place][criterion.key] = explanation
         return {"ratings": dict(ratings), "explanations": dict(explained), "set_aside": aside}
 
-    def _questions(self, letters: str, aside: dict[str, str]) -> Iterator[tuple[Criterion, str]]:
+    def _questions(self, rated: str) -> Iterator[tuple[Criterion, str]]:
+        """The questions to be answered; `rated`: the responses that are not set aside, of which one may be the best."""
         for criterion in self.asked:
-            places = [ABOUT_ITEM] if criterion.about == "item" else [one for one in letters if one not in aside]
-            yield from ((criterion, place) for place in places)
+            if rated or criterion.scale.kind != "best":
+                places = [ABOUT_ITEM] if criterion.about == "item" else list(rated)
+                yield from ((criterion, place) for place in places)
 
     def _cells(self, rows: dict[str, FilledRow], place: str) -> Callable[[str], tuple[str, int]]:
         if place == ABOUT_ITEM:
