@@ -125,8 +125,8 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     page.goto(f"{server.url}/study?study={slug}")
     page.get_by_role("button", name="Duplicate").click()
     choose(page, "As what", "Next round: Crowd")
-    # the boxes below are others for every choice
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Answers")
+    # the boxes below are others for every choice, and for a moment both are there
+    expect(page.get_by_label("Title", exact=True).first).to_have_value("Answers")
     settled(page)
     page.get_by_text("With its items").click()
     expect(page.get_by_role("checkbox", name="With its items")).to_be_checked()
@@ -155,6 +155,7 @@ def keep(page: Page) -> None:
 
 def codes(page: Page, server: Server, slug: str) -> dict[str, str]:
     page.goto(f"{server.url}/design?study={slug}&section=Panel and pay")
+    settled(page)
     labels = {"finished": "Finished", "failed": "Did not pass the entry test", "declined": "Did not consent"}
     return {name: page.get_by_label(label, exact=True).input_value() for name, label in labels.items()}
 
