@@ -276,25 +276,6 @@ def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_rep
         ["Points", "J-1 – slider", "72"],
         ["Kind", "J-1 – slider", "72"],
     ]
-
-
-def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
-    table = some_ratings(5, 6, 12, 6)
-    table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
-    found, further = analysed(table.reset_index(drop=True))
-    book = compared(found, further, tmp_path)
-
-    beside = {(one.criterion, one.system, one.baseline) for one in book.numbers if one.part == "metrics"}
-    assert beside == {("points", "J-1", "slider"), ("kind", "J-1", "slider")}
-    for criterion in ("points", "kind"):
-        assert book["metrics", criterion, "shared", "J-1", "slider"].value == 72
-        for level in ("within items", "of systems"):
-            assert book["metrics", criterion, f"{level} Kendall low", "J-1", "slider"].value is not None
-    (table,) = (table for table in tables_of(found, book) if table.name == "metrics")
-    assert [[cell.text for cell in row][:3] for row in table.rows] == [
-        ["Points", "J-1 – slider", "72"],
-        ["Kind", "J-1 – slider", "72"],
-    ]
     assert [one.criterion.key for one in found.judged] == ["points", "kind"]
     assert "Metrics (Slider) were correlated with the mean ratings" in " ".join(statistics(found, book))
 
