@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
@@ -142,7 +143,11 @@ def test_equal_means_define_no_correlation_of_systems():
         system_correlation([3.0] * 12, np.repeat([0, 1], 6), list(range(6)) * 2, range(12))
 
 
+TIED = [(0, 0, 1, 0), (0, 0, 1, 3), (0, 1, 1, 0), (0, 2, 1, 3), (0, 3, 2, 0), (0, 4, 1, 0), (0, 5, 1, 0), (1, 2, 1, 0)]
+
+
 @given(rows, st.randoms(use_true_random=False))
+@example(TIED, Random(1))  # two systems of one mean, from one candidate and from two
 @settings(max_examples=50, deadline=None)
 def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random):
     moved = [(-i, f"s{s}", v, 2 * m + 5) for i, s, v, m in random.sample(ratings, len(ratings))]

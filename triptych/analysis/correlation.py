@@ -25,7 +25,6 @@ FEW_DIFFER = "No interval: too few candidates can be told apart, so that many re
 ALL_ALIKE = "No interval: all resamples give the same, so there is no variation to judge by."
 _ROUNDING = 1e-12
 _DIGITS = 9
-_TIED_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,17 @@ def _candidates(values: Column, items: Column, systems: Column, metric: Column) 
 
 
 def _tied(means: np.ndarray) -> np.ndarray:
-    """The same without the last digits: equal means of different rows, or in another order, must tie."""
-    largest = np.abs(means).max(initial=0) or 1.0
-    return np.round(means / largest, _TIED_DIGITS) * largest
+    """The same, where what differs by rounding alone is equal: the same mean of other rows, or in another order, ties.
+
+    Nothing is rounded: neighbours on either side of half a digit would come apart.
+    """
+    order = np.argsort(means, axis=None)
+    ascending = means.ravel()[order]
+    steps = np.diff(ascending, prepend=ascending[:1]) > _ROUNDING * np.abs(means).max(initial=0)
+    alike = np.cumsum(steps)
+    found = np.empty_like(ascending)
+    found[order] = ascending[np.searchsorted(alike, alike)]
+    return found.reshape(means.shape)
 
 
 def _with_another(
@@ -183,7 +190,7 @@ def _resampled_systems(
     cells = cells[:, _by_content(cells.swapaxes(0, 1).reshape(shape[0], -1))]
     sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
     whole = (sums[2] > 0).all(axis=1)
-    x, y = sums[0, whole] / sums[2, whole], sums[1, whole] / sums[2, whole]
+    x, y = (_tied(sums[side, whole] / sums[2, whole]) for side in (0, 1))
     signs = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
     deviations = [side - side.mean(axis=1, keepdims=True) for side in (x, y)]
     found = np.full((2, RESAMPLES), np.nan)

@@ -151,9 +151,12 @@ def candidates(ratings: Ratings, other: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def tied(means: np.ndarray) -> np.ndarray:
-    """Means rounded in shares of the largest, so that equal ones tie whatever they were summed of."""
-    largest = np.abs(means).max(initial=0) or 1.0
-    return np.round(means / largest, 12) * largest
+    """Means of which those that differ by rounding alone are equal, whatever they were summed of; NaN stays."""
+    found, known = means.copy(), ~np.isnan(means)
+    ascending, alike = np.unique(means[known], return_inverse=True)
+    steps = np.diff(ascending, prepend=ascending[:1]) > TINY * np.abs(ascending).max(initial=0)
+    found[known] = ascending[np.maximum.accumulate(np.where(steps, np.arange(len(steps)), 0))][alike.ravel()]
+    return found
 
 
 def within_items(ratings: Ratings, other: np.ndarray) -> list[tuple[str, float | None]]:
@@ -240,7 +243,7 @@ def redrawn_means(cells: np.ndarray) -> list[np.ndarray]:
     drawn = random.integers(0, count, size=(CORRELATION_DRAWS, count))
     sums = np.take_along_axis(weights @ cells, drawn[None], axis=2)
     sizes = np.where((sums[2] > 0).all(axis=1)[:, None], sums[2], np.nan)
-    return [sums[side] / sizes for side in (0, 1)]
+    return [tied(sums[side] / sizes) for side in (0, 1)]
 
 
 def by_pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
