@@ -21,7 +21,7 @@ run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
 test: .venv/dev.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # proxy, two app processes and PostgreSQL on this computer; needs Debian's nginx-light and postgresql
 test-deploy: .venv/dev.stamp

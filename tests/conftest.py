@@ -38,7 +38,16 @@ def absent(what: str) -> None:
     pytest.skip(f"{what} is missing on this machine.")
 
 
-LONGEST = ("test_protocol_four", "test_main_job", "test_crash", "test_fresh_server", "test_browser_blind")
+LONGEST = {
+    "test_browser_blind",
+    "test_browser_keeping",
+    "test_browser_xss",
+    "test_crash",
+    "test_fresh_server",
+    "test_main_job",
+    "test_protocol_four",
+    "test_workbench_surface",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
