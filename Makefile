@@ -20,6 +20,7 @@ BIN := .venv/bin
 run: .venv/run.stamp
 	$(BIN)/streamlit run app.py --server.address=$(HOST) --server.port=$(PORT) --server.headless=true
 
+# three workers: while a test waits for its browser another uses the processor
 test: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, TextClause
+    from sqlalchemy import Connection, Engine
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_PYTHON = (3, 11)
 PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 LEAST_FREE = 200 * 2**20
 MOST_SKEW = 5.0  # seconds between the database's clock and ours
+MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
 CONNECTIONS = 30  # of one process at most: triptych.database
 INSTALL = "Run: .venv/bin/python -m pip install -r requirements.txt"
 
@@ -169,7 +170,7 @@ def stored() -> Iterator[Finding]:
         engine = database.open_engine(settings.database_url())
         with database.explained(), engine.connect() as connection:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
-            may_make = not settings.is_shared() or bool(connection.execute(_may_make_tables()).scalar())
+            may_make = not settings.is_shared() or connection.exec_driver_sql(MAY_MAKE_TABLES).scalar()
         yield schema(engine, may_make)
         engine.dispose()
     except ArgumentError:
@@ -190,12 +191,6 @@ def refusal(error: Exception) -> str:
         return f"The database refused it: {reason}."
     asked = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
     return f"The database does not answer: {reason}. {asked}"
-
-
-def _may_make_tables() -> TextClause:
-    from sqlalchemy import text
-
-    return text("SELECT has_schema_privilege('public', 'CREATE')")
 
 
 def schema(engine: Engine, may_make: bool = True) -> Finding:

@@ -13,12 +13,11 @@ from sqlmodel import Session
 
 from triptych import admission, assignments, clock, events, roster
 from triptych.errors import Conflict, NotAllowed
-from triptych.models import Assignment, AssignmentState, Origin, Purpose, Study
+from triptych.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
 
 EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
 CONSENT_ASKED_AGAIN = "consent asked again"
 LONGEST_REASON = 500
-IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 
 
 def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:

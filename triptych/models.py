@@ -97,6 +97,10 @@ class AssignmentState(StrEnum):
     withdrawn = "withdrawn"
 
 
+# what was done and fills one of its item's places, as long as its annotator is not excluded
+IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
+
+
 class Origin(StrEnum):
     web = "web"
     workbook = "workbook"

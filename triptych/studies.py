@@ -16,9 +16,9 @@ from triptych import checks, clock, events, making, people
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.models import (
+    IN_PLACE,
     Access,
     Assignment,
-    AssignmentState,
     Criterion,
     Item,
     Kind,
@@ -388,7 +388,7 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
     ).join(Item, Item.id == Assignment.item_id)
     finished = finished.where(
         Assignment.purpose == Purpose.main,
-        Assignment.state.in_([AssignmentState.submitted, AssignmentState.ignored]),
+        Assignment.state.in_(IN_PLACE),
         ~Item.retired,
     )
     done = _per_study(session, finished.group_by(Membership.study_id))

@@ -21,6 +21,7 @@ from sqlmodel import Session
 from triptych import events, making
 from triptych.answers import LETTERS
 from triptych.models import (
+    IN_PLACE,
     Assignment,
     AssignmentState,
     Candidate,
@@ -68,7 +69,6 @@ CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed
 LAUNCHED, AMENDED = "study open", "design amended"
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
 LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
-IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
 

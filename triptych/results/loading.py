@@ -17,6 +17,7 @@ from sqlmodel import Session
 
 from triptych import studies
 from triptych.models import (
+    IN_PLACE,
     Assignment,
     AssignmentState,
     Candidate,
@@ -37,7 +38,7 @@ from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
 from triptych.studies import CriterionRow
 
 WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
-IN_PLACE = "in_place"
+PLACED = "in_place"
 # an item that was ignored has a reason and no ratings; without its place it is surplus, and ignored all the same
 GIVEN_STATE = case(
     (and_(Assignment.state == AssignmentState.surplus, Assignment.reason.is_not(None)), AssignmentState.ignored.value),
@@ -63,7 +64,7 @@ def load(
     session: Session, study: Study, only: Collection[int] | None, purpose: Purpose = Purpose.main
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Work and ratings of the assignments of one purpose, or of some of them."""
-    work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), [*WORK, IN_PLACE])
+    work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), [*WORK, PLACED])
     rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
     given = _arrays(session, _limited(_given_of(*rated), only), GIVEN)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
@@ -147,7 +148,7 @@ def _labels(numbers: np.ndarray, names: dict[int, str]) -> pd.Categorical:
 
 def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
     """Rows as a frame whose types do not depend on what the rows hold, so that an empty one has them too."""
-    kinds = {"assignment": "int64", "excluded": "bool", IN_PLACE: "bool", "submitted_at": "datetime64[us, UTC]"}
+    kinds = {"assignment": "int64", "excluded": "bool", PLACED: "bool", "submitted_at": "datetime64[us, UTC]"}
     kinds["active_seconds"] = "float64"
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
     typed = {}
@@ -183,7 +184,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
             Membership.excluded_at.is_not(None),
             Assignment.active_seconds,
             Assignment.submitted_at,
-            Assignment.state.in_((AssignmentState.submitted, AssignmentState.ignored)),
+            Assignment.state.in_(IN_PLACE),
         )
         .join(Person, Person.id == Assignment.person_id)
         .join(Item, Item.id == Assignment.item_id)
