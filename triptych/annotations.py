@@ -5,6 +5,7 @@ Nothing here knows a system or a candidate's id beyond the slot; texts are read 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -134,13 +135,14 @@ _SET_ASIDE = update(_slot).where(_at, _slot.c.position == bindparam("place")).va
 _WRITTEN = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).where(
     _rating.c.assignment_id == _this_assignment
 )
+_RATING = ["assignment_id", "position", "criterion_id", "number", "option_id", "missing"]
 _ADD_RATINGS, _ADD_EXPLANATIONS = insert(_rating), insert(_explanation)
 _ADD_HIGHLIGHTS = insert(_highlight)
 # no row for an id that another assignment has
 _ADD_SUBMISSION = insert(_submission).from_select(
     [column.name for column in _submission.c],
-    select(*(bindparam(column.name, type_=column.type) for column in _submission.c)).where(
-        ~exists().where(_submission.c.id == bindparam("id", type_=_submission.c.id.type)).correlate(None)
+    select(*(bindparam(f"kept_{column.name}", type_=column.type) for column in _submission.c)).where(
+        ~exists().where(_submission.c.id == bindparam("kept_id", type_=_submission.c.id.type)).correlate(None)
     ),
 )
 _CLEAR = (
@@ -168,6 +170,11 @@ _FINISH = (
         }
     )
 )
+# PostgreSQL: what every annotation writes, in one statement
+_given = database.rows_of(*(_rating.c[name] for name in _RATING))
+_rated = insert(_rating).from_select(_RATING, select(*_given.c)).cte("rated")
+_kept = _ADD_SUBMISSION.returning(_submission.c.id).cte("kept")
+_STORE = select(func.count()).select_from(_kept).add_cte(_rated, _FINISH.cte("finished"))
 _DRAFTED = (
     select(
         Assignment.id.label("assignment_id"),
@@ -288,6 +295,12 @@ class _Drafted:
 _drafted: dict[str, _Drafted] = {}  # by token
 
 
+def expect_drafts(study: Study, rubric: Rubric, given: Assigned) -> None:
+    """Remembers what this annotator's drafts will be checked against: she has the item before her now."""
+    life = reservation_life(study)
+    _remember(given.token, _Drafted(given.id, rubric, study.round, given.candidates, given.reserved_at, life))
+
+
 def _remember(token: str, drafted: _Drafted) -> None:
     if len(_drafted) >= MOST_REMEMBERED:
         _drafted.clear()
@@ -372,10 +385,11 @@ def _store(session: Session, study: Study, assignment: Assigned, who: Who, messa
     old = stored_answers(session, assignment) if edited else None
     if edited:
         _clear(session, assignment)
-    _write_ratings(session, design, assignment, checked)
+    rated = replace(assignment, draft=message.answers, draft_seq=assignment.draft_seq + 1)
+    ratings = [_rating_row(design, assignment, rating) for rating in checked.ratings]
+    done = _finish(session, rated, message, AssignmentState.submitted, note=checked.note or None, ratings=ratings)
+    _write_explanations(session, design, assignment, checked)
     _write_highlights(session, assignment, checked)
-    with_answers = replace(assignment, draft=message.answers, draft_seq=assignment.draft_seq + 1)
-    done = _finish(session, with_answers, message, AssignmentState.submitted, note=checked.note or None)
     kind = "annotation edited" if edited else done.state
     new = _logged(done, checked)
     events.record(session, study.id, kind, who.pseudonym, assignment_id=done.id, old=old, new=new)
@@ -448,8 +462,9 @@ def _finish(
     state: AssignmentState,
     note: str | None,
     reason: str | None = None,
+    ratings: Sequence[dict[str, Any]] = (),
 ) -> Assigned:
-    """Gives the assignment its final state, settles its place and keeps the submission's id."""
+    """Gives the assignment its final state and its ratings, settles its place and keeps the submission's id."""
     done = replace(
         assignment,
         state=_settled(session, assignment, state),
@@ -460,19 +475,31 @@ def _finish(
     )
     changed = ("state", "version", "draft", "draft_seq", "pen", "active_seconds", "submitted_at")
     new = {f"new_{name}": getattr(done, name) for name in changed}
-    run = session.connection().execute
-    run(_FINISH, {"assignment": done.id, "new_note": note, "new_reason": reason, **new})
+    finished = {"assignment": done.id, "new_note": note, "new_reason": reason, **new}
     kept = {
-        "id": message.submission,
-        "assignment_id": done.id,
-        "version": message.version,
-        "pen": message.pen,
-        "received_at": done.submitted_at,
-        "active_seconds": done.active_seconds,
+        "kept_id": message.submission,
+        "kept_assignment_id": done.id,
+        "kept_version": message.version,
+        "kept_pen": message.pen,
+        "kept_received_at": done.submitted_at,
+        "kept_active_seconds": done.active_seconds,
     }
-    if run(_ADD_SUBMISSION, kept).rowcount == 0:
+    if not _written(session, finished, kept, ratings):
         raise NotFound(OF_ANOTHER)
     return done
+
+
+def _written(
+    session: Session, finished: dict[str, Any], kept: dict[str, Any], ratings: Sequence[dict[str, Any]]
+) -> bool:
+    """Stores what every annotation leaves; False if its submission's id belongs to another."""
+    run = session.connection().execute
+    if not database.is_sqlite(session):
+        return run(_STORE, {**finished, **kept, "rows": database.as_json(ratings)}).scalar() == 1
+    if ratings:
+        run(_ADD_RATINGS, ratings)
+    run(_FINISH, finished)
+    return run(_ADD_SUBMISSION, kept).rowcount == 1
 
 
 def _settled(session: Session, assignment: Assigned, state: AssignmentState) -> AssignmentState:
@@ -494,11 +521,8 @@ def _clear(session: Session, assignment: Assigned) -> None:
         session.connection().execute(statement, {"assignment": assignment.id})
 
 
-def _write_ratings(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
+def _write_explanations(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
     run = session.connection().execute
-    rows = [_rating_row(design, assignment, rating) for rating in checked.ratings]
-    if rows:
-        database.add_rows(session, _ADD_RATINGS, rows)
     explained = [rating for rating in checked.ratings if rating.reasons or rating.text]
     if explained:
         by_place = {(place, criterion): made for place, criterion, made in run(_WRITTEN, {"assignment": assignment.id})}

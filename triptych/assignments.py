@@ -27,6 +27,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    true,
     union_all,
     update,
 )
@@ -51,7 +52,8 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.people import Who
+from triptych.passcodes import secret_hash
+from triptych.people import WHO, Who, signed_in
 from triptych.study_settings import settings_of
 
 WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled
@@ -115,6 +117,13 @@ _STUDY_OF = (
     .join(_assignment, _assignment.c.study_id == Study.id)
     .where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
 )
+_signed_in = WHO.cte("signed_in")
+_ASKED = (
+    select(Study, *_signed_in.c)
+    .join(_assignment, _assignment.c.study_id == Study.id)
+    .join(_signed_in, _signed_in.c[0] == _assignment.c.person_id)
+    .where(_assignment.c.token == bindparam("token"))
+)
 _UNFINISHED = _ASSIGNED.where(
     _mine_here,
     Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
@@ -153,7 +162,26 @@ _TAKE = (
     .values(taken=_item_row.c.taken + 1)
 )
 _FREE = update(_item_row).where(_item_row.c.id == _item).values(taken=_item_row.c.taken - 1)
-_RESERVE, _PLACE = insert(_assignment), insert(Slot.__table__)
+_slot = Slot.__table__
+_RESERVE, _PLACE = insert(_assignment), insert(_slot)
+# PostgreSQL: both in one statement
+_NOT_YET = {"id", "submitted_at", "reason", "note", "draft", "pen"}
+_RESERVED = [column.name for column in _assignment.c if column.name not in _NOT_YET]
+_made = (
+    insert(_assignment)
+    .values({name: bindparam(f"new_{name}") for name in _RESERVED})
+    .returning(_assignment.c.id)
+    .cte("made")
+)
+_placed = database.rows_of(_slot.c.position, _slot.c.candidate_id)
+_RESERVE_AND_PLACE = (
+    insert(_slot)
+    .from_select(
+        ["assignment_id", "position", "candidate_id", "order_known"],
+        select(_made.c.id, _placed.c.position, _placed.c.candidate_id, true()).select_from(_made.join(_placed, true())),
+    )
+    .returning(_slot.c.assignment_id)
+)
 # a list made once: asked per item, SQLite walks all her work for each item that she has seen
 _SEEN_ITEMS = select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)
 _free = (
@@ -474,25 +502,14 @@ def _reserve(
     if before is not None:
         return _taken_up(session, study, before)
     order = _order(session, study, who, item_id, kept.get("repeat_of"))
-    assigned = _inserted(session, study, who, item_id, purpose, len(order), **kept)
-    slots = [
-        {"assignment_id": assigned.id, "position": n, "candidate_id": c, "order_known": True}
-        for n, c in enumerate(order)
-    ]
-    database.add_rows(session, _PLACE, slots)
-    events.record(
-        session,
-        study.id,
-        "reserved",
-        who.pseudonym,
-        assignment_id=assigned.id,
-        new={"item": item_id, "order": list(order), "purpose": purpose},
-    )
+    assigned = _inserted(session, study, who, item_id, purpose, order, **kept)
+    new = {"item": item_id, "order": list(order), "purpose": purpose}
+    events.record(session, study.id, "reserved", who.pseudonym, assignment_id=assigned.id, new=new)
     return assigned
 
 
 def _inserted(
-    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, candidates: int, **kept: Any
+    session: Session, study: Study, who: Who, item_id: int, purpose: Purpose, order: Sequence[int], **kept: Any
 ) -> Assigned:
     now = clock.now()
     known = {
@@ -507,10 +524,21 @@ def _inserted(
         "active_seconds": 0.0,
         "reserved_at": now,
     }
-    kept = {"design_hash": study.design_hash, **kept}
-    row = {**known, "origin": Origin.web, "expires_at": now + reservation_life(study), **kept}
-    made = session.connection().execute(_RESERVE, row).inserted_primary_key[0]
-    return Assigned(id=made, draft=None, pen=None, submitted_at=None, candidates=candidates, **known)
+    of_the_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
+    row = {**known, "repeat_of": None, "workbook_id": None, **of_the_web, **kept}
+    made = _written(session, row, [{"position": n, "candidate_id": c} for n, c in enumerate(order)])
+    return Assigned(id=made, draft=None, pen=None, submitted_at=None, candidates=len(order), **known)
+
+
+def _written(session: Session, row: dict[str, Any], slots: list[dict[str, Any]]) -> int:
+    """Stores an assignment and its slots; returns its id."""
+    run = session.connection().execute
+    if database.is_sqlite(session):
+        made = run(_RESERVE, row).inserted_primary_key[0]
+        run(_PLACE, [{"assignment_id": made, "order_known": True, **slot} for slot in slots])
+        return made
+    new = {f"new_{name}": value for name, value in row.items()}
+    return run(_RESERVE_AND_PLACE, {**new, "rows": database.as_json(slots)}).scalars().first()
 
 
 def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
@@ -637,12 +665,15 @@ def locked(session: Session, who: Who, token: str) -> tuple[Row[Any], Assigned]:
     return found, Assigned(*found[len(_membership.c) :])
 
 
-def study_of(session: Session, who: Who, token: str) -> Study:
-    """The study that this person's assignment belongs to. Raises NotFound for any other token."""
-    found = session.scalars(_STUDY_OF, {"token": token, "person": who.person_id}).first()
+def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:
+    """Whose login it is, and the study that this assignment of hers belongs to. Raises SignedOut, NotFound."""
+    given = {"secret": secret_hash(login_secret or ""), "now": clock.now(), "token": token}
+    found = session.execute(_ASKED, given).first()
     if found is None:
+        signed_in(session, login_secret)
         raise NotFound(NOT_YOURS)
-    return found
+    study, *who = found
+    return Who(*who), study
 
 
 def own_work(session: Session, study: Study, who: Who) -> list[Assignment]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import bindparam, exists
+from sqlalchemy import bindparam, case, exists
 from sqlmodel import Session, col, select
 
 from triptych import assignments
@@ -26,16 +26,22 @@ LETTERS = "ABCDEF"
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: assignments.progress_in_training, Purpose.entry_test: assignments.progress_in_test}
 # prepared once: they run for every item shown
-_ITEM = select(
-    Item.context, Item.meta, Item.extra_texts, exists().where(col(Turn.item_id) == Item.id).label("has_turns")
-).where(col(Item.id) == bindparam("item"))
-_TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
-_SLOTS = (
-    select(Slot.position, Candidate.text, Candidate.turns)
+_first = col(Slot.position) == 0
+_SHOWN = (
+    select(
+        Slot.position,
+        Candidate.text,
+        Candidate.turns,
+        # the item's own, once: its context may be long
+        *(case((_first, column)).label(column.key) for column in (Item.context, Item.meta, Item.extra_texts)),
+        case((_first, exists().where(col(Turn.item_id) == Item.id))).label("has_turns"),
+    )
     .join(Candidate, col(Candidate.id) == Slot.candidate_id)
+    .join(Item, col(Item.id) == Candidate.item_id)
     .where(col(Slot.assignment_id) == bindparam("assignment"))
     .order_by(col(Slot.position))
 )
+_TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
 
 
 class Seen(BaseModel):
@@ -258,11 +264,11 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
 def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned) -> SeenItem:
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
-    item = run(_ITEM, {"item": assignment.item_id}).one()
+    shown = run(_SHOWN, {"assignment": assignment.id}).all()
+    item = shown[0]
     told = run(_TURNS, {"item": assignment.item_id}) if item.has_turns else ()
     context_turns = [(speaker, text) for speaker, text in told]
-    slots = ((position, text, spoken or []) for position, text, spoken in run(_SLOTS, {"assignment": assignment.id}))
-    return as_seen(rubric, study_round, item, context_turns, slots)
+    return as_seen(rubric, study_round, item, context_turns, [(row[0], row[1], row[2] or []) for row in shown])
 
 
 def as_seen(

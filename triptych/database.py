@@ -217,13 +217,16 @@ def writing(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def one_statement(engine: Engine) -> Iterator[Connection]:
-    """A connection for a single statement that writes, committed at the end: half the cost of a session for it.
+    """A connection for a single statement that writes: a fraction of the cost of a session for it.
 
-    Raises DatabaseAway.
+    On PostgreSQL it commits by itself, which saves the two ways of BEGIN and COMMIT. Raises DatabaseAway.
     """
-    lock = _write_lock if engine.dialect.name == "sqlite" else nullcontext()
-    with explained(), lock, _for_writing(engine).begin() as connection:
-        yield connection
+    if engine.dialect.name == "postgresql":
+        with explained(), _by_itself(engine).connect() as connection:
+            yield connection
+    else:
+        with explained(), _write_lock, _for_writing(engine).begin() as connection:
+            yield connection
 
 
 class Wiped(StrEnum):
@@ -255,7 +258,7 @@ _FOREIGN = text("SELECT count(*) FROM pg_class WHERE oid = to_regclass(:name) AN
 
 def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
     quote = engine.dialect.identifier_preparer.quote
-    with explained(), engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+    with explained(), _by_itself(engine).connect() as connection:
         if any(connection.execute(_FOREIGN, {"name": quote(name)}).scalar() for name in tables):
             return Wiped.not_ours
         for name in tables:
@@ -305,6 +308,11 @@ def _iso(value: datetime) -> str:
 @lru_cache(maxsize=8)
 def _for_writing(engine: Engine) -> Engine:
     return engine.execution_options(triptych_write=True)
+
+
+@lru_cache(maxsize=8)
+def _by_itself(engine: Engine) -> Engine:
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 @contextmanager

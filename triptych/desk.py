@@ -64,6 +64,7 @@ def _desk(
     if isinstance(found, Nothing):
         return Desk(nothing=found)
     rubric = studies.design_of(session, study).rubric
+    annotations.expect_drafts(study, rubric, found)
     trained = found.purpose == Purpose.training and found.submitted_at is not None
     seen = view(
         session,

@@ -5,6 +5,7 @@ TriptychError
   + ImportRefused          an uploaded file cannot be read or used
   + InvalidAnnotation      an answer does not fit the rubric, the texts or the assignment
   + NotAllowed             this person may not do this
+  + SignedOut              the login is unknown, revoked or over
   + NotFound               nothing there, or not for this person
   + Conflict               somebody, or another tab, was faster
     x OpenElsewhere        the item is open in another tab or on another computer
@@ -33,6 +34,10 @@ class InvalidAnnotation(TriptychError):
 
 class NotAllowed(TriptychError):
     """The person may not do this."""
+
+
+class SignedOut(TriptychError):
+    """The login is unknown, revoked or over, or the account disabled."""
 
 
 class NotFound(TriptychError):

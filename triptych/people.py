@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, delete, exists, select, update
 from sqlmodel import Session
 
 from triptych import clock, events, passcodes
-from triptych.errors import Conflict, NotAllowed, NotFound, StudyNotOpen
+from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
 from triptych.models import (
     Access,
     Invitation,
@@ -45,6 +45,7 @@ NOT_OPEN = {
     StudyState.paused: "not open at the moment, because its lead has paused it",
     StudyState.closed: "not open any more",
 }
+SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 WRONG = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
 
@@ -56,7 +57,7 @@ _signed_in = (
     .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
     .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
 )
-_WHO = _signed_in.add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
+WHO = _signed_in.add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
 PERSON_OF_LOGIN = _signed_in.scalar_subquery()
 
 
@@ -246,8 +247,16 @@ def use_ticket(session: Session, secret: str) -> str:
 def who_is(session: Session, login_secret: str) -> Who | None:
     """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
     given = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
-    found = session.connection().execute(_WHO, given).first()
+    found = session.connection().execute(WHO, given).first()
     return None if found is None else Who(*found)
+
+
+def signed_in(session: Session, login_secret: str | None) -> Who:
+    """As `who_is`, for a request that only somebody can make who is signed in. Raises SignedOut."""
+    who = who_is(session, login_secret) if login_secret else None
+    if who is None:
+        raise SignedOut(SIGNED_OUT)
+    return who
 
 
 def sign_out(session: Session, who: Who) -> None:

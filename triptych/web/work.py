@@ -23,11 +23,9 @@ from triptych import annotations, assignments, desk, people
 from triptych.annotations import DraftMessage, Refusal
 from triptych.database import DatabaseAway, writing
 from triptych.desk import Desk
-from triptych.errors import InvalidAnnotation, TriptychError
-from triptych.people import Who
+from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
-SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 MAX_BODY = 4 * 2**20
 # Few: on PostgreSQL whoever holds the study's row would otherwise wait for nine others to let the interpreter go, and
 # everybody for her (`python -m bench two-processes`)
@@ -62,32 +60,30 @@ async def _body(request: Request) -> Any:
 
 
 def _run(
-    run: Callable[[Session, Who, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
+    run: Callable[[Session, str | None, Any], Response], refuse: Callable[..., Response], secret: str | None, body: Any
 ) -> Response:
-    """Who is asking and what is asked, in one transaction; a refusal has changed nothing when it is answered."""
-    who = None
+    """What is asked, in one transaction, in which `run` finds out who asks; a refusal has changed nothing."""
     try:
         with writing(web_engine()) as session:
-            who = people.who_is(session, secret) if secret else None
-            if who is None:
-                return refused(401, "signed_out", SIGNED_OUT)
-            return run(session, who, body)
+            return run(session, secret, body)
     except DatabaseAway:
         raise  # the browser asks again
+    except SignedOut as error:
+        return refused(401, "signed_out", str(error))
     except TriptychError as error:
-        return refuse(error, who, body)
+        return refuse(error, secret, body)
 
 
-def _in_words(error: TriptychError, who: Who, body: Any) -> JSONResponse:
+def _in_words(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
     invalid = isinstance(error, InvalidAnnotation)
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
 
-def _laid_anew(error: TriptychError, who: Who, body: Any) -> Response:
+def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
     """The desk as it is after a refused action, with the reason on it."""
     try:
         with writing(web_engine()) as session:
-            study = assignments.study_of(session, who, _text(_action(body), "assignment"))
+            who, study = assignments.asked_by(session, secret, _text(_action(body), "assignment"))
             showing = body.get("showing")
             known = showing if isinstance(showing, str) else None
             laid = desk.lay(session, study, who, showing=known, notice=str(error))
@@ -95,7 +91,7 @@ def _laid_anew(error: TriptychError, who: Who, body: Any) -> Response:
     except DatabaseAway:
         raise
     except TriptychError:
-        return _in_words(error, who, body)
+        return _in_words(error, secret, body)
 
 
 def _left(laid: Desk, error: TriptychError) -> JSONResponse:
@@ -113,21 +109,24 @@ def _next_draft(secret: str | None, body: Any) -> Response:
     return _run(_save_draft, _in_words, secret, body)
 
 
-def _save_draft(session: Session, who: Who, body: Any) -> JSONResponse:
-    answer = annotations.save_draft(session, who, annotations.read_message(DraftMessage, body))
+def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
+    answer = annotations.save_draft(
+        session, people.signed_in(session, secret), annotations.read_message(DraftMessage, body)
+    )
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
         return refused(409, answer.reason, answer.message, **more)
     return JSONResponse({"stored": answer})
 
 
-def _renew(session: Session, who: Who, body: Any) -> JSONResponse:
+def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
+    who = people.signed_in(session, secret)
     return JSONResponse({"renewed": assignments.renew(session, who, _text(body, "assignment"))})
 
 
-def _act(session: Session, who: Who, body: Any) -> Response:
+def _act(session: Session, secret: str | None, body: Any) -> Response:
     action = _action(body)
-    study = assignments.study_of(session, who, _text(action, "assignment"))
+    who, study = assignments.asked_by(session, secret, _text(action, "assignment"))
     return _answer(desk.act(session, study, who, action))
 
 
