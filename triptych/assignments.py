@@ -25,6 +25,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     true,
@@ -182,23 +183,27 @@ _RESERVE_AND_PLACE = (
     )
     .returning(_slot.c.assignment_id)
 )
+# in the text of the statement: PostgreSQL plans for any value of a parameter, and then takes every purpose to be as
+# frequent as any other, and LIMIT 1 for a part of the table; so it would read all items, or plan anew each time
+_IS = {purpose: Item.purpose == literal_column(f"'{purpose.value}'") for purpose in Purpose}
+_ONE = literal_column("1")
 # a list made once: asked per item, SQLite walks all her work for each item that she has seen
 _SEEN_ITEMS = select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)
 _free = (
     Item.study_id == _study,
-    Item.purpose == Purpose.main,
+    _IS[Purpose.main],
     ~Item.retired,
     Item.taken < Item.raters,
     Item.id.not_in(_SEEN_ITEMS),
 )
-_NEXT_ITEM = select(Item.id).where(*_free).order_by(Item.priority, Item.taken, Item.rank).limit(1)
+_NEXT_ITEM = select(Item.id).where(*_free).order_by(Item.priority, Item.taken, Item.rank).limit(_ONE)
 _my_plan = (PlannedItem.study_id == _study) & (PlannedItem.person_id == _person)
 _NEXT_PLANNED = (
     select(Item.id)
     .join(PlannedItem, PlannedItem.item_id == Item.id)
     .where(_my_plan, *_free)
     .order_by(PlannedItem.rank, PlannedItem.id)
-    .limit(1)
+    .limit(_ONE)
 )
 
 
@@ -214,7 +219,7 @@ _TAKE_NEXT, _TAKE_PLANNED = _taking(_NEXT_ITEM), _taking(_NEXT_PLANNED)
 
 
 def _number_of(purpose: Purpose) -> Any:
-    wanted = select(func.count()).where(Item.study_id == _study, Item.purpose == purpose, ~Item.retired)
+    wanted = select(func.count()).where(Item.study_id == _study, _IS[purpose], ~Item.retired)
     return wanted.scalar_subquery().label(purpose.value)
 
 
