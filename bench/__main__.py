@@ -35,10 +35,10 @@ def main() -> int:
     figures = []
     for name in [] if given.no_run else given.measures or list(MEASURES):
         print(f"{name} …", file=sys.stderr, flush=True)
-        load = report.other_load()
+        load, began = report.other_load(), report.ProcessorTime.now()
         with tempfile.TemporaryDirectory(prefix="triptych-bench-") as home:
             found = MEASURES[name](options, Path(home))
-        report.save(name, found, given.quick, load)
+        report.save(name, found, given.quick, load, began.stolen_since())
         figures += found
     if figures:
         print(report.printed(figures))

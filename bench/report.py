@@ -8,7 +8,7 @@ import platform
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from os import cpu_count, getloadavg
 from pathlib import Path
@@ -27,8 +27,9 @@ Written by `python -m bench --write-docs` from the JSON files of the last run; n
 Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
 rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
 and the browser run on the same machine as the server and compete with it; so does whatever else runs there, which is
-why each measure names the machine's load before it began (0 is a quiet machine), and how long a fixed loop of Python
-took right after it: on a shared machine the same code can take half as long again an hour later.
+why each measure names the machine's load before it began (0 is a quiet machine), how long a fixed loop of Python took
+right after it, and, for the newer ones, which share of the processors' time others on the same hardware took away
+meanwhile: on a shared machine the same code can take half as long again an hour later.
 """
 
 
@@ -60,11 +61,33 @@ def fixed_loop() -> float:
     return round(1000 * min(seconds))
 
 
-def save(name: str, figures: Sequence[Figure], quick: bool, load: float) -> None:
-    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began."""
+@dataclass(frozen=True)
+class ProcessorTime:
+    """Ticks of all processors since the machine started: given to others on the same hardware, and in all."""
+
+    stolen: int = 0
+    all: int = 0
+
+    @classmethod
+    def now(cls) -> ProcessorTime:
+        """From Linux's own count; none elsewhere."""
+        counted = Path("/proc/stat")
+        if not counted.exists():
+            return cls()
+        ticks = [int(number) for number in counted.read_text().splitlines()[0].split()[1:9]]
+        return cls(stolen=ticks[7], all=sum(ticks))
+
+    def stolen_since(self) -> float:
+        """Per cent of the time since then that was given to others."""
+        now = self.now()
+        return round(100 * (now.stolen - self.stolen) / max(now.all - self.all, 1), 1)
+
+
+def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float) -> None:
+    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began, `stolen` per cent."""
     OUT.mkdir(exist_ok=True)
     found = [asdict(figure) for figure in figures]
-    told = {"measure": name, "quick": quick, "load": load, "loop": fixed_loop()}
+    told = {"measure": name, "quick": quick, "load": load, "stolen": stolen, "loop": fixed_loop()}
     result = {**told, "machine": machine(), "figures": found}
     (OUT / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
@@ -94,7 +117,8 @@ def page(results: Sequence[dict[str, Any]]) -> str:
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
     loop = f", fixed loop {result['loop']:g} ms" if "loop" in result else ""
-    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}"
+    stolen = f", {result['stolen']:g} % of the processors taken away" if "stolen" in result else ""
+    return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}{stolen}"
 
 
 def write_docs() -> None:

@@ -74,10 +74,10 @@ def test_the_columns_of_a_table_are_as_wide_as_their_widest_cell():
 
 def test_our_page_says_what_failed_and_under_which_circumstances():
     figure = {"what": "waiting", "unit": "ms", "median": 12.0, "p95": 20.0, "n": 5, "target": "median ≤ 10 ms"}
-    result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "machine": MACHINE}
+    result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "stolen": 2.5, "machine": MACHINE}
     text = page([{**result, "figures": [{**figure, "passed": False, "note": "by the clock"}]}])
     assert row(text, "waiting") == ["waiting", "12 ms", "20 ms", "5", "median ≤ 10 ms", "FAIL"]
-    said = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms): by the clock."
+    said = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken away)"
     assert said in text
 
 
