@@ -19,11 +19,12 @@ from triptych.web.work import WORK_ROUTES
 
 __all__ = ["ROUTES", "current_login", "explained", "opened"]
 
+# the first that fits is taken, and an annotator at work asks every second
 ROUTES = [
+    *WORK_ROUTES,
     *HEALTH_ROUTES,
     *METRICS_ROUTES,
     *SESSION_ROUTES,
-    *WORK_ROUTES,
     *EXPORT_ROUTES,
     *PERSONAL_ROUTES,
 ]
