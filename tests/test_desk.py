@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from conftest import add_person, full_answers, join
+from sqlalchemy import event
 
-from triptych import desk, studies
+from triptych import annotations, assignments, desk, people, studies
 from triptych.assignments import Nothing
 from triptych.database import writing
-from triptych.errors import InvalidAnnotation
+from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.models import StudyState
+from triptych.models import Person, Study, StudyState
 from triptych.rubric import shipped_rubrics
 
 
@@ -42,6 +43,58 @@ def test_submitting_brings_the_next_item_and_the_receipt(laid):
     assert after.view.work.receipt == "submission-1"
     assert after.view.work.token != first.view.work.token
     assert after.view.progress.done == 1
+
+
+def test_the_first_draft_of_an_item_given_out_here_needs_one_statement(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        person = session.get_one(Person, who.person_id)
+        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        first = desk.lay(session, study, who).view
+    with writing(engine) as session:
+        second = desk.act(session, session.get_one(Study, study.id), who, submitting(first, "submission-1")).view
+
+    draft = {"ratings": {"A": {"fluency": 2}}}
+    told = {"assignment": second.work.token, "version": 1, "pen": "pen-of-tab-one", "seq": 1, "base": 0}
+    assert annotations.save_next_draft(engine, login, annotations.DraftMessage(**told, draft=draft))
+    with writing(engine) as session:
+        assert desk.lay(session, study, who).view.draft == draft
+
+
+def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
+    """Each statement is a round trip, and with several app processes the processors are what runs out first."""
+    with writing(postgres_engine) as session:
+        study, _, (who, _) = make_study(session)
+        person = session.get_one(Person, who.person_id)
+        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        first = desk.lay(session, study, who).view
+    sent = []
+    event.listen(postgres_engine, "before_cursor_execute", lambda *told: sent.append(told[2]))
+
+    with writing(postgres_engine) as session:
+        her, hers = assignments.asked_by(session, login, first.work.token)
+        desk.act(session, hers, her, submitting(first, "submission-1"))
+
+    assert len(sent) <= 11, sent
+
+
+def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, other) = make_study(session)
+        login = people.use_ticket(
+            session, people.issue_sign_in_ticket(session, session.get_one(Person, other.person_id))
+        )
+        token = desk.lay(session, study, who).view.work.token
+        with pytest.raises(NotFound):
+            assignments.asked_by(session, login, token)
+        for unknown in (None, "", "no login of ours"):
+            with pytest.raises(SignedOut):
+                assignments.asked_by(session, unknown, token)
+        hers = desk.lay(session, study, other).view.work.token
+        assert assignments.asked_by(session, login, hers) == (people.who_is(session, login), study)
+        people.sign_out(session, people.who_is(session, login))
+        with pytest.raises(SignedOut):
+            assignments.asked_by(session, login, hers)
 
 
 def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid):
