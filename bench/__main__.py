@@ -38,7 +38,8 @@ def main() -> int:
         load, began = report.other_load(), report.ProcessorTime.now()
         with tempfile.TemporaryDirectory(prefix="triptych-bench-") as home:
             found = MEASURES[name](options, Path(home))
-        report.save(name, found, given.quick, load, began.stolen_since())
+        stolen = report.stolen_between(began, report.ProcessorTime.now())
+        report.save(name, found, given.quick, load, stolen)
         figures += found
     if figures:
         print(report.printed(figures))

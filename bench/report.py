@@ -65,26 +65,28 @@ def fixed_loop() -> float:
 class ProcessorTime:
     """Ticks of all processors since the machine started: given to others on the same hardware, and in all."""
 
-    stolen: int = 0
-    all: int = 0
+    stolen: int
+    all: int
 
     @classmethod
-    def now(cls) -> ProcessorTime:
-        """From Linux's own count; none elsewhere."""
-        counted = Path("/proc/stat")
+    def now(cls, counted: Path = Path("/proc/stat")) -> ProcessorTime | None:
+        """From Linux's own count; None elsewhere."""
         if not counted.exists():
-            return cls()
+            return None
         ticks = [int(number) for number in counted.read_text().splitlines()[0].split()[1:9]]
         return cls(stolen=ticks[7], all=sum(ticks))
 
-    def stolen_since(self) -> float:
-        """Per cent of the time since then that was given to others."""
-        now = self.now()
-        return round(100 * (now.stolen - self.stolen) / max(now.all - self.all, 1), 1)
+
+def stolen_between(before: ProcessorTime | None, after: ProcessorTime | None) -> float | None:
+    """Per cent of the processors' time that was given to others; None where nobody counts."""
+    if before is None or after is None:
+        return None
+    return round(100 * (after.stolen - before.stolen) / max(after.all - before.all, 1), 1)
 
 
-def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float) -> None:
-    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began, `stolen` per cent."""
+def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float | None) -> None:
+    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began, `stolen` the
+    per cent of the processors that others took away meanwhile."""
     OUT.mkdir(exist_ok=True)
     found = [asdict(figure) for figure in figures]
     told = {"measure": name, "quick": quick, "load": load, "stolen": stolen, "loop": fixed_loop()}
@@ -117,7 +119,7 @@ def page(results: Sequence[dict[str, Any]]) -> str:
 def _circumstances(result: dict[str, Any]) -> str:
     quick = ", quick run" if result["quick"] else ""
     loop = f", fixed loop {result['loop']:g} ms" if "loop" in result else ""
-    stolen = f", {result['stolen']:g} % of the processors taken away" if "stolen" in result else ""
+    stolen = f", {result['stolen']:g} % of the processors taken away" if result.get("stolen") is not None else ""
     return f"`{result['measure']}`{quick}, load of the machine before it {result['load']:g}{loop}{stolen}"
 
 

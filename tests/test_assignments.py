@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, clock, database, exclusions, members, studies
+from triptych import annotations, assignments, blinding, clock, database, exclusions, members, studies
 from triptych.assignments import Assigned, Nothing, balanced_order
 from triptych.database import reading, writing
 from triptych.models import Assignment, Item, Person, Slot, Study, StudyState
@@ -69,7 +69,7 @@ def enlarged(session, study: Study) -> list[int]:
     return people
 
 
-@pytest.mark.parametrize("asked", [members.MEMBERSHIP, assignments._DONE, assignments._TAKE_NEXT])
+@pytest.mark.parametrize("asked", [members.MEMBERSHIP, assignments._DONE, assignments._TAKE_NEXT, blinding._SHOWN])
 def test_on_postgresql_what_every_action_asks_reads_no_table_of_the_whole_study(asked, postgres_engine, make_study):
     """As a plan for any study sees it: PostgreSQL makes one after a few uses of a statement and keeps it."""
     with writing(postgres_engine) as session:
@@ -77,6 +77,7 @@ def test_on_postgresql_what_every_action_asks_reads_no_table_of_the_whole_study(
         person, *_ = enlarged(session, study)
     asked = asked.compile(dialect=postgresql.dialect(paramstyle="numeric_dollar"))
     given = {**asked.params, "study": study.id, "person": person, "now": clock.now().isoformat()}
+    given |= {"assignment": 1, "item": 1}
     values = ", ".join(f"'{given[name]}'" for name in asked.positiontup)
     with postgres_engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE")

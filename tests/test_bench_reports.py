@@ -6,7 +6,7 @@ import pytest
 
 from bench.figures import at_least, at_most, percentile, rounded, table
 from bench.peers import report as peers
-from bench.report import page, write_part
+from bench.report import ProcessorTime, page, stolen_between, write_part
 
 PROSE = "# A page\n\nSomebody's own words.\n"
 MACHINE = {"measured": "2026-01-02", "processors": "2"}
@@ -77,7 +77,18 @@ def test_our_page_says_what_failed_and_under_which_circumstances():
     result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "stolen": 2.5, "machine": MACHINE}
     text = page([{**result, "figures": [{**figure, "passed": False, "note": "by the clock"}]}])
     assert row(text, "waiting") == ["waiting", "12 ms", "20 ms", "5", "median ≤ 10 ms", "FAIL"]
-    assert "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors" in text
+    said = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken "
+    assert f"{said}away): by the clock." in text
+
+
+def test_the_share_of_the_processors_that_others_took_is_counted_between_two_looks(tmp_path):
+    counted = tmp_path / "stat"
+    looks = []
+    for stolen in (10, 60):
+        counted.write_text(f"cpu  100 0 100 {700 + 9 * stolen} 0 0 0 {stolen} 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+        looks.append(ProcessorTime.now(counted))
+    assert stolen_between(*looks) == 10.0
+    assert stolen_between(ProcessorTime.now(tmp_path / "nowhere"), looks[1]) is None
 
 
 def test_a_ratio_above_one_always_means_that_we_are_better():

@@ -7,13 +7,13 @@ import json
 import pytest
 from conftest import SYSTEMS, add_person, join
 from pydantic import ValidationError
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from triptych import assignments, blinding, studies
 from triptych.blinding import View, Work
 from triptych.database import writing
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.models import Candidate, StudyState
+from triptych.models import Candidate, Slot, StudyState
 from triptych.rubric import load_rubric, shipped_rubrics
 
 PATHS = {
@@ -48,6 +48,27 @@ def test_the_view_has_exactly_the_fields_of_the_contract(sqlite_engine, make_stu
         seen = json.loads(see(session, study, who).model_dump_json(exclude={"rubric"}))
 
     assert paths(seen) == PATHS
+
+
+@pytest.mark.parametrize("positions", [(1, 2, 3), (2, 4, 5), ()])
+def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, make_study, positions):
+    """Files count places from one, too, and ratings about the item alone come without any slot."""
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        assignment = assignments.current(session, study, who)
+        as_given_out = blinding.seen_item(session, studies.design_of(session, study).rubric, "main", assignment)
+        slots = session.scalars(select(Slot).where(Slot.assignment_id == assignment.id).order_by(Slot.position)).all()
+        kept = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
+        session.execute(delete(Slot).where(Slot.assignment_id == assignment.id))
+        session.expunge_all()
+        session.add_all(Slot(assignment_id=assignment.id, candidate_id=one, position=place) for one, place in kept)
+        session.flush()
+
+        seen = blinding.seen_item(session, studies.design_of(session, study).rubric, "main", assignment)
+
+    assert seen.context == as_given_out.context is not None
+    assert [one.letter for one in seen.candidates] == [blinding.LETTERS[place] for place in positions]
+    assert [one.text for one in seen.candidates] == [one.text for one in as_given_out.candidates][: len(positions)]
 
 
 def test_no_system_external_id_meta_or_candidate_id_is_in_the_view(sqlite_engine, make_study):

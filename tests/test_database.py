@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import create_engine, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import clock, database, host
@@ -92,6 +92,20 @@ def test_a_write_that_raises_changes_nothing(engine):
 
     with reading(engine) as session:
         assert session.execute(text("SELECT count(*) FROM person")).scalar() == 0
+
+
+def test_a_connection_is_transactional_again_after_a_statement_that_committed_by_itself(postgres_engine):
+    url = postgres_engine.url.render_as_string(hide_password=False)
+    engine = create_engine(url, pool_size=1, max_overflow=0)
+    with database.one_statement(engine) as connection:
+        connection.execute(insert(Person).values(pseudonym="kept", created_at=clock.now()))
+    with pytest.raises(RuntimeError), writing(engine) as session:
+        session.execute(update(Person).values(pseudonym="half done"))
+        raise RuntimeError("no")
+
+    with reading(engine) as session:
+        assert session.scalars(select(Person.pseudonym)).all() == ["kept"]
+    engine.dispose()
 
 
 def test_the_database_refuses_a_state_it_does_not_know(engine):

@@ -28,6 +28,10 @@ def submitting(view, name: str, answers: dict | None = None) -> dict:
     }
 
 
+def login_of(session, who) -> str:
+    return people.use_ticket(session, people.issue_sign_in_ticket(session, session.get_one(Person, who.person_id)))
+
+
 @pytest.fixture
 def laid(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
@@ -48,8 +52,7 @@ def test_submitting_brings_the_next_item_and_the_receipt(laid):
 def test_the_first_draft_of_an_item_given_out_here_needs_one_statement(engine, make_study):
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
-        person = session.get_one(Person, who.person_id)
-        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        login = login_of(session, who)
         first = desk.lay(session, study, who).view
     with writing(engine) as session:
         second = desk.act(session, session.get_one(Study, study.id), who, submitting(first, "submission-1")).view
@@ -65,8 +68,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
     """Each statement is a round trip, and with several app processes the processors are what runs out first."""
     with writing(postgres_engine) as session:
         study, _, (who, _) = make_study(session)
-        person = session.get_one(Person, who.person_id)
-        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        login = login_of(session, who)
         first = desk.lay(session, study, who).view
     sent = []
     event.listen(postgres_engine, "before_cursor_execute", lambda *told: sent.append(told[2]))
@@ -81,9 +83,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
 def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, make_study):
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
-        login = people.use_ticket(
-            session, people.issue_sign_in_ticket(session, session.get_one(Person, other.person_id))
-        )
+        login = login_of(session, other)
         token = desk.lay(session, study, who).view.work.token
         with pytest.raises(NotFound):
             assignments.asked_by(session, login, token)

@@ -7,7 +7,7 @@ import json
 import pytest
 from conftest import SMALL_RUBRIC, join
 from sqlalchemy import select
-from test_desk import submitting
+from test_desk import login_of, submitting
 
 from triptych import desk, studies
 from triptych.database import reading, writing
@@ -21,10 +21,11 @@ def at_work(monkeypatch):
 
     def prepare(engine, who):
         monkeypatch.setattr(work, "web_engine", lambda: engine)
-        monkeypatch.setattr(work.people, "who_is", lambda session, secret: who)
+        with writing(engine) as session:
+            login = login_of(session, who)
 
-        def act(action, showing=None):
-            answer = work._run(work._act, work._laid_anew, "a login", {"action": action, "showing": showing})
+        def act(action, showing=None, login=login):
+            answer = work._run(work._act, work._laid_anew, login, {"action": action, "showing": showing})
             return answer.status_code, json.loads(answer.body)
 
         return act
@@ -122,6 +123,16 @@ def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token)
 
     assert status in (400, 409)
     assert said["message"]
+
+
+@pytest.mark.parametrize("login", [None, "", "no login of ours"])
+@pytest.mark.parametrize("token", [None, "a\x00", "nobody-s-token"])
+def test_whoever_is_signed_out_hears_that_first(sqlite_engine, make_study, at_work, login, token):
+    _, who, view = begin(sqlite_engine, make_study)
+    act = at_work(sqlite_engine, who)
+
+    assert act({"kind": "back", "assignment": token}, login=login)[0] == 401
+    assert act(submitting(view, "submission-1"), login=login)[0] == 401
 
 
 @pytest.mark.parametrize("field", ["pen", "submission"])

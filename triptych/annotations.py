@@ -132,7 +132,7 @@ _TEXTS = (
     .where(_at)
 )
 _SET_ASIDE = update(_slot).where(_at, _slot.c.position == bindparam("place")).values(set_aside=bindparam("why"))
-_WRITTEN = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).where(
+_RATING_IDS = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).where(
     _rating.c.assignment_id == _this_assignment
 )
 _RATING = ["assignment_id", "position", "criterion_id", "number", "option_id", "missing"]
@@ -388,7 +388,7 @@ def _store(session: Session, study: Study, assignment: Assigned, who: Who, messa
     rated = replace(assignment, draft=message.answers, draft_seq=assignment.draft_seq + 1)
     ratings = [_rating_row(design, assignment, rating) for rating in checked.ratings]
     done = _finish(session, rated, message, AssignmentState.submitted, note=checked.note or None, ratings=ratings)
-    _write_explanations(session, design, assignment, checked)
+    _write_reasons(session, design, assignment, checked)
     _write_highlights(session, assignment, checked)
     kind = "annotation edited" if edited else done.state
     new = _logged(done, checked)
@@ -521,11 +521,14 @@ def _clear(session: Session, assignment: Assigned) -> None:
         session.connection().execute(statement, {"assignment": assignment.id})
 
 
-def _write_explanations(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
+def _write_reasons(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
+    """What was said about ratings, and why responses were set aside."""
     run = session.connection().execute
     explained = [rating for rating in checked.ratings if rating.reasons or rating.text]
     if explained:
-        by_place = {(place, criterion): made for place, criterion, made in run(_WRITTEN, {"assignment": assignment.id})}
+        by_place = {
+            (place, criterion): made for place, criterion, made in run(_RATING_IDS, {"assignment": assignment.id})
+        }
         places = [by_place[rating.position, design.criteria[rating.criterion].id] for rating in explained]
         rows = [_explained(place, rating) for place, rating in zip(places, explained, strict=True)]
         database.add_rows(session, _ADD_EXPLANATIONS, rows)

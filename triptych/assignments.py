@@ -118,11 +118,11 @@ _STUDY_OF = (
     .join(_assignment, _assignment.c.study_id == Study.id)
     .where(_assignment.c.token == bindparam("token"), _assignment.c.person_id == _person)
 )
-_signed_in = WHO.cte("signed_in")
+_her = WHO.cte("signed_in")
 _ASKED = (
-    select(Study, *_signed_in.c)
+    select(Study, *_her.c)
     .join(_assignment, _assignment.c.study_id == Study.id)
-    .join(_signed_in, _signed_in.c[0] == _assignment.c.person_id)
+    .join(_her, _her.c.id == _assignment.c.person_id)
     .where(_assignment.c.token == bindparam("token"))
 )
 _UNFINISHED = _ASSIGNED.where(

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import bindparam, case, exists
+from sqlalchemy import bindparam, case, exists, func, or_
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from triptych import assignments
@@ -26,7 +27,10 @@ LETTERS = "ABCDEF"
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: assignments.progress_in_training, Purpose.entry_test: assignments.progress_in_test}
 # prepared once: they run for every item shown
-_first = col(Slot.position) == 0
+_here, _other = bindparam("assignment"), aliased(Slot)
+_least = select(func.min(_other.position)).where(_other.assignment_id == _here).scalar_subquery()
+_first = or_(col(Slot.position).is_(None), col(Slot.position) == _least)
+# a row for each slot, or one without where imported ratings are about the item only
 _SHOWN = (
     select(
         Slot.position,
@@ -36,9 +40,10 @@ _SHOWN = (
         *(case((_first, column)).label(column.key) for column in (Item.context, Item.meta, Item.extra_texts)),
         case((_first, exists().where(col(Turn.item_id) == Item.id))).label("has_turns"),
     )
-    .join(Candidate, col(Candidate.id) == Slot.candidate_id)
-    .join(Item, col(Item.id) == Candidate.item_id)
-    .where(col(Slot.assignment_id) == bindparam("assignment"))
+    .select_from(Item)
+    .outerjoin(Slot, col(Slot.assignment_id) == _here)
+    .outerjoin(Candidate, col(Candidate.id) == Slot.candidate_id)
+    .where(col(Item.id) == bindparam("item"))
     .order_by(col(Slot.position))
 )
 _TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
@@ -264,11 +269,12 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
 def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned) -> SeenItem:
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
-    shown = run(_SHOWN, {"assignment": assignment.id}).all()
+    shown = run(_SHOWN, {"assignment": assignment.id, "item": assignment.item_id}).all()
     item = shown[0]
     told = run(_TURNS, {"item": assignment.item_id}) if item.has_turns else ()
     context_turns = [(speaker, text) for speaker, text in told]
-    return as_seen(rubric, study_round, item, context_turns, [(row[0], row[1], row[2] or []) for row in shown])
+    slots = [(position, text, spoken or []) for position, text, spoken, *_ in shown if position is not None]
+    return as_seen(rubric, study_round, item, context_turns, slots)
 
 
 def as_seen(

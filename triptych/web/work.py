@@ -24,6 +24,8 @@ from triptych.annotations import DraftMessage, Refusal
 from triptych.database import DatabaseAway, writing
 from triptych.desk import Desk
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
+from triptych.models import Study
+from triptych.people import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 MAX_BODY = 4 * 2**20
@@ -83,7 +85,7 @@ def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
     """The desk as it is after a refused action, with the reason on it."""
     try:
         with writing(web_engine()) as session:
-            who, study = assignments.asked_by(session, secret, _text(_action(body), "assignment"))
+            who, study = _asked(session, secret, body)
             showing = body.get("showing")
             known = showing if isinstance(showing, str) else None
             laid = desk.lay(session, study, who, showing=known, notice=str(error))
@@ -100,7 +102,7 @@ def _left(laid: Desk, error: TriptychError) -> JSONResponse:
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
-    """A draft like the one before it, in one statement; whatever is not, by the longer way that says why."""
+    """A draft of an item that this process gave out, in one statement; any other by the longer way, which says why."""
     try:
         if secret and annotations.save_next_draft(web_engine(), secret, annotations.read_message(DraftMessage, body)):
             return JSONResponse({"stored": body["seq"]})
@@ -110,9 +112,8 @@ def _next_draft(secret: str | None, body: Any) -> Response:
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    answer = annotations.save_draft(
-        session, people.signed_in(session, secret), annotations.read_message(DraftMessage, body)
-    )
+    who = people.signed_in(session, secret)
+    answer = annotations.save_draft(session, who, annotations.read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
         return refused(409, answer.reason, answer.message, **more)
@@ -125,9 +126,17 @@ def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
 
 
 def _act(session: Session, secret: str | None, body: Any) -> Response:
-    action = _action(body)
-    who, study = assignments.asked_by(session, secret, _text(action, "assignment"))
-    return _answer(desk.act(session, study, who, action))
+    who, study = _asked(session, secret, body)
+    return _answer(desk.act(session, study, who, _action(body)))
+
+
+def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
+    """Who asks, and of which study; whoever is signed out hears that first, whatever was sent."""
+    try:
+        return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
+    except InvalidAnnotation:
+        people.signed_in(session, secret)
+        raise
 
 
 def _action(body: Any) -> Any:
