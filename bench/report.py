@@ -85,8 +85,10 @@ def stolen_between(before: ProcessorTime | None, after: ProcessorTime | None) ->
 
 
 def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float | None) -> None:
-    """Keeps the figures of one measure in bench/out/; `load` is other_load() before it began, `stolen` the
-    per cent of the processors that others took away meanwhile."""
+    """Keeps the figures of one measure in bench/out/.
+
+    load: other_load() before it began; stolen: stolen_between() its begin and its end.
+    """
     OUT.mkdir(exist_ok=True)
     found = [asdict(figure) for figure in figures]
     told = {"measure": name, "quick": quick, "load": load, "stolen": stolen, "loop": fixed_loop()}

@@ -138,7 +138,7 @@ _RATING_IDS = select(_rating.c.position, _rating.c.criterion_id, _rating.c.id).w
 _RATING = ["assignment_id", "position", "criterion_id", "number", "option_id", "missing"]
 _ADD_RATINGS, _ADD_EXPLANATIONS = insert(_rating), insert(_explanation)
 _ADD_HIGHLIGHTS = insert(_highlight)
-# no row for an id that another assignment has
+# no row for an id that another assignment has; parameters with the names of columns would be set in all of `_STORE`
 _ADD_SUBMISSION = insert(_submission).from_select(
     [column.name for column in _submission.c],
     select(*(bindparam(f"kept_{column.name}", type_=column.type) for column in _submission.c)).where(
