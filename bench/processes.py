@@ -19,8 +19,8 @@ from bench.options import Options
 from bench.postgres import throw_away_postgres
 from bench.server import Server, running_app
 from bench.world import World, build_world
-from triptych import database, events
-from triptych.models import Assignment, AssignmentState, Item, Study, Submission
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, AssignmentState, Item, Study, Submission
 
 ANNOTATORS, RATERS = 100, 3
 WARM_UP = 15.0  # seconds

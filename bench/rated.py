@@ -14,8 +14,9 @@ from sqlalchemy import insert, select, update
 from sqlmodel import Session
 
 from bench.world import World, build_world
-from triptych import clock, database, studies
-from triptych.models import (
+from triptych import clock, studies
+from triptych.storage import database
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,

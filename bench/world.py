@@ -12,10 +12,11 @@ from sqlmodel import Session
 
 from bench.client import Annotator
 from bench.server import ROOT
-from triptych import database, people, settings, studies
+from triptych import people, settings, studies
 from triptych.formats import ItemDraft, read_items
-from triptych.models import Access, Person, StudyState
 from triptych.rubric import Rubric, load_rubric
+from triptych.storage import database
+from triptych.storage.models import Access, Person, StudyState
 from triptych.web.session import COOKIE, cookie_value
 
 RUBRIC = ROOT / "rubrics" / "rrgen.yaml"

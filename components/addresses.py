@@ -6,8 +6,8 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from triptych.models import Study
 from triptych.people import panel_of
+from triptych.storage.models import Study
 
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 

@@ -10,7 +10,7 @@ import streamlit as st
 from components.state import plain
 from components.words import NONE, moment
 from triptych.backup import Backup, Restored
-from triptych.models import Study
+from triptych.storage.models import Study
 
 HELD = (
     "A backup holds the whole database as it stands when the button is pressed: every study, and names too. Everybody "

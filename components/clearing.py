@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from triptych import erasure
-from triptych.database import Wiped
+from triptych.storage.database import Wiped
 
 LEFT = "left in the files"
 WHY = {

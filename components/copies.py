@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from components.study_form import ROUNDS
-from triptych.models import Round, Study, StudyState
+from triptych.storage.models import Round, Study, StudyState
 from triptych.studies import LONGEST_TITLE
 
 COPY = "The same rubric and settings in a new draft. No rating, no annotator and no plan comes along."

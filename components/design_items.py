@@ -13,8 +13,8 @@ from components.settings_form import Wanted, finish, is_draft, keep_label, reaso
 from components.study_form import choose_file
 from triptych import studies
 from triptych.freezing import ItemLine, Parts
-from triptych.models import Study
 from triptych.rubric import Rubric
+from triptych.storage.models import Study
 
 ADD, REPLACE = "Add to the items there are", "Put them in the place of all items"
 

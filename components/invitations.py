@@ -11,8 +11,8 @@ from components import addresses
 from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.invitations import Guest, GuestList, Invited
-from triptych.models import Role
 from triptych.people import LONGEST_NAME
+from triptych.storage.models import Role
 
 LIST = (
     "A CSV file with a line per person: name, and if you like e-mail address and role (annotator or lead). "

@@ -11,7 +11,7 @@ from components.lint_list import lint_list
 from components.words import moment
 from triptych.freezing import Amendment
 from triptych.linter import LintFinding
-from triptych.models import Study
+from triptych.storage.models import Study
 from triptych.study_settings import settings_of
 
 FREEZES = (

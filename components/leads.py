@@ -12,8 +12,8 @@ from components.invitations import guest_form
 from components.people_table import choose_member, leads_table
 from triptych import invitations, people, roster
 from triptych.invitations import Invited
-from triptych.models import Role, Study
 from triptych.roster import Member
+from triptych.storage.models import Role, Study
 
 ADD = "Somebody with a lead account on this server."
 INVITE = "She opens the link, chooses a passcode, and can then do everything in this study that you can."

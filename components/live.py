@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from triptych.database import DatabaseAway
+from triptych.storage.database import DatabaseAway
 
 SECONDS = 3
 SHARE = 0.08  # of a core, for all open pages of a study together

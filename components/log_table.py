@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.words import NONE
 from triptych.answers import LETTERS
-from triptych.events import Entry, Filters
+from triptych.storage.events import Entry, Filters
 from triptych.verifying import Verdict
 
 PAGE = 100

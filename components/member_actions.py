@@ -9,8 +9,8 @@ import streamlit as st
 from components.words import moment
 from triptych.erasure import Copy
 from triptych.exclusions import LONGEST_REASON
-from triptych.models import Kind, Study
 from triptych.roster import Member
+from triptych.storage.models import Kind, Study
 
 LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."
 DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can come in again when you enable her."

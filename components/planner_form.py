@@ -10,8 +10,8 @@ from components import charts, figures
 from components.state import say
 from components.words import percent
 from triptych.analysis.power import Plan
-from triptych.models import Study
 from triptych.planner import PERCENT, Basis, Chances, Outlook, preset
+from triptych.storage.models import Study
 from triptych.study_settings import settings_of
 
 NO_STUDY = "No study yet"

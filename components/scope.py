@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from components.state import plain
-from triptych.models import Kind
 from triptych.results import Counted, Frame, mostly_ignored
+from triptych.storage.models import Kind
 
 EVERY = "Every item"
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from components.state import plain
 from components.words import moment
-from triptych.models import Study
 from triptych.reports.snapshot import Frozen
+from triptych.storage.models import Study
 
 
 def snapshots(study: Study, made: Sequence[Frozen]) -> None:

@@ -13,10 +13,11 @@ import streamlit as st
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from triptych import database, people
+from triptych import people
 from triptych.errors import TriptychError
-from triptych.models import Person, Role
 from triptych.people import Who
+from triptych.storage import database
+from triptych.storage.models import Person, Role
 from triptych.web.session import COOKIE, web_engine, who_holds
 
 MESSAGES, ARRIVAL = "messages", "arrival"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from triptych.models import Study
+from triptych.storage.models import Study
 
 
 def choose_study(mine: Sequence[Study]) -> str:

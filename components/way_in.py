@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components import addresses
-from triptych.models import Access, Study
+from triptych.storage.models import Access, Study
 from triptych.study_settings import settings_of
 
 ONLY_HERE = (

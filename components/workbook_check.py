@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from components.words import NONE, moment
-from triptych.models import Study
+from triptych.storage.models import Study
 from triptych.workbooks import MOST_ITEMS, Returned, WorkbookLine
 
 NEW = "Somebody new, by name"

@@ -33,8 +33,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from bench.server import Server, is_healthy, start_server, wait_until
-from triptych import database, people
-from triptych.models import Person
+from triptych import people
+from triptych.storage import database
+from triptych.storage.models import Person
 from triptych.web.session import COOKIE, cookie_value
 
 playwright = pytest.importorskip("playwright.sync_api")

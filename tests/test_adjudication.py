@@ -7,11 +7,12 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, assignments, clock, events, results, studies, verifying
-from triptych.database import reading, writing
+from triptych import adjudication, assignments, clock, results, studies, verifying
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
 from triptych.results import Counted
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
 
 WHY = "two of three agree"
 

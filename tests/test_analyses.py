@@ -18,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_results import BEST_RUBRIC, first_work, resubmit, submit
 
-from triptych import analyses, database, results, texts
+from triptych import analyses, results, texts
 from triptych.analyses import StudyAnalysis, verdict
 from triptych.analyses.disagreement import disagreement
 from triptych.analyses.trust import NO_TIMES
 from triptych.findings import criterion_ratings
-from triptych.models import Kind
 from triptych.results import Counted, Frame
+from triptych.storage import database
+from triptych.storage.models import Kind
 
 NAMES = {code: f"System {code}" for code in range(1, 7)}
 SECTIONS = (

@@ -23,8 +23,8 @@ from triptych.analysis.pairs import AnnotatorPair, annotator_pairs, pair_means
 from triptych.findings import Ratings, criterion_ratings, criterion_result
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.models import Person, System
 from triptych.results import Counted
+from triptych.storage.models import Person, System
 
 
 @cache

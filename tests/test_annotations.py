@@ -9,12 +9,13 @@ import pytest
 from conftest import full_answers
 from sqlalchemy import func, select
 
-from triptych import annotations, assignments, clock, events, people, studies
+from triptych import annotations, assignments, clock, people, studies
 from triptych.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
 from triptych.assignments import Nothing
-from triptych.database import reading, writing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
-from triptych.models import (
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import (
     Assignment,
     Event,
     EventDetail,

@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 from test_desk import submitting
 from test_sign_in_pages import ROUTER, be, press, shown
 
-from triptych import database, desk, studies
-from triptych.models import Assignment, StudyState
+from triptych import desk, studies
+from triptych.storage import database
+from triptych.storage.models import Assignment, StudyState
 from triptych.web.session import web_engine
 
 BACK = "Back to what I submitted"

@@ -18,11 +18,12 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, clock, database, exclusions, members, studies
+from triptych import annotations, assignments, blinding, clock, exclusions, members, studies
 from triptych.assignments import Assigned, Nothing, balanced_order
-from triptych.database import reading, writing
-from triptych.models import Assignment, Item, Person, Slot, Study, StudyState
 from triptych.people import Who
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Item, Person, Slot, Study, StudyState
 
 
 def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:

@@ -24,11 +24,12 @@ from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
 from components import state
-from triptych import admission, assignments, clock, database, desk, entry, people, studies, withdrawal
+from triptych import admission, assignments, clock, desk, entry, people, studies, withdrawal
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.out import FORMATS
-from triptych.models import Person, Snapshot, Workbook
 from triptych.people import Who
+from triptych.storage import database
+from triptych.storage.models import Person, Snapshot, Workbook
 from triptych.web.routes import ROUTES
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
 
@@ -185,9 +186,9 @@ def functions_of(path: Path) -> dict[str, Function]:
     return found
 
 
-RECORDING = {"triptych.events.record", "triptych.events.record_many"}
+RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
 # what is read is read with what the transaction has recorded, which is written out before: no change of its own
-NO_CHANGE = {"triptych.events.write_pending"}
+NO_CHANGE = {"triptych.storage.events.write_pending"}
 
 
 @cache

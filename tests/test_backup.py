@@ -14,11 +14,12 @@ from conftest import add_person, full_answers
 from sqlalchemy import select
 from test_results import submit
 
-from triptych import backup, database, events, results, verifying
+from triptych import backup, results, verifying
 from triptych.backup import BackupFailed
-from triptych.database import reading, writing
 from triptych.errors import NotAllowed
-from triptych.models import Event, Role, Setting, Study
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, Role, Setting, Study
 
 WRITERS = 16
 

@@ -11,10 +11,10 @@ from sqlalchemy import delete, select
 
 from triptych import assignments, blinding, studies
 from triptych.blinding import View, Work
-from triptych.database import writing
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.models import Candidate, Slot, StudyState
 from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.storage.database import writing
+from triptych.storage.models import Candidate, Slot, StudyState
 
 PATHS = {
     "study.title", "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",

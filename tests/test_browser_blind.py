@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from triptych import studies
 from triptych.formats import read_items
-from triptych.models import Role, StudyState
+from triptych.storage.models import Role, StudyState
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -12,7 +12,7 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from sqlmodel import select
 
 from triptych import studies
-from triptych.models import Assignment, Highlight, Rating, Role, StudyState, Submission
+from triptych.storage.models import Assignment, Highlight, Rating, Role, StudyState, Submission
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -19,7 +19,7 @@ from sqlmodel import select
 from triptych import annotations, desk, studies
 from triptych.annotations import SubmitMessage, read_message
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.models import Person, Role, StudyState
+from triptych.storage.models import Person, Role, StudyState
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

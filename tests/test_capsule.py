@@ -11,10 +11,11 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from sqlalchemy import select
 from test_moving import annotate
 
-from triptych import backup, capsule, database, studies, verifying
-from triptych.database import reading, writing
+from triptych import backup, capsule, studies, verifying
 from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
-from triptych.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
 
 PASSCODE = "a long passcode 42"
 

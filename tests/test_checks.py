@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, checks, database, desk, events, freezing, results, studies
+from triptych import annotations, assignments, blinding, checks, desk, freezing, results, studies
 from triptych.assignments import Assigned, Nothing
 from triptych.checks import HIDDEN, Shown, due, expected, sorted_out, verdict
-from triptych.database import writing
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.freezing import Parts
-from triptych.models import Assignment, Item, Purpose, Slot, StudyState
+from triptych.storage import database, events
+from triptych.storage.database import writing
+from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
 from triptych.study_settings import Checks, StudySettings, stored
 
 ATTENTION = range(1000, 1040)

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from triptych import clock, database
+from triptych import clock
 from triptych.doctor import _postgres
+from triptych.storage import database
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

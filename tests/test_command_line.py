@@ -11,9 +11,10 @@ from sqlalchemy import select
 from test_results import submit
 
 from triptych import __main__ as program
-from triptych import backup, database, people
-from triptych.database import reading, writing
-from triptych.models import Membership, Person, Study
+from triptych import backup, people
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Membership, Person, Study
 from triptych.study_settings import settings_of
 
 PASSCODE = "a long passcode 42"

@@ -14,8 +14,8 @@ from serving import Server, World, build_world, running_app
 from sqlalchemy import func, select
 
 from bench.client import Annotator, PageFailed
-from triptych import database, events
-from triptych.models import Assignment, AssignmentState, Event, Rating, Slot, Study, Submission
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, AssignmentState, Event, Rating, Slot, Study, Submission
 
 ROUNDS = 20
 ANNOTATORS = 4

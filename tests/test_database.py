@@ -10,10 +10,11 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from triptych import clock, database, host
-from triptych.database import reading, writing
+from triptych import clock
 from triptych.errors import UnsafeDatabase
-from triptych.models import Base, Person
+from triptych.storage import database, host
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Base, Person
 
 
 def test_every_connection_has_our_settings(sqlite_engine):

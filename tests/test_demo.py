@@ -12,11 +12,12 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import assignments, database, demo, erasure, events, people, studies, verifying
-from triptych.database import Wiped
-from triptych.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych import assignments, demo, erasure, people, studies, verifying
 from triptych.people import Who
 from triptych.rubric import shipped_rubrics
+from triptych.storage import database, events
+from triptych.storage.database import Wiped
+from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
 
 
 @pytest.fixture

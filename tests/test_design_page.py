@@ -9,8 +9,9 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 from test_study_pages import SECRET_TEXT, button, labels, lead, rendered_markdown  # noqa: F401
 
-from triptych import database, freezing, pairing, studies
-from triptych.models import Role, StudyState
+from triptych import freezing, pairing, studies
+from triptych.storage import database
+from triptych.storage.models import Role, StudyState
 from triptych.study_settings import settings_of
 from triptych.web.session import web_engine
 

@@ -8,11 +8,11 @@ from sqlalchemy import event
 
 from triptych import annotations, assignments, desk, people, studies
 from triptych.assignments import Nothing
-from triptych.database import writing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.models import Person, Study, StudyState
 from triptych.rubric import shipped_rubrics
+from triptych.storage.database import writing
+from triptych.storage.models import Person, Study, StudyState
 
 
 def submitting(view, name: str, answers: dict | None = None) -> dict:

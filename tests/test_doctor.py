@@ -13,8 +13,9 @@ from conftest import ROOT
 from sqlalchemy import make_url, text
 
 from triptych import __main__ as program
-from triptych import database, doctor, host
-from triptych.database import writing
+from triptych import doctor
+from triptych.storage import database, host
+from triptych.storage.database import writing
 
 
 def said(capsys) -> tuple[int, str]:

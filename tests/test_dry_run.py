@@ -12,16 +12,17 @@ from frames import crossed
 from sqlalchemy import func, select, update
 from sqlmodel import Session
 
-from triptych import database, dry_run, launching, pairing, recovery, studies, study_settings
+from triptych import dry_run, launching, pairing, recovery, studies, study_settings
 from triptych.analyses import StudyAnalysis
 from triptych.demo import DEMO
 from triptych.errors import NotAllowed
 from triptych.formats import read_items
-from triptych.models import Base, Item, PlannedItem, Rating
 from triptych.recovery import Planted, Recovered, checks
 from triptych.results import Counted
 from triptych.rubric import shipped_rubrics
 from triptych.simulation import Crowd, Recipe
+from triptych.storage import database
+from triptych.storage.models import Base, Item, PlannedItem, Rating
 
 STRONG = Recipe(annotators=8, gap=0.5, first=0.3, severe=0.2)
 NOTHING = Recipe(annotators=8, gap=0.0, first=0.0, severe=0.0, careless=0)

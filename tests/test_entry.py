@@ -23,19 +23,29 @@ from triptych import (
     clock,
     desk,
     entry,
-    events,
     exclusions,
     people,
     studies,
     verifying,
 )
 from triptych.assignments import Assigned, Nothing
-from triptych.database import writing
 from triptych.entry import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.members import membership_of
-from triptych.models import Access, Event, EventDetail, Item, Membership, PlannedItem, Purpose, StudyState, TestAnswer
 from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.storage import events
+from triptych.storage.database import writing
+from triptych.storage.models import (
+    Access,
+    Event,
+    EventDetail,
+    Item,
+    Membership,
+    PlannedItem,
+    Purpose,
+    StudyState,
+    TestAnswer,
+)
 from triptych.study_settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
 
 QUESTIONS = """

@@ -13,8 +13,9 @@ from test_entry import CODES, QUESTIONS
 from test_sign_in_pages import be, press, shown
 
 from components import endings, state
-from triptych import database, studies
-from triptych.models import Study, StudyState, TestAnswer
+from triptych import studies
+from triptych.storage import database
+from triptych.storage.models import Study, StudyState, TestAnswer
 from triptych.study_settings import Consent, EntryRules, PanelAddress, StudySettings, stored
 from triptych.web.session import web_engine
 

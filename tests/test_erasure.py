@@ -15,9 +15,7 @@ from test_results import same, submit
 from triptych import (
     assignments,
     clock,
-    database,
     erasure,
-    events,
     exclusions,
     freezing,
     people,
@@ -27,9 +25,10 @@ from triptych import (
     verifying,
     withdrawal,
 )
-from triptych.database import Wiped
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.models import (
+from triptych.storage import database, events
+from triptych.storage.database import Wiped
+from triptych.storage.models import (
     Assignment,
     EntryAttempt,
     Event,

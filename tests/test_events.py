@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from triptych import database, events
-from triptych.database import reading, writing
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
 
 
 @pytest.fixture

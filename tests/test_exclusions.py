@@ -11,23 +11,20 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import (
-    assignments,
-    clock,
-    database,
-    events,
-    exclusions,
-    exports,
-    freezing,
-    people,
-    results,
-    roster,
-    verifying,
-    withdrawal,
-)
+from triptych import assignments, clock, exclusions, exports, freezing, people, results, roster, verifying, withdrawal
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.out.model import EVERYTHING
-from triptych.models import Assignment, AssignmentState, EventDetail, Item, Membership, Purpose, Rating, Workbook
+from triptych.storage import database, events
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    EventDetail,
+    Item,
+    Membership,
+    Purpose,
+    Rating,
+    Workbook,
+)
 
 REASON = "answers at random"
 

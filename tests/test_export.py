@@ -12,10 +12,11 @@ from conftest import add_person, full_answers
 from starlette.applications import Starlette
 from test_results import first_work, resubmit, set_aside, submit
 
-from triptych import database, studies
+from triptych import studies
 from triptych.formats import long_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.models import Item, Role
+from triptych.storage import database
+from triptych.storage.models import Item, Role
 from triptych.web import export
 
 

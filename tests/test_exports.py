@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 from test_export import get
 
-from triptych import annotations, assignments, clock, database, exports, studies
+from triptych import annotations, assignments, clock, exports, studies
 from triptych.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
@@ -32,7 +32,8 @@ from triptych.formats.out.codebook import COLUMNS
 from triptych.formats.out.model import EVERYTHING, FinishedCandidate, FinishedTurn, Options
 from triptych.formats.out.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.models import Assignment, AssignmentState, Candidate, Membership, Role, Slot, StudyState, System
+from triptych.storage import database
+from triptych.storage.models import Assignment, AssignmentState, Candidate, Membership, Role, Slot, StudyState, System
 from triptych.web import export
 
 FORMULA = '=HYPERLINK("http://x") now'
@@ -579,7 +580,7 @@ def test_a_core_caller_is_refused_at_once_and_not_in_the_middle_of_a_file(filled
 
 def drawn_menu():
     from components.export_menu import export_menu
-    from triptych.models import Study
+    from triptych.storage.models import Study
 
     export_menu(Study(slug="esc-1", unblinded_at=None), {"fluency": "Fluency"})
 

@@ -11,26 +11,19 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import (
-    copying,
-    database,
-    demo,
-    events,
-    freezing,
-    invitations,
-    launching,
-    making,
-    people,
-    results,
-    roster,
-    studies,
-)
+from triptych import copying, demo, freezing, invitations, launching, making, people, results, roster, studies
 from triptych.analyses import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.freezing import Parts
-from triptych.models import (
+from triptych.reports.build import build_report
+from triptych.reports.facts import facts_of
+from triptych.reports.methods_text import paragraph
+from triptych.reports.numbers import Book
+from triptych.rubric import shipped_rubrics
+from triptych.storage import database, events
+from triptych.storage.models import (
     Assignment,
     Criterion,
     Item,
@@ -43,11 +36,6 @@ from triptych.models import (
     StudyState,
     System,
 )
-from triptych.reports.build import build_report
-from triptych.reports.facts import facts_of
-from triptych.reports.methods_text import paragraph
-from triptych.reports.numbers import Book
-from triptych.rubric import shipped_rubrics
 from triptych.study_settings import settings_of
 
 WHY = "the pilot showed it"

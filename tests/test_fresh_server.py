@@ -12,9 +12,10 @@ from browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from conftest import ROOT
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
-from triptych import database, people, studies
-from triptych.database import reading, writing
-from triptych.models import Access
+from triptych import people, studies
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access
 from triptych.web.session import COOKIE
 
 pytestmark = pytest.mark.browser

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from triptych import database, doctor, settings
-from triptych.database import DatabaseAway, reading, writing
+from triptych import doctor, settings
+from triptych.storage import database
+from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.web import health, routes, start
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104

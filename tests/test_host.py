@@ -8,7 +8,7 @@ import webbrowser
 
 import pytest
 
-from triptych import host
+from triptych.storage import host
 from triptych.web import start
 
 

@@ -16,7 +16,7 @@ MUST_NOT_IMPORT = {
     "pages": {"sqlmodel", "sqlalchemy", "plotly", "st_aggrid", "pages"},
     "components": {"pages"},
     "triptych": {"streamlit", "plotly", "st_aggrid", "components", "pages"},
-    "triptych/analysis": {"sqlmodel", "sqlalchemy", "triptych.models", "triptych.database"},
+    "triptych/analysis": {"sqlmodel", "sqlalchemy", "triptych.storage.models", "triptych.storage.database"},
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "requests", "urllib.request", "http.client"}
@@ -99,5 +99,5 @@ def test_no_user_text_becomes_html(path: Path):
 @pytest.mark.parametrize("module", ["annotations", "blinding", "answers", "desk", "training"])
 def test_what_serves_annotators_never_joins_a_system(module: str):
     names = set(imports(ROOT / "triptych" / f"{module}.py"))
-    assert "triptych.models.System" not in names
+    assert "triptych.storage.models.System" not in names
     assert "system_id" not in (ROOT / "triptych" / f"{module}.py").read_text()

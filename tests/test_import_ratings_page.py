@@ -13,8 +13,8 @@ from test_results_pages import turn_to, visit, words  # noqa: F401 (visit is a f
 from test_study_pages import ROUTER, button, labels, rendered_markdown, stored
 
 from components import state
-from triptych import database
-from triptych.models import Highlight, Person, Role, Study
+from triptych.storage import database
+from triptych.storage.models import Highlight, Person, Role, Study
 from triptych.web.session import web_engine
 
 LONG = "item_id,system,annotator,criterion,value\n"

@@ -10,10 +10,11 @@ from test_results import submit
 from test_results_pages import ROUTER, visit, words  # noqa: F401 (a fixture)
 
 from components import log_table
-from triptych import adjudication, backup, events, studies
-from triptych.database import reading, writing
-from triptych.events import Filters
-from triptych.models import Item, Study
+from triptych import adjudication, backup, studies
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.events import Filters
+from triptych.storage.models import Item, Study
 from triptych.web.session import web_engine
 
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"

@@ -8,8 +8,8 @@ import logging
 import pytest
 
 from triptych import logs
-from triptych.database import AWAY, DatabaseAway
 from triptych.errors import NotFound
+from triptych.storage.database import AWAY, DatabaseAway
 
 
 def record(name: str, message: str, *values: object, error: BaseException | None = None) -> logging.LogRecord:

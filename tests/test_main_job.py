@@ -18,9 +18,9 @@ from browser import expect, radio, select_text, settled
 from sqlalchemy import select
 
 from bench.server import Server, running_app
-from triptych.database import open_engine, reading
-from triptych.models import Person
 from triptych.rubric import shipped_rubrics
+from triptych.storage.database import open_engine, reading
+from triptych.storage.models import Person
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from triptych import people
-from triptych.database import reading, writing
-from triptych.models import Role
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Role
 from triptych.web import metrics
 from triptych.web.session import COOKIE, cookie_value
 

@@ -8,12 +8,13 @@ from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import __main__ as program
-from triptych import annotations, database, events, moving, people
+from triptych import annotations, moving, people
 from triptych.annotations import SubmitMessage
 from triptych.assignments import current
-from triptych.database import reading, writing
 from triptych.errors import NotFound, UnsafeDatabase
-from triptych.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
 
 
 def annotate(session, study, who, note: str = "") -> None:

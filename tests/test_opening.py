@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, Router
 
-from triptych.database import DatabaseAway
+from triptych.storage.database import DatabaseAway
 from triptych.web import opening, routes
 from triptych.web.assets import Ahead, version
 from triptych.web.opening import Doorway, Opened, Opening, OurRoutes, Straight

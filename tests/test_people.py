@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 
 from triptych import clock, invitations, passcodes, people, roster, studies
-from triptych.database import reading, writing
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
-from triptych.models import Access, Login, Membership, Person, Role, StudyState
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
 
 PASSCODE = "correct horse battery"
 

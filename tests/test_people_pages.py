@@ -16,9 +16,10 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import database, entry, erasure, events, people, roster, studies
-from triptych.models import Login, Person, Role, Study
+from triptych import entry, erasure, people, roster, studies
 from triptych.people import Who
+from triptych.storage import database, events
+from triptych.storage.models import Login, Person, Role, Study
 from triptych.study_settings import changed, stored
 from triptych.web import personal
 from triptych.web.session import web_engine

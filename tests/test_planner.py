@@ -10,14 +10,15 @@ from conftest import full_answers
 from frames import crossed, make_frame
 from test_results import submit
 
-from triptych import database, planner
+from triptych import planner
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.components import PRESETS, Components
 from triptych.analysis.power import Plan, what_more_buys
 from triptych.errors import UndefinedStatistic
-from triptych.models import Membership, Role
 from triptych.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.results import Counted
+from triptych.storage import database
+from triptych.storage.models import Membership, Role
 from triptych.study_settings import changed, stored
 
 SOME = Components(item=0.5, annotator=0.4, residual=1.2)

@@ -9,9 +9,10 @@ from conftest import SMALL_RUBRIC, add_person, full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import database, dry_run, planner, recovery, studies
+from triptych import dry_run, planner, recovery, studies
 from triptych.analysis import power
-from triptych.models import Role
+from triptych.storage import database
+from triptych.storage.models import Role
 from triptych.study_settings import changed, stored
 from triptych.web.session import web_engine
 

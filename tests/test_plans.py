@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import assignments, clock, events, freezing, pairing, plans, studies
+from triptych import assignments, clock, freezing, pairing, plans, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
-from triptych.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
 from triptych.pairing import PlanLine
 from triptych.people import Who
+from triptych.storage import events
+from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
 from triptych.study_settings import changed, stored
 
 

@@ -11,19 +11,11 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import (
-    analyses,
-    assignments,
-    clock,
-    database,
-    exclusions,
-    people,
-    quality,
-    results,
-    studies,
-)
+from triptych import analyses, assignments, clock, exclusions, people, quality, results, studies
 from triptych.analysis.diagnostics import FlaggedRate
-from triptych.models import (
+from triptych.results import Counted
+from triptych.storage import database
+from triptych.storage.models import (
     Access,
     Assignment,
     AssignmentState,
@@ -39,7 +31,6 @@ from triptych.models import (
     Slot,
     StudyState,
 )
-from triptych.results import Counted
 from triptych.study_settings import changed, stored
 
 HUMAN = Counted().kinds

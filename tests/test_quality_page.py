@@ -9,8 +9,9 @@ from conftest import full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import clock, database, events, results
-from triptych.models import Membership, Role, Round, Study
+from triptych import clock, results
+from triptych.storage import database, events
+from triptych.storage.models import Membership, Role, Round, Study
 from triptych.study_settings import changed, stored
 from triptych.web.session import web_engine
 

@@ -15,7 +15,7 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych import database, events, ratings_import, results, studies, verifying
+from triptych import ratings_import, results, studies, verifying
 from triptych.__main__ import main
 from triptych.analyses.judges import judges
 from triptych.analysis.correlation import segment_correlation
@@ -25,9 +25,22 @@ from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
-from triptych.models import Assignment, Event, Highlight, Item, Membership, Person, Rating, Role, Slot, Study, System
 from triptych.reports.build import build_report
 from triptych.results import Counted
+from triptych.storage import database, events
+from triptych.storage.models import (
+    Assignment,
+    Event,
+    Highlight,
+    Item,
+    Membership,
+    Person,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    System,
+)
 from triptych.studies import Plan
 from triptych.web.session import web_engine
 

@@ -27,17 +27,18 @@ from openpyxl import load_workbook
 from sqlmodel import select
 from test_results import exclude, submit
 
-from triptych import database, results, studies
+from triptych import results, studies
 from triptych.analyses import StudyAnalysis
 from triptych.findings import spoken_number
 from triptych.formats.long_csv import restore_cell, write_csv
-from triptych.models import Assignment, Membership, Role, StudyState
 from triptych.reports import data, replay
 from triptych.reports.build import ABOUT, build_report
 from triptych.reports.numbers import Book
 from triptych.reports.recompute import whole as recompute
 from triptych.reports.tables import tables_of
 from triptych.results import Counted
+from triptych.storage import database
+from triptych.storage.models import Assignment, Membership, Role, StudyState
 
 SECRET_WORDS = "Zinnober purpurn"
 NOT_A_NUMBER = re.compile(r"(?<![\w-])[+-]?(nan|inf|infinity)(?!\w)", re.IGNORECASE)

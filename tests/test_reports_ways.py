@@ -16,14 +16,15 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
 from triptych import __main__ as command_line
-from triptych import database, freezing, results, studies
+from triptych import freezing, results, studies
 from triptych.analyses.judges import margin
 from triptych.errors import NotFound
 from triptych.freezing import Parts
-from triptych.models import Item, Kind, Person, Role
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
 from triptych.results import Counted
+from triptych.storage import database
+from triptych.storage.models import Item, Kind, Person, Role
 from triptych.web import export
 from triptych.web.session import web_engine
 

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import annotations, assignments, clock, database, events, findings, results, studies, texts
+from triptych import annotations, assignments, clock, findings, results, studies, texts
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
-from triptych.models import Assignment, Kind, Membership, Person
 from triptych.results import Counted, Filters, keeping
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, Kind, Membership, Person
 
 BEST_RUBRIC = """
 key: best

@@ -13,8 +13,9 @@ from test_results import exclude, set_aside, submit
 
 from components import live, state
 from components.more import ANALYSES, LENGTHS
-from triptych import database, events, studies
-from triptych.models import Kind, Person, Role, Study
+from triptych import studies
+from triptych.storage import database, events
+from triptych.storage.models import Kind, Person, Role, Study
 from triptych.web.session import web_engine
 
 ROUTER = Path(__file__).resolve().parent.parent / "pages" / "router.py"

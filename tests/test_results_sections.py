@@ -17,7 +17,7 @@ from test_results import exclude, submit
 from components import charts, comparisons, figures
 from components.comparisons import contrast_table
 from components.overview import leader, leaders
-from triptych import database, results, texts
+from triptych import results, texts
 from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import HOCHBERG, foremost
 from triptych.findings import APPROXIMATE, interval_note
@@ -25,6 +25,7 @@ from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
 from triptych.results import Counted
+from triptych.storage import database
 
 ROOT = Path(__file__).parents[1]
 SCALE = "{kind: number, low: 0, high: 100, step: 1}"

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
-from triptych.models import Round as StudyRound
 from triptych.rubric import (
     KINDS,
     RUBRICS,
@@ -28,6 +27,7 @@ from triptych.rubric import (
     load_rubric,
     parse_rubric,
 )
+from triptych.storage.models import Round as StudyRound
 
 SMALL = """\
 key: small

@@ -8,9 +8,9 @@ from sqlalchemy import update
 from test_results import exclude, set_aside, submit
 
 from triptych import adjudication, analyses, results, second_looks, studies
-from triptych.database import reading, writing
-from triptych.models import Item, Study
 from triptych.results import Counted
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Item, Study
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from components import state
 from triptych import people, studies
-from triptych.database import reading, writing
-from triptych.models import Access, Role, StudyState
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access, Role, StudyState
 from triptych.web.session import web_engine
 
 PASSCODE = "correct horse battery"

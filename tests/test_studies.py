@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 from test_results import exclude, set_aside, submit
 
-from triptych import database, demo, events, results, studies
+from triptych import demo, results, studies
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
-from triptych.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
 from triptych.results import Counted
 from triptych.rubric import load_rubric, parse_rubric, shipped_rubrics
+from triptych.storage import database, events
+from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
 TWICE = b"item_id,context,cand:alpha,cand:beta\n7,Why?,Because.,Never mind.\n7,How?,So.,Thus.\n"

@@ -11,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
 from components import state
-from triptych import database, demo, studies
-from triptych.models import Candidate, Item, Role, Study, System
+from triptych import demo, studies
 from triptych.rubric import shipped_rubrics
+from triptych.storage import database
+from triptych.storage.models import Candidate, Item, Role, Study, System
 from triptych.study_settings import USUAL_CHECKS, settings_of
 from triptych.web.session import web_engine
 

@@ -19,15 +19,15 @@ from triptych import (
     clock,
     entry,
     erasure,
-    events,
     exclusions,
     people,
     verifying,
     withdrawal,
 )
 from triptych.annotations import SetAsideMessage
-from triptych.database import reading, writing
-from triptych.models import Assignment, Item, Study
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Item, Study
 from triptych.study_settings import Consent, changed, stored
 
 

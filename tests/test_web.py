@@ -14,8 +14,9 @@ import pytest
 from starlette.requests import Request
 
 from bench.server import Server, running_app
-from triptych import database, people, settings
-from triptych.database import reading, writing
+from triptych import people, settings
+from triptych.storage import database
+from triptych.storage.database import reading, writing
 from triptych.web import assets, headers, session
 
 SECRET = "a secret of this test"

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from test_desk import login_of, submitting
 
 from triptych import desk, studies
-from triptych.database import reading, writing
-from triptych.models import Event, Item, Membership, StudyState, Submission
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, Item, Membership, StudyState, Submission
 from triptych.web import work
 
 

@@ -15,14 +15,16 @@ from openpyxl import load_workbook
 from sqlalchemy import func, select
 from test_results import resubmit, submit
 
-from triptych import annotations, assignments, clock, database, demo, events, studies, workbooks
+from triptych import annotations, assignments, clock, demo, studies, workbooks
 from triptych.answers import LETTERS
 from triptych.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
-from triptych.models import (
+from triptych.rubric import Best, Choice, Likert, Number, shipped_rubrics
+from triptych.storage import database, events
+from triptych.storage.models import (
     Assignment,
     Candidate,
     Explanation,
@@ -34,7 +36,6 @@ from triptych.models import (
     Slot,
     StudyState,
 )
-from triptych.rubric import Best, Choice, Likert, Number, shipped_rubrics
 from triptych.verifying import verify
 
 BEST = """

@@ -18,10 +18,11 @@ try:
     from sqlalchemy.exc import ArgumentError, DBAPIError
     from sqlmodel import Session
 
-    from triptych import database, moving, people, settings, studies, verifying
+    from triptych import moving, people, settings, studies, verifying
     from triptych.errors import NotFound, TriptychError
-    from triptych.models import Access, Round, Study, StudyState
     from triptych.rubric import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.storage import database
+    from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study_settings import USUAL_CHECKS
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))

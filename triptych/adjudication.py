@@ -18,9 +18,14 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
-from triptych import annotations, clock, events, studies
+from triptych import annotations, clock, studies
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.models import (
+from triptych.people import Who
+from triptych.results import Counted, Frame, counted_ratings
+from triptych.rubric import Best, Choice
+from triptych.rubric import Criterion as Question
+from triptych.storage import events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
@@ -39,10 +44,6 @@ from triptych.models import (
     StudyState,
     System,
 )
-from triptych.people import Who
-from triptych.results import Counted, Frame, counted_ratings
-from triptych.rubric import Best, Choice
-from triptych.rubric import Criterion as Question
 from triptych.studies import CriterionRow
 
 ABOUT_ITEM = 0

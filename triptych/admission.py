@@ -13,11 +13,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, bindparam, exists, func, select, update
 from sqlmodel import Session
 
-from triptych import checks, clock, events, studies
+from triptych import checks, clock, studies
 from triptych.answers import LETTERS
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.members import locked_membership, membership_of
-from triptych.models import (
+from triptych.people import Who
+from triptych.rubric import Rubric, Section, TestQuestion
+from triptych.storage import events
+from triptych.storage.models import (
     Access,
     Assignment,
     AssignmentState,
@@ -30,8 +33,6 @@ from triptych.models import (
     Study,
     TestAnswer,
 )
-from triptych.people import Who
-from triptych.rubric import Rubric, Section, TestQuestion
 from triptych.study_settings import settings_of
 
 FAILED = "failed_test"

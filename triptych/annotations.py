@@ -14,11 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exists, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, database, events, passcodes, people, studies
+from triptych import assignments, clock, passcodes, people, studies
 from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
-from triptych.models import (
+from triptych.people import Who
+from triptych.rubric import Rubric
+from triptych.storage import database, events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
@@ -33,8 +36,6 @@ from triptych.models import (
     StudyState,
     Submission,
 )
-from triptych.people import Who
-from triptych.rubric import Rubric
 from triptych.studies import Design
 
 MOST_REMEMBERED = 10_000

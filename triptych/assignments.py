@@ -35,11 +35,14 @@ from sqlalchemy import (
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import admission, checks, clock, database, entry, events, studies
+from triptych import admission, checks, clock, entry, studies
 from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
 from triptych.members import FACTS, locked_membership, membership_of
-from triptych.models import (
+from triptych.passcodes import secret_hash
+from triptych.people import WHO, Who, signed_in
+from triptych.storage import database, events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
@@ -53,8 +56,6 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.passcodes import secret_hash
-from triptych.people import WHO, Who, signed_in
 from triptych.study_settings import settings_of
 
 WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled

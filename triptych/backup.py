@@ -24,11 +24,12 @@ from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import DatabaseError
 from sqlmodel import Session
 
-from triptych import clock, database, events, settings
+from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
-from triptych.models import Event, Membership, Person, Role, Study
 from triptych.people import Who
 from triptych.roster import ERASED, WITHDRAWN
+from triptych.storage import database, events
+from triptych.storage.models import Event, Membership, Person, Role, Study
 
 RESTORED = "restored from a backup"
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}

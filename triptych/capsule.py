@@ -20,10 +20,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine, delete, select, update
 
-from triptych import backup, clock, database, moving, people, roster, studies, verifying
+from triptych import backup, clock, moving, people, roster, studies, verifying
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.out.model import File, Options
-from triptych.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
+from triptych.storage import database
+from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
 
 FORMAT = 1
 DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"

@@ -19,11 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
-from triptych import events, making
+from triptych import making
 from triptych.answers import LETTERS
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
-from triptych.models import (
+from triptych.rubric import Choice, Likert, Rubric
+from triptych.storage import events
+from triptych.storage.models import (
     Assignment,
     Criterion,
     Item,
@@ -35,7 +37,6 @@ from triptych.models import (
     Slot,
     Study,
 )
-from triptych.rubric import Choice, Likert, Rubric
 from triptych.study_settings import Checks
 
 HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)

@@ -7,11 +7,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import events, making, studies
+from triptych import making, studies
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
-from triptych.models import Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.people import Who
+from triptych.storage import events
+from triptych.storage.models import Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.studies import Plan
 from triptych.study_settings import Codes, Preregistration, changed, settings_of, stored
 

@@ -16,11 +16,16 @@ from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock, database, studies
+from triptych import annotations, assignments, clock, studies
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
-from triptych.models import (
+from triptych.people import Who
+from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.settings import ROOT
+from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.storage import database
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
@@ -34,10 +39,6 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.people import Who
-from triptych.rubric import load_rubric, shipped_rubrics
-from triptych.settings import ROOT
-from triptych.simulation import SimulatedCandidate, generate_answers
 
 DEMO = ROOT / "data" / "demo"
 LOADED = "demo_loaded"

@@ -101,8 +101,9 @@ def files() -> Iterator[Finding]:
 
 def folder() -> Iterator[Finding]:
     """The folder for what the app keeps: writable, on a safe disk with room."""
-    from triptych import host, settings
+    from triptych import settings
     from triptych.errors import UnsafeDatabase
+    from triptych.storage import host
 
     try:
         place = settings.local_folder()
@@ -160,8 +161,9 @@ def stored() -> Iterator[Finding]:
     """The database: reachable, at this program's schema, and what its own kind needs."""
     from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-    from triptych import database, settings
+    from triptych import settings
     from triptych.errors import TriptychError
+    from triptych.storage import database
 
     if not settings.is_shared() and not (settings.local_folder() / "triptych.db").exists():
         yield Finding("database", "none yet; it is made at the first start")
@@ -183,7 +185,7 @@ def refusal(error: Exception) -> str:
     """Why the database does not answer, or what it refused: the driver's first line, which holds no password."""
     from sqlalchemy.exc import DBAPIError
 
-    from triptych import database
+    from triptych.storage import database
 
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
@@ -195,7 +197,7 @@ def refusal(error: Exception) -> str:
 
 def schema(engine: Engine, may_make: bool = True) -> Finding:
     """Whether the tables are those of this program; `may_make`: this role could make them."""
-    from triptych import database
+    from triptych.storage import database
 
     with database.explained():
         found = database.stored_version(engine)
@@ -210,7 +212,7 @@ def schema(engine: Engine, may_make: bool = True) -> Finding:
 
 
 def _sqlite(connection: Connection) -> Iterator[Finding]:
-    from triptych import database
+    from triptych.storage import database
 
     answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
     if answer != "ok":

@@ -34,7 +34,11 @@ from triptych.analyses import StudyAnalysis
 from triptych.annotations import SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
-from triptych.models import (
+from triptych.people import Who
+from triptych.recovery import Check, Planted, Recovered, checks, imagined
+from triptych.results import Counted
+from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
+from triptych.storage.models import (
     Base,
     Candidate,
     Criterion,
@@ -53,10 +57,6 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.people import Who
-from triptych.recovery import Check, Planted, Recovered, checks, imagined
-from triptych.results import Counted
-from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
 from triptych.study_settings import Consent, EntryRules, changed, stored
 
 FEWEST, MOST_PEOPLE, MOST_ANNOTATIONS = 2, 100, 3000

@@ -10,12 +10,13 @@ from urllib.parse import quote
 from sqlalchemy import Row, bindparam, func, select, update
 from sqlmodel import Session
 
-from triptych import admission, clock, events, studies
+from triptych import admission, clock, studies
 from triptych.errors import Conflict
 from triptych.members import locked_membership, membership_of
-from triptych.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
 from triptych.people import Who
 from triptych.rubric import Section
+from triptych.storage import events
+from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
 from triptych.study_settings import Consent, settings_of
 
 SCREENED_OUT = "screened_out"

@@ -18,12 +18,13 @@ from zipfile import BadZipFile, ZipFile
 from sqlalchemy import Engine, delete, select
 from sqlmodel import Session
 
-from triptych import clock, database, events, forgetting, roster, settings, studies, withdrawal
-from triptych.database import Wiped
+from triptych import clock, forgetting, roster, settings, studies, withdrawal
 from triptych.errors import Conflict, NotAllowed
-from triptych.models import Event, Membership, PanelIdentity, Snapshot, Study
 from triptych.people import Who
 from triptych.roster import ERASED, WITHDRAWN
+from triptych.storage import database, events
+from triptych.storage.database import Wiped
+from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
 
 WRITTEN_ANEW = ("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission")
 WRITTEN_ANEW += ("rating", "explanation", "highlight", "event_detail", "snapshot", "failed_sign_in")

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from sqlalchemy import select, update
 from sqlmodel import Session
 
-from triptych import admission, assignments, clock, events, roster
+from triptych import admission, assignments, clock, roster
 from triptych.errors import Conflict, NotAllowed
-from triptych.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
+from triptych.storage import events
+from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
 
 EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
 CONSENT_ASKED_AGAIN = "consent asked again"

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
-from triptych import database, events, results, studies
+from triptych import results, studies
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.out import FORMATS
 from triptych.formats.out.codebook import documents
@@ -33,7 +33,8 @@ from triptych.formats.out.model import (
     Selection,
 )
 from triptych.formats.out.writing import zipped
-from triptych.models import (
+from triptych.storage import database, events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,

@@ -13,7 +13,10 @@ from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
 from triptych import passcodes, people, studies
-from triptych.models import (
+from triptych.people import CONSENTED
+from triptych.roster import WITHDRAWN
+from triptych.rubric import Rubric
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Event,
@@ -32,9 +35,6 @@ from triptych.models import (
     Study,
     Ticket,
 )
-from triptych.people import CONSENTED
-from triptych.roster import WITHDRAWN
-from triptych.rubric import Rubric
 
 ABOUT_HER = (CONSENTED, WITHDRAWN)  # their values hold no text of anybody's
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")

@@ -14,12 +14,24 @@ from typing import Any
 from sqlalchemy import case, func, select, update
 from sqlmodel import Session
 
-from triptych import checks, events, making, studies
+from triptych import checks, making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
-from triptych.models import Access, Assignment, Candidate, Event, EventDetail, Item, Purpose, RubricText, Study, Turn
-from triptych.models import StudyState as State
 from triptych.rubric import parse_rubric
+from triptych.storage import events
+from triptych.storage.models import (
+    Access,
+    Assignment,
+    Candidate,
+    Event,
+    EventDetail,
+    Item,
+    Purpose,
+    RubricText,
+    Study,
+    Turn,
+)
+from triptych.storage.models import StudyState as State
 from triptych.study_settings import changed, settings_of, stored
 
 AMENDED = "design amended"

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import events, people, roster, studies
+from triptych import people, roster, studies
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
-from triptych.models import Membership, Person, Role, Study
+from triptych.storage import events
+from triptych.storage.models import Membership, Person, Role, Study
 
 COLUMNS = ("name", "email", "role")
 MEANT = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}

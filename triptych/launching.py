@@ -6,7 +6,7 @@ from sqlmodel import Session
 
 from triptych import linter, pairing, studies
 from triptych.errors import Conflict
-from triptych.models import Study, StudyState
+from triptych.storage.models import Study, StudyState
 
 
 def launch(session: Session, study: Study, actor: str) -> None:

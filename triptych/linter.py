@@ -22,9 +22,9 @@ from sqlmodel import Session
 
 from triptych import making, pairing, results, studies
 from triptych.formats.model import ItemDraft
-from triptych.models import Purpose, Study, System
 from triptych.pairing import PlanLine
 from triptych.rubric import Rubric
+from triptych.storage.models import Purpose, Study, System
 
 Severity = Literal["grave", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from triptych import settings
-from triptych.database import DatabaseAway
 from triptych.errors import UnsafeDatabase
 from triptych.settings import UnsafeSettings
+from triptych.storage.database import DatabaseAway
 
 OURS = "triptych"
 TOLD = (DatabaseAway, UnsafeDatabase, UnsafeSettings)  # their messages speak to whoever runs the app, of nobody

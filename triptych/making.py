@@ -16,7 +16,8 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.model import Turn as TurnDraft
-from triptych.models import (
+from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.storage.models import (
     Candidate,
     Criterion,
     Item,
@@ -30,7 +31,6 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
 
 TRAINING_SYSTEM = "worked example"
 

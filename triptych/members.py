@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, bindparam, func, select, text
 from sqlmodel import Session
 
-from triptych import clock, database
+from triptych import clock
 from triptych.errors import NotFound
-from triptych.models import Assignment, Item, Membership, PlannedItem, Role, Study
 from triptych.people import Who
+from triptych.storage import database
+from triptych.storage.models import Assignment, Item, Membership, PlannedItem, Role, Study
 
 _study, _person = bindparam("study"), bindparam("person")
 _given_out = Assignment.__table__.alias("given_out")  # under a name of its own: a statement may ask for hers beside it

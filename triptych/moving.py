@@ -35,9 +35,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 from sqlmodel import Session
 
-from triptych import database, events
 from triptych.errors import NotFound, UnsafeDatabase
-from triptych.models import Base, Study
+from triptych.storage import database, events
+from triptych.storage.models import Base, Study
 
 BATCH = 500
 TABLES: Sequence[Table] = Base.metadata.sorted_tables

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from triptych import studies
 from triptych.errors import Conflict
-from triptych.models import Item, Person, PlannedItem, Purpose, Study
+from triptych.storage.models import Item, Person, PlannedItem, Purpose, Study
 from triptych.study_settings import settings_of
 
 FIRST = -1

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed
-from triptych.models import FailedSignIn
+from triptych.storage.models import FailedSignIn
 
 SHORTEST, LONGEST = 8, 200
 # Crockford's alphabet: no I, L, O, U, so nothing is mistaken for 1, 0 or V. 32 signs, 5 bits each.

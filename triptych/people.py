@@ -15,9 +15,10 @@ from datetime import timedelta
 from sqlalchemy import bindparam, delete, exists, select, update
 from sqlmodel import Session
 
-from triptych import clock, events, passcodes
+from triptych import clock, passcodes
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
-from triptych.models import (
+from triptych.storage import events
+from triptych.storage.models import (
     Access,
     Invitation,
     Kind,

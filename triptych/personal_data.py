@@ -19,7 +19,8 @@ from triptych import withdrawal
 from triptych.blinding import LETTERS
 from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.models import (
+from triptych.people import Who
+from triptych.storage.models import (
     Assignment,
     Criterion,
     EntryAttempt,
@@ -35,7 +36,6 @@ from triptych.models import (
     Study,
     TestAnswer,
 )
-from triptych.people import Who
 
 HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "criterion", "value", "reasons", "text")
 

@@ -15,10 +15,10 @@ from triptych.analyses import Contrast, StudyAnalysis, analyse
 from triptych.analysis.components import PRESETS, Components, variance_components
 from triptych.analysis.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.findings import ends_of, or_words
-from triptych.models import Study
 from triptych.pay import hourly
 from triptych.people import Who
 from triptych.results import Counted
+from triptych.storage.models import Study
 from triptych.study_settings import settings_of
 
 ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter

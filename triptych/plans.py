@@ -14,14 +14,16 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Select, delete, insert, select
 from sqlmodel import Session
 
-from triptych import events, freezing, making, studies
+from triptych import freezing, making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.layout import ANNOTATOR_NAMES, ID_NAMES, simple
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.formats.model import Findings, Problem, Source
 from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
-from triptych.models import (
+from triptych.pairing import PlanLine, connected, lines_of, proposed, raters_of
+from triptych.storage import events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Item,
@@ -33,7 +35,6 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.pairing import PlanLine, connected, lines_of, proposed, raters_of
 from triptych.study_settings import settings_of
 
 HEADER = ("annotator", "item_id", "rank")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.models import Study
 from triptych.rubric import Rubric
+from triptych.storage.models import Study
 from triptych.study_settings import Preregistration
 
 PARTS = {

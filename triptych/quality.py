@@ -19,7 +19,7 @@ from triptych.analysis.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_a
 from triptych.assignments import RATED, SEEN
 from triptych.checks import compared
 from triptych.findings import or_words
-from triptych.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2

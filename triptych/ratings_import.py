@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
-from triptych import clock, events, passcodes, studies
+from triptych import clock, passcodes, studies
 from triptych.answers import count_words
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
@@ -28,7 +28,10 @@ from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work
 from triptych.formats.ratings.model import FinishedRatings, GivenRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
-from triptych.models import (
+from triptych.people import Who
+from triptych.rubric import parse_rubric
+from triptych.storage import events
+from triptych.storage.models import (
     Access,
     Assignment,
     AssignmentState,
@@ -48,8 +51,6 @@ from triptych.models import (
     StudyState,
     System,
 )
-from triptych.people import Who
-from triptych.rubric import parse_rubric
 from triptych.studies import MOST_RATERS, Design, Plan
 
 IMPORTED = "imported"

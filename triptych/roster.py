@@ -12,10 +12,11 @@ from datetime import datetime
 from sqlalchemy import and_, func, select
 from sqlmodel import Session
 
-from triptych import clock, events, people, studies
+from triptych import clock, people, studies
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.people import Who
+from triptych.storage import events
+from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.study_settings import settings_of
 
 ERASED, WITHDRAWN = "person erased", "withdrew"

@@ -14,7 +14,9 @@ from sqlmodel import Session
 from triptych import adjudication, results
 from triptych.adjudication import ABOUT_ITEM, FinalValue
 from triptych.analyses import Disagreement
-from triptych.models import (
+from triptych.results import Counted, Frame, HighlightedItem
+from triptych.rubric import Choice, Criterion, Rubric
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Candidate,
@@ -26,8 +28,6 @@ from triptych.models import (
     Study,
     System,
 )
-from triptych.results import Counted, Frame, HighlightedItem
-from triptych.rubric import Choice, Criterion, Rubric
 
 ITEM, FINAL = "the item", "Final value"
 UNSCORED = -1.0

@@ -12,10 +12,13 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
-from triptych import checks, clock, events, making, people
+from triptych import checks, clock, making, people
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.models import (
+from triptych.people import Who
+from triptych.rubric import Rubric, parse_rubric
+from triptych.storage import events
+from triptych.storage.models import (
     IN_PLACE,
     Access,
     Assignment,
@@ -32,8 +35,6 @@ from triptych.models import (
     Study,
     StudyState,
 )
-from triptych.people import Who
-from triptych.rubric import Rubric, parse_rubric
 from triptych.study_settings import Checks, Codes, StudySettings, stored
 
 LONGEST_TITLE = 120

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from triptych.errors import NotAllowed
-from triptych.models import Study
+from triptych.storage.models import Study
 
 Percent = int
 LONGEST_TEXT = 20_000

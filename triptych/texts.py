@@ -8,7 +8,9 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.models import (
+from triptych.results import RATED, Counted, Frame, StudyName, counted_items, membership_of, name_of, people_counted
+from triptych.results.highlights import highlights_of
+from triptych.storage.models import (
     Assignment,
     Candidate,
     Highlight,
@@ -21,8 +23,6 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.results import RATED, Counted, Frame, StudyName, counted_items, membership_of, name_of, people_counted
-from triptych.results.highlights import highlights_of
 
 WHOLE = -1
 READING = ["text", "length", "annotator", "start", "end", "label", "system", "item", "turn"]

@@ -18,9 +18,11 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
-from triptych import events, making
+from triptych import making
 from triptych.answers import LETTERS
-from triptych.models import (
+from triptych.rubric import text_hash
+from triptych.storage import events
+from triptych.storage.models import (
     IN_PLACE,
     Assignment,
     AssignmentState,
@@ -44,7 +46,6 @@ from triptych.models import (
     TestAnswer,
     Turn,
 )
-from triptych.rubric import text_hash
 
 BATCH = 300
 FACTS = {

@@ -10,9 +10,12 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, events, exclusions, forgetting, people, roster
+from triptych import assignments, clock, exclusions, forgetting, people, roster
 from triptych.errors import Conflict, NotFound
-from triptych.models import (
+from triptych.people import Who
+from triptych.roster import WITHDRAWN
+from triptych.storage import events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     EntryAttempt,
@@ -28,8 +31,6 @@ from triptych.models import (
     Study,
     Workbook,
 )
-from triptych.people import Who
-from triptych.roster import WITHDRAWN
 from triptych.study_settings import settings_of
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from sqlalchemy import case, func, select
 from sqlmodel import Session
 
-from triptych import annotations, assignments, blinding, clock, events, members, people, studies
+from triptych import annotations, assignments, blinding, clock, members, people, studies
 from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
 from triptych.answers import check_answers, parse_answers
 from triptych.assignments import FINISHED, SEEN
@@ -33,7 +33,9 @@ from triptych.formats.workbook import (
     read_filled,
     write_book,
 )
-from triptych.models import (
+from triptych.people import Who
+from triptych.storage import events
+from triptych.storage.models import (
     Assignment,
     AssignmentState,
     Kind,
@@ -45,7 +47,6 @@ from triptych.models import (
     Submission,
     Workbook,
 )
-from triptych.people import Who
 from triptych.study_settings import settings_of
 
 MOST_ITEMS = 300

@@ -20,11 +20,12 @@ from bench.client import OUR_HEADERS, Annotator
 from bench.peers.tool import Project, Screen, browserlike, reachable
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
-from triptych import annotations, assignments, database, people
+from triptych import annotations, assignments, people
 from triptych.annotations import SubmitMessage
-from triptych.models import Person, Role, Study
 from triptych.people import Who
 from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.storage import database
+from triptych.storage.models import Person, Role, Study
 
 STORED = "SELECT token, item_id FROM assignment WHERE state IN ('submitted', 'surplus')"
 

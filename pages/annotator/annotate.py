@@ -11,9 +11,9 @@ from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
 from triptych import admission, assignments, desk, entry, people, studies
 from triptych.assignments import Nothing
-from triptych.database import DatabaseAway
 from triptych.entry import Stage, Step
 from triptych.errors import TriptychError
+from triptych.storage.database import DatabaseAway
 
 MY_WORK = "annotator/my_work.py"
 

@@ -9,9 +9,9 @@ import streamlit as st
 from components import state
 from components.words import moment
 from triptych import erasure, personal_data, withdrawal
-from triptych.database import DatabaseAway
-from triptych.models import Study, StudyState
 from triptych.personal_data import Part
+from triptych.storage.database import DatabaseAway
+from triptych.storage.models import Study, StudyState
 
 STORED = (
     "Stored about you: your name and e-mail address if you or the lead gave them, a pseudonym, when you joined and "

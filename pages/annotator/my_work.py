@@ -9,7 +9,7 @@ import streamlit as st
 
 from components import state
 from triptych import assignments, members, people, studies
-from triptych.models import AssignmentState, Study, StudyState
+from triptych.storage.models import AssignmentState, Study, StudyState
 
 ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
 STATES = {

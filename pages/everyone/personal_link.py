@@ -8,8 +8,8 @@ from components import state
 from components.entrance import column
 from triptych import people
 from triptych.errors import NotAllowed
-from triptych.models import Role
 from triptych.passcodes import SHORTEST
+from triptych.storage.models import Role
 
 secret = st.query_params["join"]
 who = state.current_person()

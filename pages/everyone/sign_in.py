@@ -8,7 +8,7 @@ from components import state
 from components.entrance import column
 from triptych import people, studies
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
-from triptych.models import Study
+from triptych.storage.models import Study
 
 
 def choose(found: list[Study], key: str) -> str:

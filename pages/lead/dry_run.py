@@ -7,8 +7,8 @@ from components.study_choice import choose_study
 from triptych import studies
 from triptych.dry_run import DryRun, dry_run
 from triptych.errors import TriptychError
-from triptych.models import Study
 from triptych.simulation import Recipe
+from triptych.storage.models import Study
 
 WHAT = (
     "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "

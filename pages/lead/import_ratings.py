@@ -8,7 +8,7 @@ from components import ratings_preview as preview
 from components import state
 from triptych import ratings_import
 from triptych.formats.ratings.assemble import Assembled
-from triptych.models import Access
+from triptych.storage.models import Access
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
 
 FORMATS = (

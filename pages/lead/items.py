@@ -6,8 +6,8 @@ from components import second_look, state
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
 from triptych import adjudication, analyses, results, second_looks, studies
-from triptych.models import Study
 from triptych.second_looks import Look
+from triptych.storage.models import Study
 
 
 def run(command, *given, done: str, **named) -> None:

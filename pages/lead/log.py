@@ -4,8 +4,9 @@ import streamlit as st
 
 from components import backups, log_table, state
 from components.study_choice import choose_study
-from triptych import backup, events, studies, verifying
+from triptych import backup, studies, verifying
 from triptych.errors import TriptychError
+from triptych.storage import events
 
 
 def entries() -> None:

@@ -13,8 +13,8 @@ from components.study_choice import choose_study
 from triptych import erasure, exclusions, invitations, roster, studies, withdrawal
 from triptych.errors import ImportRefused
 from triptych.invitations import Invited
-from triptych.models import Access, Role
 from triptych.roster import Member
+from triptych.storage.models import Access, Role
 from triptych.study_settings import settings_of
 
 MADE = "links made"

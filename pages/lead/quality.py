@@ -7,13 +7,14 @@ import streamlit as st
 from components import pay_meter, quality, state
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import analyses, events, exclusions, pay, results, studies, texts
+from triptych import analyses, exclusions, pay, results, studies, texts
 from triptych import quality as watched
 from triptych.analyses import StudyAnalysis
-from triptych.models import Round, Study
 from triptych.people import Who
 from triptych.quality import Line
 from triptych.results import Counted, Frame
+from triptych.storage import events
+from triptych.storage.models import Round, Study
 from triptych.study_settings import settings_of
 
 

@@ -6,9 +6,10 @@ from components import state
 from components.grid import ratings_grid
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import events, results, studies
-from triptych.models import Study
+from triptych import results, studies
 from triptych.results import MARKS, Filters, Frame
+from triptych.storage import events
+from triptych.storage.models import Study
 
 LIMIT = 2000
 

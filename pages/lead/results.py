@@ -10,10 +10,11 @@ from components.people_table import people_table
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
 from components.study_tools import study_tools
-from triptych import analyses, events, results, studies, texts
+from triptych import analyses, results, studies, texts
 from triptych.analyses import StudyAnalysis
-from triptych.models import Study
 from triptych.results import Board
+from triptych.storage import events
+from triptych.storage.models import Study
 
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 SMALL = 30_000

@@ -11,9 +11,10 @@ from components.people_table import progress
 from components.study_choice import choose_study
 from components.study_form import PRESENTATIONS
 from components.way_in import way_in
-from triptych import copying, events, results, studies
-from triptych.models import Study, StudyState
+from triptych import copying, results, studies
 from triptych.results import Counted, Overview
+from triptych.storage import events
+from triptych.storage.models import Study, StudyState
 
 STEPS = {
     StudyState.open: ("Reopen", "Annotators can join and begin."),

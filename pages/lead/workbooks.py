@@ -9,7 +9,7 @@ from components.study_choice import choose_study
 from components.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
 from triptych import studies, workbooks
 from triptych.errors import TriptychError
-from triptych.models import Study, StudyState
+from triptych.storage.models import Study, StudyState
 
 WHAT = (
     "For people who would rather work in a spreadsheet. A workbook holds items that are kept for its annotator, in her "

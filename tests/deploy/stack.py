@@ -28,8 +28,8 @@ from sqlalchemy import Engine, func, select
 from bench.client import Annotator, PageFailed
 from bench.postgres import postgres_binaries, wait_for_postgres
 from bench.server import free_port, start_server, wait_until
-from triptych import database, events
-from triptych.models import Assignment, AssignmentState, Rating, Slot, Study, Submission
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, AssignmentState, Rating, Slot, Study, Submission
 
 FILES = ROOT / "docs" / "deploy"
 SECRET, TOKEN = "b7Jm2xQe0VtLr5KcYhWz8NdA4sGfUo1iPq3RvXk6Tj9MaCyE", "mN4rT8vZ1cX6bQ0sWe5yHu2jKo7lPa3dFg9iRtYxLqEz"

@@ -10,7 +10,7 @@ from browser import expect
 from stack import Stack, metric, running_stack
 
 from bench.server import wait_until
-from triptych.database import AWAY
+from triptych.storage.database import AWAY
 
 pytestmark = [pytest.mark.deploy, pytest.mark.browser]
 

@@ -19,8 +19,9 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 
 from bench.client import OUR_HEADERS
 from bench.server import free_port, start_server
-from triptych import database, people
-from triptych.models import Person
+from triptych import people
+from triptych.storage import database
+from triptych.storage.models import Person
 from triptych.web.session import COOKIE
 
 pytestmark = pytest.mark.deploy

@@ -21,7 +21,7 @@ from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, kno
 from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Findings, Record, Source
 from triptych.formats.values import Number, kind_of
-from triptych.models import Purpose
+from triptych.storage.models import Purpose
 
 RATED_TOO = (
     "{n} task(s) hold annotations or suggestions as well; only the items are read here. "

@@ -23,7 +23,6 @@ from triptych.findings import RESAMPLES, headline
 from triptych.formats.out.codebook import COLUMNS, codebook
 from triptych.formats.out.model import File, Options
 from triptych.formats.out.writing import csv_file, json_file, parquet_file, text_file, zipped
-from triptych.models import Study
 from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
@@ -35,6 +34,7 @@ from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script
 from triptych.results import Counted
+from triptych.storage.models import Study
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 WORDS = "Words of the response; empty where it has no text."

@@ -12,7 +12,10 @@ from sqlmodel import Session
 from triptych import freezing, results, studies
 from triptych.analyses import StudyAnalysis
 from triptych.freezing import Amendment
-from triptych.models import (
+from triptych.pay import PayMeter, meter_of
+from triptych.quality import Standing, standings
+from triptych.rubric import Rubric
+from triptych.storage.models import (
     Assignment,
     Candidate,
     Event,
@@ -25,9 +28,6 @@ from triptych.models import (
     Study,
     System,
 )
-from triptych.pay import PayMeter, meter_of
-from triptych.quality import Standing, standings
-from triptych.rubric import Rubric
 from triptych.study_settings import Preregistration, Recruitment, settings_of
 
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")

@@ -23,8 +23,8 @@ from triptych.analyses import (
 from triptych.analyses.judges import ALONE, JudgeOf, judges
 from triptych.analysis.diagnostics import Speed
 from triptych.analysis.spans import SpanAgreement
-from triptych.models import Study
 from triptych.results import Frame
+from triptych.storage.models import Study
 from triptych.texts import Texts, readings_of, texts_of
 
 NOT_READ = "Not defined: the texts were not read."

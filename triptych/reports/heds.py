@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
-from triptych import events, studies
+from triptych import studies
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.diagnostics import FlaggedRate
-from triptych.models import Study
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES
@@ -24,6 +23,8 @@ from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS
 from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
 from triptych.rubric import Best, Choice, Criterion, Likert, Number, shown
+from triptych.storage import events
+from triptych.storage.models import Study
 
 LONGEST = 5000
 NOT_ANSWERED = "not answered"

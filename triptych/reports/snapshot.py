@@ -11,8 +11,8 @@ from sqlmodel import Session
 
 from triptych import clock, studies
 from triptych.errors import NotFound
-from triptych.models import Snapshot, Study
 from triptych.results import Counted
+from triptych.storage.models import Snapshot, Study
 
 if TYPE_CHECKING:
     from triptych.reports.build import Report

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from triptych.models import AssignmentState, Kind, Study
 from triptych.rubric import Rubric
+from triptych.storage.models import AssignmentState, Kind, Study
 from triptych.studies import Design
 from triptych.study_settings import StudySettings
 

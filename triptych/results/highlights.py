@@ -11,7 +11,12 @@ from sqlmodel import Session
 
 from triptych import studies
 from triptych.errors import NotFound
-from triptych.models import (
+from triptych.results.counted import counted_items, people_counted
+from triptych.results.frame import RATED, Counted
+from triptych.results.keeping import frame_of
+from triptych.results.loading import membership_of, system_names
+from triptych.rubric import HighlightLabel
+from triptych.storage.models import (
     Assignment,
     Candidate,
     Highlight,
@@ -24,11 +29,6 @@ from triptych.models import (
     System,
     Turn,
 )
-from triptych.results.counted import counted_items, people_counted
-from triptych.results.frame import RATED, Counted
-from triptych.results.keeping import frame_of
-from triptych.results.loading import membership_of, system_names
-from triptych.rubric import HighlightLabel
 
 
 @dataclass(frozen=True)

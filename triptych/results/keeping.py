@@ -11,10 +11,11 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import events, studies
-from triptych.models import Assignment, Item, Membership, Person, Purpose, Role, Study
+from triptych import studies
 from triptych.results.frame import Frame, StudyName, name_of
 from triptych.results.loading import LABELS, load
+from triptych.storage import events
+from triptych.storage.models import Assignment, Item, Membership, Person, Purpose, Role, Study
 from triptych.study_settings import settings_of
 
 MANY = 1000

@@ -16,7 +16,8 @@ from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
 from triptych import studies
-from triptych.models import (
+from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
+from triptych.storage.models import (
     IN_PLACE,
     Assignment,
     AssignmentState,
@@ -34,7 +35,6 @@ from triptych.models import (
     Study,
     System,
 )
-from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
 from triptych.studies import CriterionRow
 
 WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]

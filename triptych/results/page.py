@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
-from triptych.models import Study
 from triptych.results.counted import mostly_ignored
 from triptych.results.frame import Counted, Frame
 from triptych.results.highlights import highlight_counts
 from triptych.results.keeping import frame_of
 from triptych.results.loading import system_names
 from triptych.results.progress import Overview, overview
+from triptych.storage.models import Study
 
 
 @dataclass(frozen=True)

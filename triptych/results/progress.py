@@ -11,10 +11,10 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
 from triptych.results.counted import counted_work
 from triptych.results.frame import Counted, Frame
 from triptych.results.keeping import frame_of
+from triptych.storage.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
 
 
 @dataclass(frozen=True)

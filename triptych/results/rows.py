@@ -11,7 +11,10 @@ from sqlalchemy import Select, select
 from sqlmodel import Session
 
 from triptych.formats.ratings_csv import highlight_row, rating_rows
-from triptych.models import (
+from triptych.results.frame import RATED
+from triptych.results.highlights import highlights_of
+from triptych.results.loading import membership_of, ratings_of, system_names
+from triptych.storage.models import (
     Assignment,
     Candidate,
     Criterion,
@@ -24,9 +27,6 @@ from triptych.models import (
     Study,
     System,
 )
-from triptych.results.frame import RATED
-from triptych.results.highlights import highlights_of
-from triptych.results.loading import membership_of, ratings_of, system_names
 
 MARK = (
     Highlight.position,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from triptych.models import AssignmentState
 from triptych.results.frame import LETTERS, Frame
+from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")
 

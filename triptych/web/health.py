@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych import database, doctor, settings
-from triptych.database import DatabaseAway
+from triptych import doctor, settings
 from triptych.doctor import Finding
+from triptych.storage import database
+from triptych.storage.database import DatabaseAway
 from triptych.web.session import web_engine
 
 NO_STORE = {"Cache-Control": "no-store"}

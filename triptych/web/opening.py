@@ -19,7 +19,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from triptych import host
+from triptych.storage import host
 
 # Streamlit's own files and the workbench's are nobody's; a page is Streamlit's index until its websocket is there.
 # Below a page there is nothing: Streamlit's script looks there first for where the app lies.

@@ -15,10 +15,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from triptych import personal_data, studies
-from triptych.database import reading
 from triptych.errors import NotFound
-from triptych.models import Role
 from triptych.people import Who
+from triptych.storage.database import reading
+from triptych.storage.models import Role
 from triptych.web.session import current_login, web_engine
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

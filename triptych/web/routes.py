@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Router
 from starlette.types import ASGIApp
 
-from triptych.database import DatabaseAway
+from triptych.storage.database import DatabaseAway
 from triptych.web.export import EXPORT_ROUTES
 from triptych.web.health import HEALTH_ROUTES
 from triptych.web.metrics import METRICS_ROUTES, Measured

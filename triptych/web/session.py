@@ -17,10 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych import database, people, settings
-from triptych.database import reading, writing
+from triptych import people, settings
 from triptych.errors import NotAllowed
 from triptych.people import Who
+from triptych.storage import database
+from triptych.storage.database import reading, writing
 
 COOKIE = "triptych_session"
 HEADER, HEADER_VALUE = "x-triptych", "1"

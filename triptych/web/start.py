@@ -11,8 +11,9 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import database, host, logs, people, settings
-from triptych.database import reading, writing
+from triptych import logs, people, settings
+from triptych.storage import database, host
+from triptych.storage.database import reading, writing
 from triptych.web import metrics
 from triptych.web.session import web_engine
 

@@ -29,7 +29,7 @@ from triptych.formats.ratings.model import (
     whole,
 )
 from triptych.formats.ratings_csv import RATINGS_HEADER
-from triptych.models import Purpose
+from triptych.storage.models import Purpose
 
 NAMES = {
     "item": ("item_id", "id", "item", "instance_id", "example_id", "example_idx", "doc_id", "question_id"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from triptych.models import Base
+from triptych.storage.models import Base
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from triptych.models import Utc
+from triptych.storage.models import Utc
 
 revision = "0002"
 down_revision = "0001"

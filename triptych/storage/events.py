@@ -35,9 +35,10 @@ from sqlalchemy.orm import Session as MappedSession
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlmodel import Session
 
-from triptych import clock, database
+from triptych import clock
 from triptych.errors import StudyNotOpen
-from triptych.models import Assignment, Event, EventDetail, Item, Study, StudyState, System
+from triptych.storage import database
+from triptych.storage.models import Assignment, Event, EventDetail, Item, Study, StudyState, System
 
 PENDING = "triptych events"
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."

@@ -47,8 +47,9 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
-from triptych import clock, host
+from triptych import clock
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
+from triptych.storage import host
 
 HEAD = "0003"
 PRAGMAS = {
@@ -83,7 +84,7 @@ AWAY = (
     "browser. Leave this page open; it goes on as soon as the database is back."
 )
 SAFE_SQLITE = (3, 51, 3)
-log = logging.getLogger("triptych.database")
+log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
 Row = TypeVar("Row")
 

@@ -1,0 +1,1 @@
+"""Tables, transactions, migrations and the event log. No rule of a study and no statistic."""
