@@ -45,7 +45,7 @@ def schema(_: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check rubric files; without names, the shipped ones."""
     for path in arguments.files or [str(path) for path in shipped_rubrics().values()]:
-        rubric = load_rubric(settings.ROOT / path)
+        rubric = load_rubric(settings.app_folder() / path)
         say(f"{path}: {rubric.title}, {len(rubric.criteria)} criteria, no problem found.")
     return 0
 

@@ -22,7 +22,7 @@ from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
 from triptych.people import Who
 from triptych.rubric import load_rubric, shipped_rubrics
-from triptych.settings import ROOT
+from triptych.settings import app_folder
 from triptych.simulation import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import (
@@ -40,7 +40,7 @@ from triptych.storage.models import (
     StudyState,
 )
 
-DEMO = ROOT / "data" / "demo"
+DEMO = app_folder() / "data" / "demo"
 LOADED = "demo_loaded"
 ACTOR = "demo"
 HALF_DONE = "rrgen"

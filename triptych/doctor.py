@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triptych.settings import app_folder
+
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = app_folder()
 OLDEST_PYTHON = (3, 11)
 PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
 LEAST_FREE = 200 * 2**20

@@ -17,8 +17,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
+from triptych.settings import app_folder
 
-RUBRICS = Path(__file__).resolve().parent.parent / "rubrics"
+RUBRICS = app_folder() / "rubrics"
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "yes"'
 KEY = r"^[a-z][a-z0-9_]{0,39}$"
 Key = Annotated[str, Field(pattern=KEY)]

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from triptych.errors import TriptychError
 
-ROOT = Path(__file__).resolve().parent.parent
-LOCAL = ROOT / "data" / "local"
+_PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"  # noqa: S105 (names)
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
 SHORTEST_SECRET = 32
@@ -24,9 +23,15 @@ class UnsafeSettings(TriptychError):
     """The environment would make the app unsafe; it does not start."""
 
 
+def app_folder() -> Path:
+    """The folder with app.py, pages/, components/, rubrics/ and data/demo/: a checkout's root, or `_app` in a wheel."""
+    installed = _PACKAGE / "_app"
+    return installed if installed.is_dir() else _PACKAGE.parent
+
+
 def local_folder() -> Path:
     """Where the database, its backups and the cookie secret live: TRIPTYCH_HOME, else data/local/."""
-    return _made(os.environ.get("TRIPTYCH_HOME", str(LOCAL)))
+    return _made(os.environ.get("TRIPTYCH_HOME") or str(app_folder() / "data" / "local"))
 
 
 @lru_cache(maxsize=8)

@@ -12,9 +12,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from triptych.settings import ROOT
+from triptych.settings import app_folder
 
-FOLDER = ROOT / "components" / "workbench"
+FOLDER = app_folder() / "components" / "workbench"
 SERVED = (".js", ".css")
 PAGE = "/annotate"
 FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
