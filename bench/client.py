@@ -21,7 +21,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.simulation import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0

@@ -19,7 +19,7 @@ from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.planner import outlook
-from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, shipped_rubrics
 
 MEGABYTES = 2**20
 ITEMS = 3_000

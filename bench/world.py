@@ -14,7 +14,7 @@ from bench.client import Annotator
 from bench.server import ROOT
 from triptych import people, settings, studies
 from triptych.formats import ItemDraft, read_items
-from triptych.rubric import Rubric, load_rubric
+from triptych.rubric.model import Rubric, load_rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
 from triptych.web.session import COOKIE, cookie_value

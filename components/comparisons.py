@@ -20,7 +20,7 @@ from triptych.analysis.descriptive import MajorityShare, Shares, Summary
 from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult, headline, interval_note, spoken, within
 from triptych.results import Filters
-from triptych.rubric import Choice
+from triptych.rubric.model import Choice
 
 MOST_ROWS, MOST_LINKS = 12, 6
 

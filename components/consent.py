@@ -9,7 +9,7 @@ import streamlit as st
 from components.entrance import READING, column
 from components.state import plain
 from triptych.entry import Welcome
-from triptych.rubric import Section
+from triptych.rubric.model import Section
 from triptych.study_settings import Consent
 
 AFTER_WITHDRAWAL = {

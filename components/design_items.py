@@ -13,7 +13,7 @@ from components.settings_form import Wanted, finish, is_draft, keep_label, reaso
 from components.study_form import choose_file
 from triptych import studies
 from triptych.freezing import ItemLine, Parts
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 
 ADD, REPLACE = "Add to the items there are", "Put them in the place of all items"

@@ -14,7 +14,7 @@ from components.words import number
 from triptych.analyses import StudyAnalysis
 from triptych.analysis.spans import SpanAgreement
 from triptych.results import Filters, ratings_table
-from triptych.rubric import Choice, HighlightLabel
+from triptych.rubric.model import Choice, HighlightLabel
 
 EVERY = "Every"
 LISTED = 300

@@ -10,7 +10,7 @@ import streamlit as st
 from components.state import plain
 from triptych.reports.heds import LONGEST, Answer, Sheet, asked
 from triptych.reports.heds_questions import FORM, SECTIONS, Question
-from triptych.rubric import Criterion
+from triptych.rubric.model import Criterion
 
 NOTE = (
     "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here goes before it. "

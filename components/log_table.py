@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE
-from triptych.answers import LETTERS
+from triptych.rubric.answers import LETTERS
 from triptych.storage.events import Entry, Filters
 from triptych.verifying import Verdict
 

@@ -12,7 +12,7 @@ from components import state
 from components.settings_form import is_draft, reason_for
 from triptych import plans
 from triptych.pairing import PlanLine
-from triptych.rubric import text_hash
+from triptych.rubric.model import text_hash
 from triptych.storage.models import Study
 
 AUTOMATIC = (

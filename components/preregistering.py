@@ -7,7 +7,7 @@ import streamlit as st
 from components.settings_form import Wanted, finish, form_key, is_draft, long_text
 from triptych import preregistration
 from triptych.freezing import Parts
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 from triptych.study_settings import settings_of
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import state
 from triptych.errors import InvalidRubric
-from triptych.rubric import Rubric, parse_rubric
+from triptych.rubric.model import Rubric, parse_rubric
 
 LONGEST = 400_000
 HINT = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from triptych.rubric import Ask, Best, Choice, Criterion, Likert, Rubric, Scale
+from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Rubric, Scale
 
 
 def rubric_preview(rubric: Rubric, asked: Sequence[Criterion]) -> None:

@@ -13,7 +13,7 @@ from components.marked import marked_item
 from components.state import plain
 from components.words import NONE, moment, percent, read_aloud
 from triptych.adjudication import Agreement, FinalValue
-from triptych.rubric import Best, Choice, Criterion, Likert
+from triptych.rubric.model import Best, Choice, Criterion, Likert
 from triptych.second_looks import ItemLine, Look, about
 
 MOST_LINES = 2000

@@ -13,7 +13,7 @@ import streamlit as st
 from components.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.admission import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.freezing import LONGEST_REASON, Parts
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Study, StudyState
 from triptych.studies import LONGEST_TITLE, MOST_RATERS
 from triptych.study_settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of

@@ -14,7 +14,7 @@ from components.rubric_editor import checked_rubric, rubric_editor
 from components.words import read_aloud
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.rubric import Rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.model import Rubric, parse_rubric, shipped_rubrics
 from triptych.storage.models import Access, Round
 from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
 from triptych.study_settings import USUAL_CHECKS

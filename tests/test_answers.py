@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import SMALL_RUBRIC, full_answers
 
-from triptych.answers import check_answers, check_draft, parse_answers
 from triptych.errors import InvalidAnnotation
-from triptych.rubric import parse_rubric
+from triptych.rubric.answers import check_answers, check_draft, parse_answers
+from triptych.rubric.model import parse_rubric
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
 

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from triptych import assignments, blinding, studies
 from triptych.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Slot, StudyState
 

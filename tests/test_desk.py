@@ -10,7 +10,7 @@ from triptych import annotations, assignments, desk, people, studies
 from triptych.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Person, Study, StudyState
 

@@ -19,7 +19,7 @@ from triptych.errors import NotAllowed
 from triptych.formats import read_items
 from triptych.recovery import Planted, Recovered, checks
 from triptych.results import Counted
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.simulation import Crowd, Recipe
 from triptych.storage import database
 from triptych.storage.models import Base, Item, PlannedItem, Rating

@@ -32,7 +32,7 @@ from triptych.assignments import Assigned, Nothing
 from triptych.entry import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.members import membership_of
-from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (

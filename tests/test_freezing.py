@@ -21,7 +21,7 @@ from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -17,7 +17,7 @@ from triptych import studies
 from triptych.reports import heds
 from triptych.reports.heds import Answer
 from triptych.reports.heds_questions import QUESTIONS
-from triptych.rubric import parse_rubric
+from triptych.rubric.model import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose
 

@@ -12,7 +12,7 @@ from triptych import linter, studies
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.linter import LintFinding
 from triptych.pairing import PlanLine
-from triptych.rubric import parse_rubric
+from triptych.rubric.model import parse_rubric
 from triptych.study_settings import changed, stored
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)

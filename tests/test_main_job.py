@@ -18,7 +18,7 @@ from browser import expect, radio, select_text, settled
 from sqlalchemy import select
 
 from bench.server import Server, running_app
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.storage.database import open_engine, reading
 from triptych.storage.models import Person
 

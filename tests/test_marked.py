@@ -7,7 +7,7 @@ import pytest
 
 from components.marked import SCRIPT, STYLE, drawn
 from triptych.results import HighlightedCandidate, HighlightedItem, Passage, Span
-from triptych.rubric import HighlightLabel
+from triptych.rubric.model import HighlightLabel
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -17,7 +17,7 @@ from openpyxl import load_workbook
 from test_main_job import download, make_lead, next_item, squeezed, texts, uploader
 
 from bench.server import Server, running_app
-from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, shipped_rubrics
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
-from triptych.rubric import (
+from triptych.rubric.model import (
     KINDS,
     RUBRICS,
     Best,

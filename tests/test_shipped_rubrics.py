@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from triptych.rubric import Choice, Criterion, Likert, Option, Rubric, json_schema, load_rubric, shipped_rubrics
+from triptych.rubric.model import Choice, Criterion, Likert, Option, Rubric, json_schema, load_rubric, shipped_rubrics
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}

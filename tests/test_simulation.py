@@ -10,8 +10,8 @@ from conftest import SMALL_RUBRIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.answers import LETTERS, check_answers, parse_answers
-from triptych.rubric import Round, Rubric, load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.answers import LETTERS, check_answers, parse_answers
+from triptych.rubric.model import Round, Rubric, load_rubric, parse_rubric, shipped_rubrics
 from triptych.simulation import SimulatedCandidate, generate_answers
 
 EVERY_KIND = """

@@ -15,7 +15,7 @@ from triptych import demo, results, studies
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
 from triptych.results import Counted
-from triptych.rubric import load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
 

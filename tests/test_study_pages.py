@@ -12,7 +12,7 @@ from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
 from components import state
 from triptych import demo, studies
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Role, Study, System
 from triptych.study_settings import USUAL_CHECKS, settings_of

@@ -16,13 +16,13 @@ from sqlalchemy import func, select
 from test_results import resubmit, submit
 
 from triptych import annotations, assignments, clock, demo, studies, workbooks
-from triptych.answers import LETTERS
 from triptych.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
-from triptych.rubric import Best, Choice, Likert, Number, shipped_rubrics
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Best, Choice, Likert, Number, shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -20,7 +20,7 @@ try:
 
     from triptych import moving, people, settings, studies, verifying
     from triptych.errors import NotFound, TriptychError
-    from triptych.rubric import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study_settings import USUAL_CHECKS

@@ -22,8 +22,8 @@ from triptych import annotations, clock, studies
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.people import Who
 from triptych.results import Counted, Frame, counted_ratings
-from triptych.rubric import Best, Choice
-from triptych.rubric import Criterion as Question
+from triptych.rubric.model import Best, Choice
+from triptych.rubric.model import Criterion as Question
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,

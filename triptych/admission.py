@@ -14,11 +14,11 @@ from sqlalchemy import ColumnElement, Row, bindparam, exists, func, select, upda
 from sqlmodel import Session
 
 from triptych import checks, clock, studies
-from triptych.answers import LETTERS
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.members import locked_membership, membership_of
 from triptych.people import Who
-from triptych.rubric import Rubric, Section, TestQuestion
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Rubric, Section, TestQuestion
 from triptych.storage import events
 from triptych.storage.models import (
     Access,

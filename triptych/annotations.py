@@ -15,11 +15,11 @@ from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exi
 from sqlmodel import Session
 
 from triptych import assignments, clock, passcodes, people, studies
-from triptych.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import Who
-from triptych.rubric import Rubric
+from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
+from triptych.rubric.model import Rubric
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

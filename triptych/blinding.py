@@ -19,7 +19,7 @@ from triptych import assignments
 from triptych.admission import BEFORE_WORK
 from triptych.assignments import Assigned
 from triptych.people import Who
-from triptych.rubric import Choice, Criterion, Likert, Rubric
+from triptych.rubric.model import Choice, Criterion, Likert, Rubric
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study_settings import settings_of
 

@@ -20,10 +20,10 @@ from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
 from triptych import making
-from triptych.answers import LETTERS
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
-from triptych.rubric import Choice, Likert, Rubric
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Choice, Likert, Rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,

@@ -21,7 +21,7 @@ from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
 from triptych.people import Who
-from triptych.rubric import load_rubric, shipped_rubrics
+from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
 from triptych.simulation import SimulatedCandidate, generate_answers
 from triptych.storage import database

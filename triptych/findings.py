@@ -30,7 +30,7 @@ from triptych.analysis.intervals import Interval, mean_interval
 from triptych.errors import UndefinedStatistic
 from triptych.reports.recompute.printing import written
 from triptych.results import ABOUT_ITEM, Counted, Frame, counting
-from triptych.rubric import Choice, Criterion, Likert, Number
+from triptych.rubric.model import Choice, Criterion, Likert, Number
 
 P = ParamSpec("P")
 T = TypeVar("T")

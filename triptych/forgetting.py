@@ -15,7 +15,7 @@ from sqlmodel import Session
 from triptych import passcodes, people, studies
 from triptych.people import CONSENTED
 from triptych.roster import WITHDRAWN
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import (
     Assignment,
     AssignmentState,

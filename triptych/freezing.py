@@ -17,7 +17,7 @@ from sqlmodel import Session
 from triptych import checks, making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
-from triptych.rubric import parse_rubric
+from triptych.rubric.model import parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Access,

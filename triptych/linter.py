@@ -23,7 +23,7 @@ from sqlmodel import Session
 from triptych import making, pairing, results, studies
 from triptych.formats.model import ItemDraft
 from triptych.pairing import PlanLine
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Purpose, Study, System
 
 Severity = Literal["grave", "warning", "note"]

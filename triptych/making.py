@@ -16,7 +16,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.model import Turn as TurnDraft
-from triptych.rubric import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.rubric.model import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
 from triptych.storage.models import (
     Candidate,
     Criterion,

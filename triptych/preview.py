@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from triptych.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.making import training_draft
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 
 NOWHERE = Routes(draft="", renew="", act="")

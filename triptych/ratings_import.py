@@ -19,7 +19,6 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock, passcodes, studies
-from triptych.answers import count_words
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
@@ -29,7 +28,8 @@ from triptych.formats.ratings.model import FinishedRatings, GivenRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import Who
-from triptych.rubric import parse_rubric
+from triptych.rubric.answers import count_words
+from triptych.rubric.model import parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Access,

@@ -14,9 +14,9 @@ from triptych.analyses import Contrast, StudyAnalysis
 from triptych.analyses.contrasts import not_comparable
 from triptych.analysis.diagnostics import AnnotatorAgreement, Severity
 from triptych.analysis.effects import PositionEffect
-from triptych.answers import LETTERS
 from triptych.findings import spoken, spoken_number
-from triptych.rubric import Criterion
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Criterion
 from triptych.simulation import Crowd, generate_numbers
 
 ENOUGH = 5000

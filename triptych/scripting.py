@@ -12,7 +12,7 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.invitations import Invited, invite_all, invite_one, read_list
 from triptych.people import Who
-from triptych.rubric import shipped_rubrics
+from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
 
 TABLES = ("ratings", "highlights")

@@ -15,7 +15,7 @@ from triptych import adjudication, results
 from triptych.adjudication import ABOUT_ITEM, FinalValue
 from triptych.analyses import Disagreement
 from triptych.results import Counted, Frame, HighlightedItem
-from triptych.rubric import Choice, Criterion, Rubric
+from triptych.rubric.model import Choice, Criterion, Rubric
 from triptych.storage.models import (
     Assignment,
     AssignmentState,

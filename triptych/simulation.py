@@ -15,8 +15,8 @@ from random import Random
 from statistics import fmean
 from typing import Any
 
-from triptych.answers import ABOUT_ITEM, LETTERS, option_name
-from triptych.rubric import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale
+from triptych.rubric.answers import ABOUT_ITEM, LETTERS, option_name
+from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale
 
 NOISE = 0.5
 STEEPNESS = 1.5

@@ -16,7 +16,7 @@ from triptych import checks, clock, making, people
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.people import Who
-from triptych.rubric import Rubric, parse_rubric
+from triptych.rubric.model import Rubric, parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,

@@ -7,7 +7,7 @@ from sqlmodel import Session
 from triptych.assignments import Assigned
 from triptych.blinding import LETTERS, Feedback, FeedbackRow
 from triptych.checks import compared, in_words, verdict
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment
 
 __all__ = ["feedback", "verdict"]

@@ -19,8 +19,8 @@ from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
 from triptych import making
-from triptych.answers import LETTERS
-from triptych.rubric import text_hash
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import text_hash
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,

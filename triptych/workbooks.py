@@ -18,7 +18,6 @@ from sqlmodel import Session
 
 from triptych import annotations, assignments, blinding, clock, members, people, studies
 from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
-from triptych.answers import check_answers, parse_answers
 from triptych.assignments import FINISHED, SEEN
 from triptych.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
@@ -34,6 +33,7 @@ from triptych.formats.workbook import (
     write_book,
 )
 from triptych.people import Who
+from triptych.rubric.answers import check_answers, parse_answers
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,

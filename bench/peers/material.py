@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.world import RUBRIC, TEXTS
 from triptych.formats import read_items
-from triptych.rubric import Criterion, Likert, load_rubric
+from triptych.rubric.model import Criterion, Likert, load_rubric
 
 PLACES = ("a", "b", "c")
 

@@ -13,7 +13,7 @@ from components.settings_form import Wanted, is_draft
 from components.study_choice import choose_study
 from triptych import freezing, launching, linter, pairing, plans, studies
 from triptych.freezing import Parts
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 
 KEPT, SEEN = "Kept.", "sections seen"

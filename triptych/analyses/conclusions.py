@@ -18,7 +18,7 @@ from triptych.analysis.effects import PositionEffect
 from triptych.analysis.intervals import ENOUGH_ANNOTATORS
 from triptych.findings import Ratings
 from triptych.results import Filters
-from triptych.rubric import Choice
+from triptych.rubric.model import Choice
 
 if TYPE_CHECKING:
     from triptych.analyses.study import StudyAnalysis

@@ -22,7 +22,7 @@ from triptych.analysis.multiplicity import adjusted
 from triptych.analysis.preferences import Preferences, preferences
 from triptych.analysis.ranking import Ranking, ranking
 from triptych.findings import Ratings, or_words
-from triptych.rubric import Choice, Criterion
+from triptych.rubric.model import Choice, Criterion
 
 CLEAR = 0.05
 HOCHBERG = (

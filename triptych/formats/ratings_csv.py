@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from triptych.answers import count_words
 from triptych.formats.long_csv import Cell
+from triptych.rubric.answers import count_words
 
 RATINGS_HEADER = (
     "study",

@@ -18,7 +18,7 @@ from triptych.analysis.ranking import Ranking
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.ordinal import SPREADS
-from triptych.rubric import Level
+from triptych.rubric.model import Level
 
 FORMS = {"one_way": "ICC(1)", "absolute": "ICC(A)", "consistency": "ICC(C)"}
 MEANS = {"kappa": "kappa", "correlation": "pearson", "distance": "mae"}

@@ -14,7 +14,7 @@ from triptych.analyses import StudyAnalysis
 from triptych.freezing import Amendment
 from triptych.pay import PayMeter, meter_of
 from triptych.quality import Standing, standings
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import (
     Assignment,
     Candidate,

@@ -22,7 +22,7 @@ from triptych.reports.heds_languages import LANGUAGES
 from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
 from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
-from triptych.rubric import Best, Choice, Criterion, Likert, Number, shown
+from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
 from triptych.storage import events
 from triptych.storage.models import Study
 

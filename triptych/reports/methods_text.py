@@ -12,7 +12,7 @@ from triptych.pay import rate_of
 from triptych.preregistration import declared
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
-from triptych.rubric import Criterion, shown
+from triptych.rubric.model import Criterion, shown
 from triptych.study_settings import EXPERTISE
 
 SCALES = {

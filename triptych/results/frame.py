@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from triptych.rubric import Rubric
+from triptych.rubric.model import Rubric
 from triptych.storage.models import AssignmentState, Kind, Study
 from triptych.studies import Design
 from triptych.study_settings import StudySettings

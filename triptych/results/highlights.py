@@ -15,7 +15,7 @@ from triptych.results.counted import counted_items, people_counted
 from triptych.results.frame import RATED, Counted
 from triptych.results.keeping import frame_of
 from triptych.results.loading import membership_of, system_names
-from triptych.rubric import HighlightLabel
+from triptych.rubric.model import HighlightLabel
 from triptych.storage.models import (
     Assignment,
     Candidate,

@@ -15,7 +15,7 @@ from triptych.formats.out import task
 from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
 from triptych.formats.out.task import Question
 from triptych.formats.out.writing import csv_file, json_file, json_list_file
-from triptych.rubric import Best, Choice, Likert, Number, Scale, is_whole
+from triptych.rubric.model import Best, Choice, Likert, Number, Scale, is_whole
 
 LARGEST = 10
 DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."

@@ -18,7 +18,7 @@ from triptych.formats.out.model import File, Finished, FinishedAnnotation, Finis
 from triptych.formats.out.task import Question
 from triptych.formats.out.writing import json_list_file, text_file
 from triptych.formats.ratings.controls import WHO
-from triptych.rubric import Choice, Likert, Number
+from triptych.rubric.model import Choice, Likert, Number
 
 MOST_STARS = 10
 PEOPLE = (

@@ -15,7 +15,7 @@ from typing import Any
 from triptych.formats.out import preferences, task
 from triptych.formats.out.model import File, Finished, FinishedItem, Options, Selection
 from triptych.formats.out.writing import as_json, json_list_file
-from triptych.rubric import Criterion
+from triptych.rubric.model import Criterion
 
 LARGEST = 1.5
 LONGEST_TAG = 40

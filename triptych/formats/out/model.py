@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from triptych.formats.long_csv import Cell
-from triptych.rubric import Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric
 
 RATED_STATES = ("submitted", "surplus")
 

@@ -18,7 +18,7 @@ from triptych.formats.out import task
 from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
 from triptych.formats.out.task import Question
 from triptych.formats.out.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
-from triptych.rubric import Choice, Likert
+from triptych.rubric.model import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triptych.formats.out.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
-from triptych.rubric import Choice, Criterion, Likert, Number
+from triptych.rubric.model import Choice, Criterion, Likert, Number
 
 COUNTED = (
     "Counted are main annotations by annotators who are not excluded ({kinds}), surplus ones included; items that most "

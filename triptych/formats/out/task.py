@@ -22,7 +22,7 @@ from triptych.formats.out.model import (
     FinishedTurn,
     Selection,
 )
-from triptych.rubric import Best, Choice, Criterion, Likert
+from triptych.rubric.model import Best, Choice, Criterion, Likert
 
 LETTERS = "abcdef"
 BETWEEN_TURNS = "\n"

@@ -27,7 +27,7 @@ from triptych.formats.out.model import (
     Options,
 )
 from triptych.formats.out.writing import jsonl_file
-from triptych.rubric import Criterion
+from triptych.rubric.model import Criterion
 
 PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Take one criterion for one training run."
 TIES = "{n} pairs were dropped as ties: their means differ by no more than the margin of {margin:g}."

@@ -26,7 +26,7 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
 from triptych.formats.ratings.spans import Span, place
-from triptych.rubric import KEY, Choice, Criterion, Number, Rubric
+from triptych.rubric.model import KEY, Choice, Criterion, Number, Rubric
 
 MOST_POSITIONS = 6
 PLURAL = re.compile(r"s\b")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from triptych.formats.ratings.assemble import Asked, read_value
 from triptych.formats.ratings.model import GivenRating
 from triptych.formats.ratings.proposal import ProposedCriterion, distinct_keys, extended, judge_of, propose, scores_of
-from triptych.rubric import Criterion, parse_rubric
+from triptych.rubric.model import Criterion, parse_rubric
 
 
 def with_scores(asked: Asked, ratings: Iterable[GivenRating]) -> Asked:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from openpyxl.utils.escape import unescape
 
-from triptych.answers import ABOUT_ITEM, GivenExplanation, check_answers, check_explanation, option_name, parse_answers
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
 from triptych.formats.workbook.columns import (
@@ -38,7 +37,15 @@ from triptych.formats.workbook.columns import (
 )
 from triptych.formats.workbook.reading import Filled, FilledRow
 from triptych.formats.workbook.writing import GUIDELINES, Book, BookItem, row_key
-from triptych.rubric import Ask, Criterion, Rubric
+from triptych.rubric.answers import (
+    ABOUT_ITEM,
+    GivenExplanation,
+    check_answers,
+    check_explanation,
+    option_name,
+    parse_answers,
+)
+from triptych.rubric.model import Ask, Criterion, Rubric
 
 Severity = Literal["error", "warning", "note"]
 SHOWN_TEXT = 60

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from triptych.answers import LETTERS
 from triptych.errors import InvalidAnnotation
-from triptych.rubric import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
 
 About = Literal["candidate", "item"]
 Value = str | float | list[str]

@@ -37,7 +37,7 @@ from triptych.formats.workbook.columns import (
     label,
     letters_of,
 )
-from triptych.rubric import Choice, Criterion, Example, Likert, Number, Rubric
+from triptych.rubric.model import Choice, Criterion, Example, Likert, Number, Rubric
 
 MARK = "triptych workbook 1"
 TOKEN = "token"  # noqa: S105 (a name)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric import Ask, Choice, Criterion, Rubric, shown
+from triptych.rubric.model import Ask, Choice, Criterion, Rubric, shown
 
 LETTERS = "ABCDEF"
 ABOUT_ITEM = "item"

@@ -1,0 +1,1 @@
+"""What may be asked and what may be answered: the rubric, its scales, and answers checked against it. No database."""
