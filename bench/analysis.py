@@ -12,11 +12,11 @@ import numpy as np
 
 from bench.figures import Figure, at_least, at_most
 from bench.options import Options
-from triptych.analysis.agreement import krippendorff_alpha
-from triptych.analysis.coefficients import agreement_table
-from triptych.analysis.icc import reliability
-from triptych.analysis.leave_one_out import without_each
-from triptych.analysis.pairs import annotator_pairs
+from triptych.stats.agreement import krippendorff_alpha
+from triptych.stats.coefficients import agreement_table
+from triptych.stats.icc import reliability
+from triptych.stats.leave_one_out import without_each
+from triptych.stats.pairs import annotator_pairs
 
 CRITERIA, POINTS, RATERS, ANNOTATORS = 5, 7, 3, 60
 

@@ -12,14 +12,14 @@ from bench.analysis import milliseconds
 from bench.figures import Figure, at_most
 from bench.options import Options
 from triptych import linter
-from triptych.analysis.components import Components
-from triptych.analysis.power import Plan
 from triptych.demo import HALF_DONE
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.planner import outlook
 from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.stats.components import Components
+from triptych.stats.power import Plan
 
 MEGABYTES = 2**20
 ITEMS = 3_000

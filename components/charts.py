@@ -12,9 +12,9 @@ from plotly.colors import find_intermediate_color
 
 from components.state import recall
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult, spoken
 from triptych.rubric.model import Choice, Likert
+from triptych.stats.intervals import Interval
 
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
 OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")

@@ -15,12 +15,12 @@ from components.state import plain
 from components.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
 from triptych.analyses import Contrast, StudyAnalysis, verdict
 from triptych.analyses.contrasts import HOCHBERG, foremost
-from triptych.analysis.comparison import Dominance, SignedRank
-from triptych.analysis.descriptive import MajorityShare, Shares, Summary
-from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult, headline, interval_note, spoken, within
 from triptych.results import Filters
 from triptych.rubric.model import Choice
+from triptych.stats.comparison import Dominance, SignedRank
+from triptych.stats.descriptive import MajorityShare, Shares, Summary
+from triptych.stats.intervals import Interval
 
 MOST_ROWS, MOST_LINKS = 12, 6
 

@@ -12,9 +12,9 @@ from components.figures import highlights as highlights_figure
 from components.marked import pick_item
 from components.words import number
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.spans import SpanAgreement
 from triptych.results import Filters, ratings_table
 from triptych.rubric.model import Choice, HighlightLabel
+from triptych.stats.spans import SpanAgreement
 
 EVERY = "Every"
 LISTED = 300

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from components.charts import DOT, axis_title, frame, plain_label, short
 from components.words import signed
 from triptych.analyses import Contrast, Disagreement, PeopleOf
-from triptych.analysis.coefficients import BANDS
-from triptych.analysis.intervals import Interval
 from triptych.findings import Agreement
 from triptych.planner import Chances
+from triptych.stats.coefficients import BANDS
+from triptych.stats.intervals import Interval
 
 LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]

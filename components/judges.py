@@ -10,8 +10,8 @@ import streamlit as st
 from components.words import NONE, p_value, percent, signed, signed_limits
 from triptych.analyses.judges import JudgeOf, judges, judges_in, margin
 from triptych.analyses.study import StudyAnalysis
-from triptych.analysis.correlation import Correlation, Correlations
-from triptych.analysis.judge import AltTest
+from triptych.stats.correlation import Correlation, Correlations
+from triptych.stats.judge import AltTest
 from triptych.study_settings import EXPERTISE
 
 NO_JUDGE = (

@@ -14,8 +14,8 @@ from components.judges import beside_annotators
 from components.words import NONE, number, p_value, signed, signed_limits
 from triptych.analyses import RankingOf, StudyAnalysis
 from triptych.analyses.study import lengths
-from triptych.analysis.ordinal_model import OrdinalModel
-from triptych.analysis.preferences import Preferences
+from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.preferences import Preferences
 from triptych.texts import Texts
 
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from components.words import NONE, joined, number
 from triptych.analyses import Contrast, StudyAnalysis
-from triptych.analysis.intervals import Interval
 from triptych.findings import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.stats.intervals import Interval
 
 NOBODY = "No system stands clearly above all others on {}."
 HERE = " For these annotators only: there are too few to speak for others."

@@ -12,9 +12,9 @@ from components.state import say
 from components.trust import look_row
 from components.words import NONE, limits, moment, number, percent, signed, signed_limits
 from triptych.analyses import Contrast, Finding, Repeated, StudyAnalysis, WithSelf
-from triptych.analysis.coefficients import AgreementTable
-from triptych.analysis.diagnostics import FlaggedRate
 from triptych.quality import Attempt, Line
+from triptych.stats.coefficients import AgreementTable
+from triptych.stats.diagnostics import FlaggedRate
 
 CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
 SHOWN_FIRST = 6

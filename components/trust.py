@@ -10,12 +10,12 @@ import streamlit as st
 from components import charts, figures
 from components.words import NONE, limits, number, p_value, percent, signed, signed_limits
 from triptych.analyses import AnnotatorLook, EffectsOf, LengthOf, PeopleOf, StudyAnalysis, speed_flag
-from triptych.analysis.coefficients import AgreementTable, Coefficient
-from triptych.analysis.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
-from triptych.analysis.effects import OrderEffect, PositionEffect
-from triptych.analysis.icc import Intraclass, Reliability
 from triptych.findings import titles_apart
 from triptych.results import LETTERS
+from triptych.stats.coefficients import AgreementTable, Coefficient
+from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
+from triptych.stats.effects import OrderEffect, PositionEffect
+from triptych.stats.icc import Intraclass, Reliability
 
 COLUMNS = {
     "percent": "Percent agreement",

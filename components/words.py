@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from triptych.reports.recompute.printing import written
+from triptych.stats.numbers import written
 
 NONE = "–"
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")

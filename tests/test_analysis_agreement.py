@@ -13,18 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.analysis import counts as counting
-from triptych.analysis.agreement import alpha_interval, krippendorff_alpha, percent_agreement
-from triptych.analysis.coefficients import (
-    agreement_by,
-    agreement_table,
-    band_note,
-    category_note,
-    intra_annotator,
-)
-from triptych.analysis.counts import UnitCounts
-from triptych.analysis.leave_one_out import without_each
 from triptych.errors import UndefinedStatistic
+from triptych.stats import counts as counting
+from triptych.stats.agreement import alpha_interval, krippendorff_alpha, percent_agreement
+from triptych.stats.coefficients import agreement_by, agreement_table, band_note, category_note, intra_annotator
+from triptych.stats.counts import UnitCounts
+from triptych.stats.leave_one_out import without_each
 
 LEVELS = ("nominal", "ordinal", "interval")
 EXAMPLES = json.loads((Path(__file__).parent / "oracles" / "krippendorff_examples.json").read_text())

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triptych.analysis.descriptive import (
+from triptych.errors import UndefinedStatistic
+from triptych.stats.descriptive import (
     MajorityShare,
     OptionShare,
     Summary,
@@ -21,7 +22,6 @@ from triptych.analysis.descriptive import (
     shares,
     summary,
 )
-from triptych.errors import UndefinedStatistic
 
 NAN = math.nan
 LIKERT = (1, 2, 3, 4, 5)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from triptych.analysis.diagnostics import (
+from triptych.errors import UndefinedStatistic
+from triptych.stats.diagnostics import (
     agreement_with_others,
     drifts,
     gold_accuracy,
@@ -19,8 +20,7 @@ from triptych.analysis.diagnostics import (
     speeds,
     straight_lining,
 )
-from triptych.analysis.rates import rate
-from triptych.errors import UndefinedStatistic
+from triptych.stats.rates import rate
 
 NAN = math.nan
 ITEMS, ANNOTATORS, RATERS = 60, 12, 3

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.analysis.icc import INCOMPLETE, Intraclass, raters_needed, reliability
 from triptych.errors import UndefinedStatistic
+from triptych.stats.icc import INCOMPLETE, Intraclass, raters_needed, reliability
 
 EXAMPLES = json.loads((Path(__file__).parent / "oracles" / "pingouin_icc.json").read_text())
 FORMS = {"one_way": "1", "absolute": "A", "consistency": "C"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from triptych.analysis.judge import alt_test
 from triptych.errors import UndefinedStatistic
+from triptych.stats.judge import alt_test
 
 NAN = math.nan
 

@@ -19,7 +19,7 @@ from bench.validation import (
     page,
     simulate,
 )
-from triptych.analysis.intervals import ENOUGH_ANNOTATORS
+from triptych.stats.intervals import ENOUGH_ANNOTATORS
 
 PROMISED = [design for design in EQUAL if design.annotators >= ENOUGH_ANNOTATORS]
 SMALL = Design(40, 3, 10, 0.6)

@@ -16,14 +16,14 @@ from test_ratings_import import imported, public_set, read  # noqa: F401
 
 from triptych import ratings_import
 from triptych.analyses.trust import people_of
-from triptych.analysis.agreement import krippendorff_alpha
-from triptych.analysis.descriptive import majority, summary
-from triptych.analysis.icc import reliability
-from triptych.analysis.pairs import AnnotatorPair, annotator_pairs, pair_means
 from triptych.findings import Ratings, criterion_ratings, criterion_result
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
 from triptych.results import Counted
+from triptych.stats.agreement import krippendorff_alpha
+from triptych.stats.descriptive import majority, summary
+from triptych.stats.icc import reliability
+from triptych.stats.pairs import AnnotatorPair, annotator_pairs, pair_means
 from triptych.storage.models import Person, System
 
 

@@ -16,7 +16,7 @@ MUST_NOT_IMPORT = {
     "pages": {"sqlmodel", "sqlalchemy", "plotly", "st_aggrid", "pages"},
     "components": {"pages"},
     "triptych": {"streamlit", "plotly", "st_aggrid", "components", "pages"},
-    "triptych/analysis": {"sqlmodel", "sqlalchemy", "triptych.storage.models", "triptych.storage.database"},
+    "triptych/stats": {"sqlmodel", "sqlalchemy", "triptych.storage.models", "triptych.storage.database"},
 }
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "requests", "urllib.request", "http.client"}

@@ -8,10 +8,10 @@ import pytest
 from frames import likert_rubric, make_frame
 
 from triptych.analyses.judges import JudgeOf, judges, judges_in
-from triptych.analysis.correlation import Correlations
-from triptych.analysis.judge import AltTest
 from triptych.findings import criterion_ratings
 from triptych.results import Counted, Frame
+from triptych.stats.correlation import Correlations
+from triptych.stats.judge import AltTest
 from triptych.study_settings import StudySettings
 
 OPTIONS = """

@@ -12,11 +12,11 @@ from test_results import submit
 
 from triptych import planner
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.components import PRESETS, Components
-from triptych.analysis.power import Plan, what_more_buys
 from triptych.errors import UndefinedStatistic
 from triptych.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.results import Counted
+from triptych.stats.components import PRESETS, Components
+from triptych.stats.power import Plan, what_more_buys
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
 from triptych.study_settings import changed, stored

@@ -10,7 +10,7 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
 from triptych import dry_run, planner, recovery, studies
-from triptych.analysis import power
+from triptych.stats import power
 from triptych.storage import database
 from triptych.storage.models import Role
 from triptych.study_settings import changed, stored

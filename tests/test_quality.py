@@ -12,8 +12,8 @@ from test_reports import again, report_of
 from test_results import submit
 
 from triptych import analyses, assignments, clock, exclusions, people, quality, results, studies
-from triptych.analysis.diagnostics import FlaggedRate
 from triptych.results import Counted
+from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import database
 from triptych.storage.models import (
     Access,

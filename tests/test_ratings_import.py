@@ -18,7 +18,6 @@ from test_reports import again
 from triptych import ratings_import, results, studies, verifying
 from triptych.__main__ import main
 from triptych.analyses.judges import judges
-from triptych.analysis.correlation import segment_correlation
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.findings import criterion_ratings
 from triptych.formats import read_items
@@ -27,6 +26,7 @@ from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.reports.build import build_report
 from triptych.results import Counted
+from triptych.stats.correlation import segment_correlation
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -14,8 +14,11 @@ from typing import ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
-from triptych.analysis.coefficients import AgreementTable, agreement_table, band_note, category_note
-from triptych.analysis.descriptive import (
+from triptych.errors import UndefinedStatistic
+from triptych.results import ABOUT_ITEM, Counted, Frame, counting
+from triptych.rubric.model import Choice, Criterion, Likert, Number
+from triptych.stats.coefficients import AgreementTable, agreement_table, band_note, category_note
+from triptych.stats.descriptive import (
     MajorityShare,
     PositionMean,
     Shares,
@@ -26,11 +29,8 @@ from triptych.analysis.descriptive import (
     shares,
     summary,
 )
-from triptych.analysis.intervals import Interval, mean_interval
-from triptych.errors import UndefinedStatistic
-from triptych.reports.recompute.printing import written
-from triptych.results import ABOUT_ITEM, Counted, Frame, counting
-from triptych.rubric.model import Choice, Criterion, Likert, Number
+from triptych.stats.intervals import Interval, mean_interval
+from triptych.stats.numbers import written
 
 P = ParamSpec("P")
 T = TypeVar("T")

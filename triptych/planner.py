@@ -12,12 +12,12 @@ from sqlmodel import Session
 
 from triptych import results, studies
 from triptych.analyses import Contrast, StudyAnalysis, analyse
-from triptych.analysis.components import PRESETS, Components, variance_components
-from triptych.analysis.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.findings import ends_of, or_words
 from triptych.pay import hourly
 from triptych.people import Who
 from triptych.results import Counted
+from triptych.stats.components import PRESETS, Components, variance_components
+from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.storage.models import Study
 from triptych.study_settings import settings_of
 

@@ -12,12 +12,12 @@ from scipy.stats import binom
 
 from triptych.analyses import Contrast, StudyAnalysis
 from triptych.analyses.contrasts import not_comparable
-from triptych.analysis.diagnostics import AnnotatorAgreement, Severity
-from triptych.analysis.effects import PositionEffect
 from triptych.findings import spoken, spoken_number
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 from triptych.simulation import Crowd, generate_numbers
+from triptych.stats.diagnostics import AnnotatorAgreement, Severity
+from triptych.stats.effects import PositionEffect
 
 ENOUGH = 5000
 LEVEL = 0.05

@@ -12,13 +12,13 @@ import numpy as np
 
 from triptych.analyses.contrasts import CLEAR, Contrast, turned_by_one
 from triptych.analyses.trust import EffectsOf
-from triptych.analysis.coefficients import BANDS
-from triptych.analysis.diagnostics import MISSING_SHARE
-from triptych.analysis.effects import PositionEffect
-from triptych.analysis.intervals import ENOUGH_ANNOTATORS
 from triptych.findings import Ratings
 from triptych.results import Filters
 from triptych.rubric.model import Choice
+from triptych.stats.coefficients import BANDS
+from triptych.stats.diagnostics import MISSING_SHARE
+from triptych.stats.effects import PositionEffect
+from triptych.stats.intervals import ENOUGH_ANNOTATORS
 
 if TYPE_CHECKING:
     from triptych.analyses.study import StudyAnalysis

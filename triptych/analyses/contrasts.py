@@ -9,20 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from triptych.analysis.comparison import (
-    Dominance,
-    SideBySide,
-    SignedRank,
-    difference,
-    dominance,
-    signed_rank,
-)
-from triptych.analysis.intervals import Estimate
-from triptych.analysis.multiplicity import adjusted
-from triptych.analysis.preferences import Preferences, preferences
-from triptych.analysis.ranking import Ranking, ranking
 from triptych.findings import Ratings, or_words
 from triptych.rubric.model import Choice, Criterion
+from triptych.stats.comparison import Dominance, SideBySide, SignedRank, difference, dominance, signed_rank
+from triptych.stats.intervals import Estimate
+from triptych.stats.multiplicity import adjusted
+from triptych.stats.preferences import Preferences, preferences
+from triptych.stats.ranking import Ranking, ranking
 
 CLEAR = 0.05
 HOCHBERG = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.analysis.columns import codes
 from triptych.findings import Ratings, agreement_values, ends_of
+from triptych.stats.columns import codes
 
 SHOWN = 200
 

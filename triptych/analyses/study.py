@@ -28,14 +28,14 @@ from triptych.analyses.contrasts import (
 from triptych.analyses.disagreement import Disagreement, disagreement
 from triptych.analyses.judges import metrics_in
 from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
-from triptych.analysis.columns import codes
-from triptych.analysis.comparison import SideBySide
-from triptych.analysis.correlation import Correlations
-from triptych.analysis.effects import PositionEffect, length_effect
-from triptych.analysis.ordinal_model import OrdinalModel, ordinal_model
-from triptych.analysis.spans import SpanAgreement, span_agreement
 from triptych.findings import Agreement, CriterionResult, Ratings, criterion_ratings, criterion_result, or_words
 from triptych.results import RATED, Counted, Frame, StudyName, counted_ratings, counted_work, mostly_ignored
+from triptych.stats.columns import codes
+from triptych.stats.comparison import SideBySide
+from triptych.stats.correlation import Correlations
+from triptych.stats.effects import PositionEffect, length_effect
+from triptych.stats.ordinal_model import OrdinalModel, ordinal_model
+from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.texts import Texts
 
 KEPT = 8

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from triptych.analyses.contrasts import not_comparable
-from triptych.analysis.coefficients import AgreementTable, intra_annotator
-from triptych.analysis.columns import codes
-from triptych.analysis.diagnostics import (
+from triptych.findings import RESAMPLES, Ratings, agreement_values, criterion_ratings, ends_of, or_words
+from triptych.results import RATED, Counted, Frame, counted_work
+from triptych.stats.coefficients import AgreementTable, intra_annotator
+from triptych.stats.columns import codes
+from triptych.stats.diagnostics import (
     AnnotatorAgreement,
     Drift,
     FlaggedRate,
@@ -24,7 +26,7 @@ from triptych.analysis.diagnostics import (
     speeds,
     straight_lining,
 )
-from triptych.analysis.effects import (
+from triptych.stats.effects import (
     BestShare,
     OrderEffect,
     PositionEffect,
@@ -32,12 +34,10 @@ from triptych.analysis.effects import (
     order_effect,
     position_effect,
 )
-from triptych.analysis.icc import Reliability, reliability
-from triptych.analysis.leave_one_out import WithoutAnnotator, without_each
-from triptych.analysis.pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
-from triptych.analysis.rates import Rate, rate
-from triptych.findings import RESAMPLES, Ratings, agreement_values, criterion_ratings, ends_of, or_words
-from triptych.results import RATED, Counted, Frame, counted_work
+from triptych.stats.icc import Reliability, reliability
+from triptych.stats.leave_one_out import WithoutAnnotator, without_each
+from triptych.stats.pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
+from triptych.stats.rates import Rate, rate
 from triptych.texts import Texts
 
 NO_TIMES = "Not defined: when the annotations were made is not known."

@@ -7,18 +7,18 @@ from itertools import chain
 
 from triptych.analyses import LengthOf, OrdinalOf, PeopleOf, RankingOf, StudyAnalysis
 from triptych.analyses.judges import JudgeOf
-from triptych.analysis.correlation import Correlations
-from triptych.analysis.icc import Intraclass, Reliability
-from triptych.analysis.judge import AltTest
-from triptych.analysis.leave_one_out import WithoutAnnotator
-from triptych.analysis.ordinal_model import OrdinalModel
-from triptych.analysis.pairs import AnnotatorPair
-from triptych.analysis.preferences import Preferences, Strength
-from triptych.analysis.ranking import Ranking
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.ordinal import SPREADS
 from triptych.rubric.model import Level
+from triptych.stats.correlation import Correlations
+from triptych.stats.icc import Intraclass, Reliability
+from triptych.stats.judge import AltTest
+from triptych.stats.leave_one_out import WithoutAnnotator
+from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.pairs import AnnotatorPair
+from triptych.stats.preferences import Preferences, Strength
+from triptych.stats.ranking import Ranking
 
 FORMS = {"one_way": "ICC(1)", "absolute": "ICC(A)", "consistency": "ICC(C)"}
 MEANS = {"kappa": "kappa", "correlation": "pearson", "distance": "mae"}

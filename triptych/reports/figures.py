@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only
 
 from triptych.analyses import Contrast
 from triptych.analyses.contrasts import foremost
-from triptych.analysis.descriptive import Shares
-from triptych.analysis.intervals import Interval
 from triptych.findings import CriterionResult, SystemResult
+from triptych.stats.descriptive import Shares
+from triptych.stats.intervals import Interval
 
 WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
 LONGEST = 26  # letters of a name beside a figure

@@ -21,9 +21,9 @@ from triptych.analyses import (
     with_self,
 )
 from triptych.analyses.judges import ALONE, JudgeOf, judges
-from triptych.analysis.diagnostics import Speed
-from triptych.analysis.spans import SpanAgreement
 from triptych.results import Frame
+from triptych.stats.diagnostics import Speed
+from triptych.stats.spans import SpanAgreement
 from triptych.storage.models import Study
 from triptych.texts import Texts, readings_of, texts_of
 

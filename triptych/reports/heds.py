@@ -15,7 +15,6 @@ from sqlmodel import Session
 
 from triptych import studies
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.diagnostics import FlaggedRate
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES
@@ -23,6 +22,7 @@ from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS
 from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
 from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
+from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import events
 from triptych.storage.models import Study
 

@@ -12,9 +12,6 @@ from itertools import chain
 
 from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import Contrast
-from triptych.analysis.comparison import Dominance, SignedRank
-from triptych.analysis.descriptive import MajorityShare, Shares, Summary
-from triptych.analysis.intervals import Estimate
 from triptych.findings import Agreement, CriterionResult, SystemResult, within
 from triptych.pay import PayMeter
 from triptych.reports.appendix import appendix
@@ -23,6 +20,9 @@ from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.agreement import AS_CATEGORY, SET_APART
 from triptych.reports.trust import trust
 from triptych.results import LETTERS
+from triptych.stats.comparison import Dominance, SignedRank
+from triptych.stats.descriptive import MajorityShare, Shares, Summary
+from triptych.stats.intervals import Estimate
 
 HEADER = ("snapshot", "part", "criterion", "system", "baseline", "statistic", "value", "style", "printed")
 NO_ANSWER = "Not defined: every answer is marked missing."

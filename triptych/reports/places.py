@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from triptych.analyses import StudyAnalysis
-from triptych.analysis.coefficients import AgreementTable
-from triptych.analysis.intervals import Interval
-from triptych.reports.recompute.printing import written
 from triptych.results import ABOUT_ITEM
+from triptych.stats.coefficients import AgreementTable
+from triptych.stats.intervals import Interval
+from triptych.stats.numbers import written
 
 WITHOUT_TABLE = ("percent", "alpha")
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from triptych.reports import recompute
+from triptych.stats import numbers
 
 PARTS = (
-    *("printing", "basics", "systems", "comparisons", "ranks", "ordinal", "agreement"),
+    *("basics", "systems", "comparisons", "ranks", "ordinal", "agreement"),
     *("raters", "effects", "diagnostics", "spans", "judges", "whole"),
 )
 OURS = recompute.__name__.split(".")[0]
@@ -20,7 +21,8 @@ UNSEALED = '\nSNAPSHOT = ""'
 def script(sha256: str) -> str:
     """The file, with the snapshot's hash in it. The last part says in its first lines what the file is."""
     folder = Path(recompute.__file__).parent
-    sources = [(folder / f"{part}.py").read_text(encoding="utf-8") for part in PARTS]
+    paths = [Path(numbers.__file__), *(folder / f"{part}.py" for part in PARTS)]
+    sources = [path.read_text(encoding="utf-8") for path in paths]
     trees = [ast.parse(source) for source in sources]
     imported = "\n".join(_imports(node for tree in trees for node in tree.body))
     head = f'"""{ast.get_docstring(trees[-1], clean=False)}"""\n\nfrom __future__ import annotations\n\n{imported}\n'

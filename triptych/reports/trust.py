@@ -7,12 +7,12 @@ from itertools import chain
 from operator import attrgetter
 
 from triptych.analyses import AnnotatorLook, EffectsOf, StudyAnalysis
-from triptych.analysis.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, Speed, StraightLining
-from triptych.analysis.effects import OrderEffect, PositionEffect
-from triptych.analysis.spans import SpanAgreement
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place
 from triptych.results import LETTERS
+from triptych.stats.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, Speed, StraightLining
+from triptych.stats.effects import OrderEffect, PositionEffect
+from triptych.stats.spans import SpanAgreement
 
 NO_TIME = "Not defined: no active time is known."
 NOBODY_ELSE = "Not defined: no other annotator has such a correlation."

@@ -25,11 +25,11 @@ from triptych.reports.recompute.diagnostics import each_annotator
 from triptych.reports.recompute.effects import effects
 from triptych.reports.recompute.judges import judges, length, metrics
 from triptych.reports.recompute.ordinal import ordinal
-from triptych.reports.recompute.printing import written
 from triptych.reports.recompute.ranks import ranks
 from triptych.reports.recompute.raters import each_with_self, raters
 from triptych.reports.recompute.spans import spans
 from triptych.reports.recompute.systems import order, systems
+from triptych.stats.numbers import written
 
 SNAPSHOT = ""  # the hash of the snapshot that this report was made from
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from triptych.analysis.columns import Column, codes, numbers
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
 
 FEWEST_ANNOTATORS = 3
 FEWEST_ITEMS = 30

@@ -15,18 +15,11 @@ from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import theilslopes
 
-from triptych.analysis.columns import Column, codes, numbers
-from triptych.analysis.correlation import Correlations, segment_correlation
-from triptych.analysis.intervals import (
-    ENOUGH_ANNOTATORS,
-    VARIANCE_FLOOR,
-    Estimate,
-    Interval,
-    degrees_of_freedom,
-    estimate,
-)
-from triptych.analysis.rates import Rate, rate
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
+from triptych.stats.correlation import Correlations, segment_correlation
+from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
+from triptych.stats.rates import Rate, rate
 
 _ROUNDING = 1e-12
 _FEWEST_IN_ORDER = 5

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from triptych.analysis.comparison import SideBySide
 from triptych.errors import UndefinedStatistic
+from triptych.stats.comparison import SideBySide
 
 _STEPS = 60
 _LONGEST_STEP = 2.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from triptych.analysis.chance import Weighting, kappas, weight_table
-from triptych.analysis.columns import Column, codes, numbers
-from triptych.analysis.counts import NO_VARIATION, paired_units, ranks, value_codes
 from triptych.errors import UndefinedStatistic
+from triptych.stats.chance import Weighting, kappas, weight_table
+from triptych.stats.columns import Column, codes, numbers
+from triptych.stats.counts import NO_VARIATION, paired_units, ranks, value_codes
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
 NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."

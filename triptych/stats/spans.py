@@ -19,11 +19,11 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from triptych.analysis.agreement import alphas
-from triptych.analysis.columns import Column, codes
-from triptych.analysis.counts import UnitCounts
-from triptych.analysis.pairs import together
 from triptych.errors import UndefinedStatistic
+from triptych.stats.agreement import alphas
+from triptych.stats.columns import Column, codes
+from triptych.stats.counts import UnitCounts
+from triptych.stats.pairs import together
 
 NOT_READ_TWICE = "No text was read by two annotators."
 NOTHING_MARKED = "Not defined: nobody highlighted anything in a text that two annotators read."

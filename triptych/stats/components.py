@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.analysis.columns import Column, codes, numbers
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.analysis.columns import Column, codes, numbers
-from triptych.analysis.counts import percentile_interval
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
+from triptych.stats.counts import percentile_interval
 
 FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, vstack
 
-from triptych.analysis.agreement import Level, alphas
-from triptych.analysis.columns import Column, numbers
-from triptych.analysis.counts import (
+from triptych.stats.agreement import Level, alphas
+from triptych.stats.columns import Column, numbers
+from triptych.stats.counts import (
     CELLS_AT_ONCE,
     NO_VARIATION,
     NOT_PAIRED,
@@ -21,7 +21,7 @@ from triptych.analysis.counts import (
     patterns,
     value_codes,
 )
-from triptych.analysis.pairs import named
+from triptych.stats.pairs import named
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
-from triptych.analysis.columns import Column, codes, numbers
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
 
 NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from triptych.analysis.columns import Column, codes, numbers
-from triptych.analysis.intervals import Estimate, estimate
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
+from triptych.stats.intervals import Estimate, estimate
 
 UNPAIRED = "Not defined: no annotator rated both systems on the same item."
 _FEW = 13  # items up to which scipy's signed-rank test is exact in spite of ties

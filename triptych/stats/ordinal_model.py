@@ -17,8 +17,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr, ndtri
 
-from triptych.analysis.columns import Column, codes, numbers
 from triptych.errors import UndefinedStatistic
+from triptych.stats.columns import Column, codes, numbers
 
 FEWEST_ANNOTATORS = 8
 MOST_VALUES = 21
