@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from triptych.formats.out import FORMATS, Format
+from triptych.formats.writers import FORMATS, Format
 from triptych.storage.models import Study
 
 BLIND = "This study is blind, so systems are called System 1, 2, … here. To get their names, unblind the study first."

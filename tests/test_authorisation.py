@@ -26,7 +26,7 @@ from test_sign_in_pages import shown
 from components import state
 from triptych import admission, assignments, clock, desk, entry, people, studies, withdrawal
 from triptych.errors import NotFound, TriptychError
-from triptych.formats.out import FORMATS
+from triptych.formats.writers import FORMATS
 from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.models import Person, Snapshot, Workbook

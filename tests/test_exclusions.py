@@ -13,7 +13,7 @@ from test_second_looks import look_at
 
 from triptych import assignments, clock, exclusions, exports, freezing, people, results, roster, verifying, withdrawal
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
-from triptych.formats.out.model import EVERYTHING
+from triptych.formats.writers.model import EVERYTHING
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

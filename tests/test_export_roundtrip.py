@@ -12,10 +12,10 @@ from test_exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, tabl
 
 from triptych import exports
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.formats.out.argilla import factor_of
-from triptych.formats.out.model import MAIN_WORK, Options
 from triptych.formats.ratings import read_files, read_ratings
 from triptych.formats.ratings.assemble import assemble
+from triptych.formats.writers.argilla import factor_of
+from triptych.formats.writers.model import MAIN_WORK, Options
 from triptych.ratings_import import asked_by
 from triptych.storage import database
 

@@ -27,11 +27,11 @@ from triptych import annotations, assignments, clock, exports, studies
 from triptych.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.formats.out import FORMATS, task
-from triptych.formats.out.codebook import COLUMNS
-from triptych.formats.out.model import EVERYTHING, FinishedCandidate, FinishedTurn, Options
-from triptych.formats.out.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+from triptych.formats.writers import FORMATS, task
+from triptych.formats.writers.codebook import COLUMNS
+from triptych.formats.writers.model import EVERYTHING, FinishedCandidate, FinishedTurn, Options
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.storage import database
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Membership, Role, Slot, StudyState, System
 from triptych.web import export
@@ -321,7 +321,7 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
     read = []
     whole = exports._whole
     monkeypatch.setattr(exports, "_whole", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
-    monkeypatch.setattr("triptych.formats.out.writing.in_blocks.__defaults__", (1,))
+    monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
     pieces = exports.export_zip(session, study, "trl", Options())
     next(pieces)
     assert len(read) < 4

@@ -22,7 +22,7 @@ from sqlalchemy import Engine, delete, select, update
 
 from triptych import backup, clock, moving, people, roster, studies, verifying
 from triptych.errors import ImportRefused, NotAllowed
-from triptych.formats.out.model import File, Options
+from triptych.formats.writers.model import File, Options
 from triptych.storage import database
 from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
 
@@ -68,7 +68,7 @@ def check_request(study: Study) -> None:
 
 def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
     """The capsule of a study, of one state of it, as the pieces of a zip file. Raises NotFound, UnsafeDatabase."""
-    from triptych.formats.out.writing import zipped
+    from triptych.formats.writers.writing import zipped
 
     with tempfile.TemporaryDirectory(prefix="triptych-capsule-") as folder:
         path = Path(folder) / DATABASE
@@ -91,7 +91,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
     """Writes the study's own database; returns the texts that lie beside it."""
     # the writers of formats take half a second to import, which no other command needs
     from triptych import exports
-    from triptych.formats.out.codebook import codebook
+    from triptych.formats.writers.codebook import codebook
 
     copy = database.open_engine(f"sqlite:///{path}")
     try:

@@ -18,9 +18,9 @@ from sqlmodel import Session
 
 from triptych import results, studies
 from triptych.errors import NotAllowed, NotFound
-from triptych.formats.out import FORMATS
-from triptych.formats.out.codebook import documents
-from triptych.formats.out.model import (
+from triptych.formats.writers import FORMATS
+from triptych.formats.writers.codebook import documents
+from triptych.formats.writers.model import (
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
@@ -32,7 +32,7 @@ from triptych.formats.out.model import (
     Options,
     Selection,
 )
-from triptych.formats.out.writing import zipped
+from triptych.formats.writers.writing import zipped
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -86,9 +86,9 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     # numpy and the writers take a second to import, which no other command needs
     from triptych import exports, results
     from triptych.formats.long_csv import write_csv
-    from triptych.formats.out.model import Options
-    from triptych.formats.out.writing import in_blocks
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.writing import in_blocks
 
     exports.see_one_state(session)
     study = studies.by_slug(session, slug)

@@ -20,9 +20,9 @@ from triptych import exports, results
 from triptych.analyses import StudyAnalysis, verdict
 from triptych.analyses.judges import margin
 from triptych.findings import RESAMPLES, headline
-from triptych.formats.out.codebook import COLUMNS, codebook
-from triptych.formats.out.model import File, Options
-from triptych.formats.out.writing import csv_file, json_file, parquet_file, text_file, zipped
+from triptych.formats.writers.codebook import COLUMNS, codebook
+from triptych.formats.writers.model import File, Options
+from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
 from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table

@@ -17,7 +17,7 @@ from sqlmodel import Session
 
 from triptych import assignments
 from triptych.formats.long_csv import Cell
-from triptych.formats.out.writing import as_json
+from triptych.formats.writers.writing import as_json
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Item, Person, Slot, Study, System
 
 HEADER = (

@@ -24,7 +24,7 @@ from triptych.storage.models import Role, Study
 from triptych.web.session import current_login, web_engine
 
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
-    from triptych.formats.out.model import Options
+    from triptych.formats.writers.model import Options
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 Rows = Callable[[Session, Study], Iterator[Sequence[Cell]]]
@@ -105,7 +105,7 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych.formats.out.writing import BLOCK, in_blocks
+    from triptych.formats.writers.writing import BLOCK, in_blocks
 
     name = request.path_params["name"]
     if name not in FILES:
@@ -157,7 +157,7 @@ def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Bloc
 
 def _options(request: Request) -> Options:
     """Raises NotAllowed for a margin that is no number."""
-    from triptych.formats.out.model import Options
+    from triptych.formats.writers.model import Options
 
     asked = request.query_params
     try:

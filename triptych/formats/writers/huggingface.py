@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from triptych.formats.out.model import Finished
+from triptych.formats.writers.model import Finished
 
 CONFIGS = ("ratings", "items", "annotations", "highlights")
 USE = """

@@ -10,7 +10,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.formats.out.model import File
+from triptych.formats.writers.model import File
 
 INDENT = 1
 BLOCK = 2**16

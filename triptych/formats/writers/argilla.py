@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from triptych.formats.out import task
-from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
-from triptych.formats.out.task import Question
-from triptych.formats.out.writing import csv_file, json_file, json_list_file
+from triptych.formats.writers import task
+from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
+from triptych.formats.writers.task import Question
+from triptych.formats.writers.writing import csv_file, json_file, json_list_file
 from triptych.rubric.model import Best, Choice, Likert, Number, Scale, is_whole
 
 LARGEST = 10

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triptych.formats.out.argilla import argilla
-from triptych.formats.out.events_jsonl import events_jsonl
-from triptych.formats.out.label_studio import label_studio
-from triptych.formats.out.llm_comparator import llm_comparator
-from triptych.formats.out.model import Writer
-from triptych.formats.out.potato import potato
-from triptych.formats.out.tables import csv_tables, parquet_tables
-from triptych.formats.out.trl import trl
+from triptych.formats.writers.argilla import argilla
+from triptych.formats.writers.events_jsonl import events_jsonl
+from triptych.formats.writers.label_studio import label_studio
+from triptych.formats.writers.llm_comparator import llm_comparator
+from triptych.formats.writers.model import Writer
+from triptych.formats.writers.potato import potato
+from triptych.formats.writers.tables import csv_tables, parquet_tables
+from triptych.formats.writers.trl import trl
 
 
 @dataclass(frozen=True)

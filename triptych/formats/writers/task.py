@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from triptych.formats.out.model import (
+from triptych.formats.writers.model import (
     MAIN_WORK,
     Finished,
     FinishedAnnotation,

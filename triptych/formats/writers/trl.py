@@ -15,8 +15,8 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from triptych.formats.out import preferences
-from triptych.formats.out.model import (
+from triptych.formats.writers import preferences
+from triptych.formats.writers.model import (
     MAIN_WORK,
     File,
     Finished,
@@ -26,7 +26,7 @@ from triptych.formats.out.model import (
     FinishedTurn,
     Options,
 )
-from triptych.formats.out.writing import jsonl_file
+from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
 
 PAIRS = "pairs.jsonl: {n} pairs, one per item, criterion and two systems. Take one criterion for one training run."

@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from triptych.formats.out import task
-from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.out.task import Question
-from triptych.formats.out.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
+from triptych.formats.writers import task
+from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
+from triptych.formats.writers.task import Question
+from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
 from triptych.rubric.model import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from triptych.formats.out import task
-from triptych.formats.out.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.out.task import Question
-from triptych.formats.out.writing import json_list_file, text_file
 from triptych.formats.ratings.controls import WHO
+from triptych.formats.writers import task
+from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
+from triptych.formats.writers.task import Question
+from triptych.formats.writers.writing import json_list_file, text_file
 from triptych.rubric.model import Choice, Likert, Number
 
 MOST_STARS = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from triptych.formats.out.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
+from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
 from triptych.rubric.model import Choice, Criterion, Likert, Number
 
 COUNTED = (

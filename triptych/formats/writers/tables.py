@@ -11,16 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from triptych.formats.long_csv import Cell
-from triptych.formats.out.model import (
-    EVERYTHING,
-    File,
-    Finished,
-    FinishedAnnotation,
-    FinishedTurn,
-    Options,
-)
-from triptych.formats.out.writing import as_json, csv_file, parquet_file
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+from triptych.formats.writers.model import EVERYTHING, File, Finished, FinishedAnnotation, FinishedTurn, Options
+from triptych.formats.writers.writing import as_json, csv_file, parquet_file
 
 ITEMS_HEADER = (
     "item_id",

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from triptych.formats.out.huggingface import USE, card_head
-from triptych.formats.out.model import File, Finished, Options
-from triptych.formats.out.tables import ANNOTATIONS_HEADER, annotation_rows
-from triptych.formats.out.writing import csv_file, json_file, text_file
+from triptych.formats.writers.huggingface import USE, card_head
+from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
+from triptych.formats.writers.writing import csv_file, json_file, text_file
 
 if TYPE_CHECKING:
-    from triptych.formats.out import Format
+    from triptych.formats.writers import Format
 
 COLUMNS = {
     "study": "Short name of the study.",

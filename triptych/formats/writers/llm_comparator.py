@@ -12,9 +12,9 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from triptych.formats.out import preferences, task
-from triptych.formats.out.model import File, Finished, FinishedItem, Options, Selection
-from triptych.formats.out.writing import as_json, json_list_file
+from triptych.formats.writers import preferences, task
+from triptych.formats.writers.model import File, Finished, FinishedItem, Options, Selection
+from triptych.formats.writers.writing import as_json, json_list_file
 from triptych.rubric.model import Criterion
 
 LARGEST = 1.5

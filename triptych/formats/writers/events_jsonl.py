@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.formats.out.model import File, Finished, Options
-from triptych.formats.out.writing import jsonl_file
+from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.writing import jsonl_file
 
 CHAIN = (
     "The chain can be checked: `hash` is the SHA-256 of `at`, `study_id`, `number`, `actor`, `kind`, `assignment_id`, "
