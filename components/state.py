@@ -15,9 +15,9 @@ from sqlmodel import Session
 
 from triptych import people
 from triptych.errors import TriptychError
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.models import Person, Role
+from triptych.study.persons import Who
 from triptych.web.session import COOKIE, web_engine, who_holds
 
 MESSAGES, ARRIVAL = "messages", "arrival"

@@ -10,8 +10,8 @@ from components import live, state
 from components.entrance import LOGO
 from components.sign_in import account
 from triptych import people
-from triptych.people import Who
 from triptych.storage.database import DatabaseAway
+from triptych.study.persons import Who
 
 PAGES_OF_ANNOTATORS = {
     "": [

@@ -19,9 +19,9 @@ from sqlalchemy import Connection, Engine, create_engine, func, select, text
 from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych import clock, people, studies
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.models import Item, Person, Purpose, Role, Study, StudyState
+from triptych.study.persons import Who
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"

@@ -20,10 +20,10 @@ from test_annotations import submission
 
 from triptych import annotations, assignments, blinding, clock, exclusions, members, studies
 from triptych.assignments import Assigned, Nothing, balanced_order
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Person, Slot, Study, StudyState
+from triptych.study.persons import Who
 
 
 def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:

@@ -27,9 +27,9 @@ from components import state
 from triptych import admission, assignments, clock, desk, entry, people, studies, withdrawal
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.models import Person, Snapshot, Workbook
+from triptych.study.persons import Who
 from triptych.web.routes import ROUTES
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
 

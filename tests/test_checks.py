@@ -11,13 +11,14 @@ from test_annotations import submission
 
 from triptych import annotations, assignments, blinding, checks, desk, freezing, results, studies
 from triptych.assignments import Assigned, Nothing
-from triptych.checks import HIDDEN, Shown, due, expected, sorted_out, verdict
+from triptych.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.freezing import Parts
 from triptych.storage import database, events
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
+from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study_settings import Checks, StudySettings, stored
 
 ATTENTION = range(1000, 1040)
@@ -178,7 +179,7 @@ def checked(one_engine):
             plan = studies.Plan(title="Checked", seed="fixed", raters_per_item=1)
             study = studies.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
             study.settings = stored(StudySettings(checks=Checks(**rules)))
-            checks.add_check_items(session, study, sorted_out(drafts)[1], "lead")
+            add_check_items(session, study, sorted_out(drafts)[1], "lead")
             studies.set_state(session, study, StudyState.open, "lead")
             return session, study, join(session, study, add_person(session, "ann"))
 
@@ -271,7 +272,7 @@ def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(one_engin
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
 
         with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):
-            checks.add_check_items(session, study, drafts, "lead")
+            add_check_items(session, study, drafts, "lead")
         assert len(session.scalars(select(Item.id)).all()) == 1
         session.rollback()
 

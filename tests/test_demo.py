@@ -13,11 +13,11 @@ from sqlalchemy import func, select
 from test_erasure import files_of
 
 from triptych import assignments, demo, erasure, people, studies, verifying
-from triptych.people import Who
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.study.persons import Who
 
 
 @pytest.fixture

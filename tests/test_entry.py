@@ -19,7 +19,6 @@ from triptych import (
     annotations,
     assignments,
     blinding,
-    checks,
     clock,
     desk,
     entry,
@@ -46,6 +45,7 @@ from triptych.storage.models import (
     StudyState,
     TestAnswer,
 )
+from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study_settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
 
 QUESTIONS = """
@@ -86,7 +86,7 @@ def open_studies(engine) -> Iterator[Callable[..., Any]]:
             study.settings = stored(StudySettings(codes=CODES, **settings))
             reference = "fluency = 3 ± 1 (As agreed.); verdict = accept|unsure"
             drafts = [check_item(n, "gold", reference) for n in range(gold)]
-            checks.add_check_items(session, study, checks.sorted_out(drafts)[1], "lead")
+            add_check_items(session, study, sorted_out(drafts)[1], "lead")
             studies.set_state(session, study, StudyState.open, "lead")
             return session, study, join(session, study, add_person(session, "ann"))
 

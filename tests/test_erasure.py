@@ -44,6 +44,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.study.persons import Who
 
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
 WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
@@ -70,7 +71,7 @@ def full(engine, make_study):
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
         people.use_ticket(session, people.issue_sign_in_ticket(session, person))
         people.issue_link(session, study, person.id)
-        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, her, traced_answers())
         work = assignments.current(session, study, her)
         session.get_one(Assignment, work.id).draft = {"note": DRAFT}
@@ -166,7 +167,7 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
         person, code = people.join_open_study(session, study, NAME)
-        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         join(session, other, her)
         for one in (study, other):
             submit(session, one, her, traced_answers())
@@ -337,7 +338,7 @@ def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, mak
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
         person, _ = people.join_open_study(session, study, NAME)
-        her = people.Who(person.id, person.pseudonym, person.role, person.name, 0)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, her, traced_answers("=1+1 qwxplain"))
         found = personal_data.of_member(session, study, her.pseudonym)
 

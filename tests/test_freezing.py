@@ -36,6 +36,7 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
+from triptych.study.system_names import system_names
 from triptych.study_settings import settings_of
 
 WHY = "the pilot showed it"
@@ -382,7 +383,7 @@ def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_u
 
 
 def methods_of(session, study) -> str:
-    names = results.system_names(session, study)
+    names = system_names(session, study)
     found = StudyAnalysis(results.frame_of(session, study), results.Counted(), names)
     known = facts_of(session, study, found)
     return paragraph(known, found, Book.of(found, known.pay))

@@ -8,13 +8,14 @@ from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import __main__ as program
-from triptych import annotations, moving, people
+from triptych import annotations, moving
 from triptych.annotations import SubmitMessage
 from triptych.assignments import current
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
+from triptych.study.persons import Who
 
 
 def annotate(session, study, who, note: str = "") -> None:
@@ -88,9 +89,7 @@ def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, p
         study = session.scalars(select(Study).where(Study.slug == filled[0])).one()
         person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
         last = session.execute(select(func.max(Rating.id))).scalar_one()
-        who = people.Who(
-            person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=person.name, login_id=0
-        )
+        who = Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=person.name, login_id=0)
         annotate(session, study, who)
         assert session.execute(select(func.max(Rating.id))).scalar_one() > last
         assert events.first_broken(session, study.id) is None

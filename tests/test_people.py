@@ -16,6 +16,7 @@ from triptych import clock, invitations, passcodes, people, roster, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
+from triptych.study.persons import Who
 
 PASSCODE = "correct horse battery"
 
@@ -55,7 +56,7 @@ def set_access(engine, study, access: Access) -> None:
         session.add(study)
 
 
-def signed_in(session, person: Person) -> people.Who:
+def signed_in(session, person: Person) -> Who:
     return people.who_is(session, people.use_ticket(session, people.issue_sign_in_ticket(session, person)))
 
 

@@ -17,9 +17,9 @@ from test_study_pages import button, labels, rendered_markdown
 
 from components import state
 from triptych import entry, erasure, people, roster, studies
-from triptych.people import Who
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
+from triptych.study.persons import Who
 from triptych.study_settings import changed, stored
 from triptych.web import personal
 from triptych.web.session import web_engine

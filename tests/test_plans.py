@@ -17,9 +17,9 @@ from sqlmodel import Session
 from triptych import assignments, clock, freezing, pairing, plans, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.pairing import PlanLine
-from triptych.people import Who
 from triptych.storage import events
 from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
+from triptych.study.persons import Who
 from triptych.study_settings import changed, stored
 
 

@@ -31,6 +31,8 @@ from triptych.storage.models import (
     Slot,
     StudyState,
 )
+from triptych.study import system_names
+from triptych.study.persons import Who
 from triptych.study_settings import changed, stored
 
 HUMAN = Counted().kinds
@@ -209,7 +211,7 @@ def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, m
                 value = 1 + n % 3 if place else 3 - n % 3
                 submit(session, study, who, full_answers(fluency=value))
         exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
-        frame, names = results.frame_of(session, study), results.system_names(session, study)
+        frame, names = results.frame_of(session, study), system_names(session, study)
         one, everybody = (analyses.StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
         found = quality.lines(quality.standings(session, study, HUMAN), one, everybody, "", {})
 
@@ -227,7 +229,7 @@ def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_a
         study.access = Access.panel
         session.flush()
         first = people.join_from_panel(session, study, "prolific", "5f1", "first")
-        who = people.Who(first.id, first.pseudonym, first.role, None, 0)
+        who = Who(first.id, first.pseudonym, first.role, None, 0)
         submit(session, study, who)
         submit(session, study, who)
         second = people.join_from_panel(session, study, "prolific", "5f1", "second")

@@ -42,6 +42,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.studies import Plan
+from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
 LONG = "item_id,system,annotator,criterion,value\n"
@@ -189,9 +190,9 @@ def test_what_people_gave_under_a_strange_name_and_scores_without_a_scale_still_
 def test_systems_stay_blind_until_the_lead_unblinds(imported):
     study, _, session = imported(together(ROWS))
 
-    assert set(results.system_names(session, study).values()) == {"System 1", "System 2"}
+    assert set(system_names(session, study).values()) == {"System 1", "System 2"}
     studies.unblind(session, study, "L-1")
-    assert set(results.system_names(session, study).values()) == {"m", "n"}
+    assert set(system_names(session, study).values()) == {"m", "n"}
 
 
 def test_positions_are_unknown_unless_the_file_has_them(imported):

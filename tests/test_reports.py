@@ -39,6 +39,7 @@ from triptych.reports.tables import tables_of
 from triptych.results import Counted
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership, Role, StudyState
+from triptych.study.system_names import system_names
 
 SECRET_WORDS = "Zinnober purpurn"
 NOT_A_NUMBER = re.compile(r"(?<![\w-])[+-]?(nan|inf|infinity)(?!\w)", re.IGNORECASE)
@@ -369,7 +370,7 @@ def frame(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:
         study = studies.by_slug(session, study.slug)
-        return results.build_frame(session, study), results.system_names(session, study)
+        return results.build_frame(session, study), system_names(session, study)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

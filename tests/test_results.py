@@ -19,6 +19,7 @@ from triptych.errors import NotFound
 from triptych.results import Counted, Filters, keeping
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Membership, Person
+from triptych.study.system_names import system_names
 
 BEST_RUBRIC = """
 key: best
@@ -330,7 +331,7 @@ def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
 
 def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(filled):
     session, study, _, people = filled
-    frame, names = results.frame_of(session, study), results.system_names(session, study)
+    frame, names = results.frame_of(session, study), system_names(session, study)
     wanted = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
     table = results.ratings_table(frame, wanted, names, limit=5)
     assert (len(table.rows), table.count, table.total) == (5, 12, 48)
@@ -343,9 +344,9 @@ def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(fill
 
 def test_systems_are_numbers_until_the_lead_unblinds(filled):
     session, study, lead, _ = filled
-    assert list(results.system_names(session, study).values()) == ["System 1", "System 2", "System 3"]
+    assert list(system_names(session, study).values()) == ["System 1", "System 2", "System 3"]
     studies.unblind(session, study, lead.pseudonym)
-    assert set(results.system_names(session, study).values()) == {"plumbum", "stannum", "ferrum"}
+    assert set(system_names(session, study).values()) == {"plumbum", "stannum", "ferrum"}
     assert events.since(session, study.id, 0)[-1].kind == "unblinded"
 
 

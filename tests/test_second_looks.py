@@ -11,6 +11,7 @@ from triptych import adjudication, analyses, results, second_looks, studies
 from triptych.results import Counted
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Item, Study
+from triptych.study.system_names import system_names
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
 
 def look_at(session, study, item=None, counted=Counted()):  # noqa: B008
     frame = results.frame_of(session, study)
-    names = results.system_names(session, study)
+    names = system_names(session, study)
     found = analyses.analyse(frame, counted, names).disagreement
     lines = second_looks.lines(session, study, found, counted)
     return lines, second_looks.look(session, study, frame, item or lines[0].item, counted)

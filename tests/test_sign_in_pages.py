@@ -11,6 +11,7 @@ from components import state
 from triptych import people, studies
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
+from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
 PASSCODE = "correct horse battery"
@@ -35,7 +36,7 @@ def app(**query: str) -> AppTest:
     return test.run()
 
 
-def be(monkeypatch: pytest.MonkeyPatch, who: people.Who | None) -> None:
+def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
     monkeypatch.setattr(state, "current_person", lambda: who)
 
 
@@ -70,7 +71,7 @@ def arrival(test: AppTest) -> state.Arrival | None:
     return test.session_state["arrival"] if "arrival" in test.session_state else None  # noqa: SIM401 (it has no get)
 
 
-def signs_in(session: Session, test: AppTest) -> people.Who:
+def signs_in(session: Session, test: AppTest) -> Who:
     """Who the browser would be after posting the ticket that the page gave it."""
     return people.who_is(session, people.use_ticket(session, arrival(test).ticket))
 

@@ -17,6 +17,7 @@ from bench.server import Server, running_app
 from triptych import people, settings
 from triptych.storage import database
 from triptych.storage.database import reading, writing
+from triptych.study.persons import Who
 from triptych.web import assets, headers, session
 
 SECRET = "a secret of this test"
@@ -78,7 +79,7 @@ def sign_in(server, data, person, **more: str) -> Answer:
     return send(server, "POST", "/auth/ticket", X_Triptych="1", X_Triptych_Ticket=ticket_for(data, person), **more)
 
 
-def holder(data, answer: Answer) -> people.Who | None:
+def holder(data, answer: Answer) -> Who | None:
     """Whom the cookie of an answer stands for now."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)

@@ -20,7 +20,6 @@ from sqlmodel import Session
 
 from triptych import annotations, clock, studies
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.people import Who
 from triptych.results import Counted, Frame, counted_ratings
 from triptych.rubric.model import Best, Choice
 from triptych.rubric.model import Criterion as Question
@@ -45,6 +44,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.studies import CriterionRow
+from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
 LONGEST_REASON = 500

@@ -16,7 +16,6 @@ from sqlmodel import Session
 from triptych import checks, clock, studies
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.members import locked_membership, membership_of
-from triptych.people import Who
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric, Section, TestQuestion
 from triptych.storage import events
@@ -33,6 +32,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 FAILED = "failed_test"

@@ -17,7 +17,6 @@ from sqlmodel import Session
 from triptych import assignments, clock, passcodes, people, studies
 from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
-from triptych.people import Who
 from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.rubric.model import Rubric
 from triptych.storage import database, events
@@ -37,6 +36,7 @@ from triptych.storage.models import (
     Submission,
 )
 from triptych.studies import Design
+from triptych.study.persons import Who
 
 MOST_REMEMBERED = 10_000
 MOST = 2**31 - 2  # a submission adds one, and PostgreSQL counts no further

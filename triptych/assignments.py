@@ -40,7 +40,7 @@ from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
 from triptych.members import FACTS, locked_membership, membership_of
 from triptych.passcodes import secret_hash
-from triptych.people import WHO, Who, signed_in
+from triptych.people import WHO, signed_in
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
@@ -56,6 +56,7 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled

@@ -18,9 +18,9 @@ from sqlmodel import Session, col, select
 from triptych import assignments
 from triptych.admission import BEFORE_WORK
 from triptych.assignments import Assigned
-from triptych.people import Who
 from triptych.rubric.model import Choice, Criterion, Likert, Rubric
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 LETTERS = "ABCDEF"

@@ -10,10 +10,10 @@ from sqlmodel import Session
 from triptych import making, studies
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
-from triptych.people import Who
 from triptych.storage import events
 from triptych.storage.models import Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.studies import Plan
+from triptych.study.persons import Who
 from triptych.study_settings import Codes, Preregistration, changed, settings_of, stored
 
 CHECK_ITEMS = (Purpose.gold, Purpose.attention)

@@ -20,7 +20,6 @@ from triptych import annotations, assignments, clock, studies
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
-from triptych.people import Who
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
 from triptych.simulation import SimulatedCandidate, generate_answers
@@ -39,6 +38,7 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study.persons import Who
 
 DEMO = app_folder() / "data" / "demo"
 LOADED = "demo_loaded"

@@ -12,8 +12,8 @@ from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_m
 from triptych.assignments import Assigned, Nothing
 from triptych.blinding import Notice, View, view
 from triptych.errors import InvalidAnnotation, NotFound
-from triptych.people import Who
 from triptych.storage.models import Purpose, Study
+from triptych.study.persons import Who
 from triptych.training import feedback
 
 STEPS = {"back": -1, "forward": 1}

@@ -34,7 +34,6 @@ from triptych.analyses import StudyAnalysis
 from triptych.annotations import SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
-from triptych.people import Who
 from triptych.recovery import Check, Planted, Recovered, checks, imagined
 from triptych.results import Counted
 from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
@@ -57,6 +56,8 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study.persons import Who
+from triptych.study.system_names import system_names
 from triptych.study_settings import Consent, EntryRules, changed, stored
 
 FEWEST, MOST_PEOPLE, MOST_ANNOTATIONS = 2, 100, 3000
@@ -270,4 +271,4 @@ def _message(work: Assigned, answers: dict[str, Any], rng: Random) -> SubmitMess
 
 def _results(copy: Session) -> tuple[results.Frame, Counted, dict[int, str]]:
     study = copy.scalars(select(Study)).one()
-    return results.build_frame(copy, study), SIMULATED, results.system_names(copy, study)
+    return results.build_frame(copy, study), SIMULATED, system_names(copy, study)

@@ -13,10 +13,10 @@ from sqlmodel import Session
 from triptych import admission, clock, studies
 from triptych.errors import Conflict
 from triptych.members import locked_membership, membership_of
-from triptych.people import Who
 from triptych.rubric.model import Section
 from triptych.storage import events
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
+from triptych.study.persons import Who
 from triptych.study_settings import Consent, settings_of
 
 SCREENED_OUT = "screened_out"

@@ -20,11 +20,11 @@ from sqlmodel import Session
 
 from triptych import clock, forgetting, roster, settings, studies, withdrawal
 from triptych.errors import Conflict, NotAllowed
-from triptych.people import Who
 from triptych.roster import ERASED, WITHDRAWN
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
+from triptych.study.persons import Who
 
 WRITTEN_ANEW = ("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission")
 WRITTEN_ANEW += ("rating", "explanation", "highlight", "event_detail", "snapshot", "failed_sign_in")

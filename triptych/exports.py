@@ -55,6 +55,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study.system_names import system_names
 
 BATCH = 300
 DONE = (*results.FINISHED, AssignmentState.skipped)
@@ -91,7 +92,7 @@ def export_zip(session: Session, study: Study, key: str, options: Options) -> It
 
 def read_finished(session: Session, study: Study) -> Finished:
     """The study as writers see it; items, ratings, highlights and events are read when they are walked."""
-    names = results.system_names(session, study)
+    names = system_names(session, study)
     main = and_(Item.study_id == study.id, Item.purpose == Purpose.main)
     per_item = select(func.count()).select_from(Candidate).join(Item).where(main).group_by(Candidate.item_id)
     in_main = select(System.blind_code).join(Candidate).join(Item).where(main).distinct().order_by(System.blind_code)

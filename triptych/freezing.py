@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import case, func, select, update
 from sqlmodel import Session
 
-from triptych import checks, making, studies
+from triptych import making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.rubric.model import parse_rubric
@@ -32,6 +32,7 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.storage.models import StudyState as State
+from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study_settings import changed, settings_of, stored
 
 AMENDED = "design amended"
@@ -238,10 +239,10 @@ def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any],
     if parts.items is not None:
         if parts.replace_items:
             making.remove_items(session, study, Item.purpose != Purpose.training)
-        items, check_items = checks.sorted_out(parts.items.items)
+        items, check_items = sorted_out(parts.items.items)
         making.write_items(session, study, items)
         if check_items:
-            checks.add_check_items(session, study, check_items, actor)
+            add_check_items(session, study, check_items, actor)
         if study.state == State.draft:
             making.number_systems(session, study)
     if parts.raters_per_item is not None:

@@ -20,11 +20,12 @@ import numpy as np
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import making, pairing, results, studies
+from triptych import making, pairing, studies
 from triptych.formats.model import ItemDraft
 from triptych.pairing import PlanLine
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Purpose, Study, System
+from triptych.study.system_names import system_names
 
 Severity = Literal["grave", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -186,7 +187,7 @@ def lint(
 
 def lint_study(session: Session, study: Study) -> list[LintFinding]:
     """The findings about a stored study; systems are named as its leads may see them."""
-    shown = results.system_names(session, study)
+    shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id))
     checks = [item for purpose in CHECK_PURPOSES for item in making.stored_items(session, study, purpose)]
     return lint(

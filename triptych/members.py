@@ -9,9 +9,9 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.models import Assignment, Item, Membership, PlannedItem, Role, Study
+from triptych.study.persons import Who
 
 _study, _person = bindparam("study"), bindparam("person")
 _given_out = Assignment.__table__.alias("given_out")  # under a name of its own: a statement may ask for hers beside it

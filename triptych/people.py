@@ -8,11 +8,10 @@ becomes the login whose secret the cookie holds. Every function works in the cal
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from sqlalchemy import bindparam, delete, exists, select, update
+from sqlalchemy import bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock, passcodes
@@ -32,6 +31,7 @@ from triptych.storage.models import (
     Ticket,
     TicketKind,
 )
+from triptych.study.persons import Who
 from triptych.study_settings import PanelAddress, settings_of
 
 TICKET_LIFE = timedelta(seconds=30)
@@ -62,17 +62,6 @@ WHO = _signed_in.add_columns(Person.pseudonym, Person.role, Person.name, Login.i
 PERSON_OF_LOGIN = _signed_in.scalar_subquery()
 
 
-@dataclass(frozen=True)
-class Who:
-    """The person a signed-in browser belongs to. Nobody but this person may see the name."""
-
-    person_id: int
-    pseudonym: str
-    role: str
-    name: str | None
-    login_id: int
-
-
 def panel_of(study: Study) -> PanelAddress:
     """How the study's panel names its people; Prolific's parameters unless the settings say otherwise."""
     return settings_of(study).panel
@@ -100,16 +89,6 @@ def new_person(session: Session, role: Role, **fields: str | None) -> Person:
     session.add(person)
     session.flush()
     return person
-
-
-def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
-    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay.
-
-    Returns how many.
-    """
-    no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
-    in_no_study = ~exists().where(Membership.person_id == Person.id)
-    return session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)).rowcount
 
 
 def _free_pseudonym(session: Session, role: Role) -> str:

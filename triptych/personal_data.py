@@ -19,7 +19,6 @@ from triptych import withdrawal
 from triptych.blinding import LETTERS
 from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
-from triptych.people import Who
 from triptych.storage.models import (
     Assignment,
     Criterion,
@@ -36,6 +35,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.study.persons import Who
 
 HEADER = ("study", "item", "purpose", "state", "submitted_at", "response", "criterion", "value", "reasons", "text")
 

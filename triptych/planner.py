@@ -14,11 +14,12 @@ from triptych import results, studies
 from triptych.analyses import Contrast, StudyAnalysis, analyse
 from triptych.findings import ends_of, or_words
 from triptych.pay import hourly
-from triptych.people import Who
 from triptych.results import Counted
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.storage.models import Study
+from triptych.study.persons import Who
+from triptych.study.system_names import system_names
 from triptych.study_settings import settings_of
 
 ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
@@ -77,7 +78,7 @@ def bases(session: Session, study: Study) -> tuple[Basis, ...]:
     Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
     """
     scope = Counted(results.kinds_by_default(study))
-    one = analyse(results.frame_of(session, study), scope, results.system_names(session, study))
+    one = analyse(results.frame_of(session, study), scope, system_names(session, study))
     return tuple(_bases(one, study.round))
 
 

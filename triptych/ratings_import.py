@@ -27,7 +27,6 @@ from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work
 from triptych.formats.ratings.model import FinishedRatings, GivenRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
-from triptych.people import Who
 from triptych.rubric.answers import count_words
 from triptych.rubric.model import parse_rubric
 from triptych.storage import events
@@ -52,6 +51,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.studies import MOST_RATERS, Design, Plan
+from triptych.study.persons import Who
 
 IMPORTED = "imported"
 ASKED_FOR_SCORES = (

@@ -14,9 +14,9 @@ from sqlmodel import Session
 
 from triptych import clock, people, studies
 from triptych.errors import Conflict, NotAllowed, NotFound
-from triptych.people import Who
 from triptych.storage import events
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
+from triptych.study.persons import Who, delete_without_part
 from triptych.study_settings import settings_of
 
 ERASED, WITHDRAWN = "person erased", "withdrew"
@@ -251,7 +251,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     people.end_links(session, person.id, study)
     session.delete(membership)
     session.flush()
-    gone = people.delete_without_part(session, [person.id])  # her name is free again, to invite her anew
+    gone = delete_without_part(session, [person.id])  # her name is free again, to invite her anew
     events.record(session, study.id, "lead removed", actor, subject=pseudonym)
     return gone
 

@@ -11,9 +11,9 @@ from triptych import launching, people, studies
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.invitations import Invited, invite_all, invite_one, read_list
-from triptych.people import Who
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
+from triptych.study.persons import Who
 
 TABLES = ("ratings", "highlights")
 

@@ -28,6 +28,7 @@ from triptych.storage.models import (
     Study,
     System,
 )
+from triptych.study.system_names import system_names
 
 ITEM, FINAL = "the item", "Final value"
 UNSCORED = -1.0
@@ -149,7 +150,7 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
         select(Item.id, Item.retired, Item.retired_reason).where(*_main(study), Item.external_id == item)
     )
     item_id, retired, reason = found.one()
-    names, final = results.system_names(session, study), adjudication.final_values(session, study, item).get(item)
+    names, final = system_names(session, study), adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
     here = {code: names[code] for code in sorted(session.scalars(codes.where(Candidate.item_id == item_id)))}
     rows = results.counted_ratings(frame, counted_all(counted))

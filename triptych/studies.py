@@ -12,10 +12,9 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
-from triptych import checks, clock, making, people
+from triptych import clock, making
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.people import Who
 from triptych.rubric.model import Rubric, parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
@@ -35,6 +34,8 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study.check_items import add_check_items, sorted_out
+from triptych.study.persons import Who, delete_without_part
 from triptych.study_settings import Checks, Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
@@ -274,7 +275,7 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
     """Removes studies with all that belongs to them, and their people where nothing else does; returns how many."""
     members = session.scalars(select(Membership.person_id).where(Membership.study_id.in_(ids))).all()
     session.execute(delete(Study).where(Study.id.in_(ids)))
-    return people.delete_without_part(session, members)
+    return delete_without_part(session, members)
 
 
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
@@ -287,10 +288,10 @@ def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemF
     _refuse_unusable(plan)
     refuse_silent(parse_rubric(rubric_yaml), plan.round)
     refuse_faulty(file)
-    items, check_items = checks.sorted_out(file.items)
+    items, check_items = sorted_out(file.items)
     study = create_study(session, plan, rubric_yaml, items, who.pseudonym, who.person_id)
     if check_items:
-        checks.add_check_items(session, study, check_items, who.pseudonym)
+        add_check_items(session, study, check_items, who.pseudonym)
     return study
 
 

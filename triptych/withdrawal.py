@@ -12,7 +12,6 @@ from sqlmodel import Session
 
 from triptych import assignments, clock, exclusions, forgetting, people, roster
 from triptych.errors import Conflict, NotFound
-from triptych.people import Who
 from triptych.roster import WITHDRAWN
 from triptych.storage import events
 from triptych.storage.models import (
@@ -31,6 +30,7 @@ from triptych.storage.models import (
     Study,
     Workbook,
 )
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 

@@ -32,7 +32,6 @@ from triptych.formats.workbook import (
     read_filled,
     write_book,
 )
-from triptych.people import Who
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.storage import events
 from triptych.storage.models import (
@@ -47,6 +46,7 @@ from triptych.storage.models import (
     Submission,
     Workbook,
 )
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 MOST_ITEMS = 300

@@ -22,10 +22,10 @@ from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
 from triptych import annotations, assignments, people
 from triptych.annotations import SubmitMessage
-from triptych.people import Who
 from triptych.simulation import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
+from triptych.study.persons import Who
 
 STORED = "SELECT token, item_id FROM assignment WHERE state IN ('submitted', 'surplus')"
 

@@ -8,6 +8,7 @@ from components.study_choice import choose_study
 from triptych import adjudication, analyses, results, second_looks, studies
 from triptych.second_looks import Look
 from triptych.storage.models import Study
+from triptych.study.system_names import system_names
 
 
 def run(command, *given, done: str, **named) -> None:
@@ -48,7 +49,7 @@ slug = choose_study(mine)
 with state.reading() as session:
     study = studies.led_by(session, who, slug)
     kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
-    names = results.system_names(session, study)
+    names = system_names(session, study)
 scope = choose_scope(frame, kinds, slug)
 scope_notes(frame, scope, kinds)
 state.show_messages()

@@ -5,9 +5,9 @@ import streamlit as st
 from components import planner_form, state
 from triptych import planner, studies
 from triptych.errors import UndefinedStatistic
-from triptych.people import Who
 from triptych.planner import Basis
 from triptych.storage.models import Study
+from triptych.study.persons import Who
 from triptych.study_settings import settings_of
 
 WHAT = (

@@ -10,11 +10,12 @@ from components.study_choice import choose_study
 from triptych import analyses, exclusions, pay, results, studies, texts
 from triptych import quality as watched
 from triptych.analyses import StudyAnalysis
-from triptych.people import Who
 from triptych.quality import Line
 from triptych.results import Counted, Frame
 from triptych.storage import events
 from triptych.storage.models import Round, Study
+from triptych.study.persons import Who
+from triptych.study.system_names import system_names
 from triptych.study_settings import settings_of
 
 
@@ -81,7 +82,7 @@ slug = choose_study(mine)
 with state.reading() as session:
     study = studies.led_by(session, who, slug)
     kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
-    names, twice = results.system_names(session, study), results.twice_rated(session, study, frame)
+    names, twice = system_names(session, study), results.twice_rated(session, study, frame)
 state.show_messages()
 one = analyses.analyse(frame, Counted(kinds), names)
 everybody = analyses.analyse(frame, Counted(kinds, with_excluded=True), names)

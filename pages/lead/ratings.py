@@ -10,6 +10,7 @@ from triptych import results, studies
 from triptych.results import MARKS, Filters, Frame
 from triptych.storage import events
 from triptych.storage.models import Study
+from triptych.study.system_names import system_names
 
 LIMIT = 2000
 
@@ -49,7 +50,7 @@ slug = choose_study(mine)
 with state.reading() as session:
     study = studies.led_by(session, who, slug)
     frame = results.frame_of(session, study)
-    names = results.system_names(session, study)
+    names = system_names(session, study)
 table = results.ratings_table(frame, filters(frame, names), names, LIMIT)
 cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
 st.text(f"{table.count:,} of {table.total:,} ratings{cut}.")

@@ -8,10 +8,10 @@ from components.scope import choose_scope
 from components.snapshots import snapshots
 from components.study_choice import choose_study
 from triptych import exports, results, studies
-from triptych.people import Who
 from triptych.reports import build, heds, snapshot
 from triptych.results import Counted
 from triptych.storage.models import Study
+from triptych.study.persons import Who
 
 WHAT = (
     "A report freezes the study as it stands now: tables for LaTeX and spreadsheets, a page to read without a network, "

@@ -35,6 +35,7 @@ from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script
 from triptych.results import Counted
 from triptych.storage.models import Study
+from triptych.study.system_names import system_names
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
 WORDS = "Words of the response; empty where it has no text."
@@ -107,7 +108,7 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     """
     scope = scope or Counted(results.kinds_by_default(study))
     frame = results.build_frame(session, study)
-    found = StudyAnalysis(frame, scope, results.system_names(session, study))
+    found = StudyAnalysis(frame, scope, system_names(session, study))
     facts = facts_of(session, study, found)
     further = further_of(session, study, found)
     book = Book.of(found, facts.pay, further)

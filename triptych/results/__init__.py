@@ -29,7 +29,7 @@ from triptych.results.highlights import (
     highlights_of_item,
 )
 from triptych.results.keeping import build_frame, forget, frame_of, twice_rated
-from triptych.results.loading import GIVEN_STATE, LABELS, membership_of, system_names
+from triptych.results.loading import GIVEN_STATE, LABELS, membership_of
 from triptych.results.page import Board, board
 from triptych.results.progress import AnnotatorProgress, Overview, overview
 from triptych.results.rows import export_highlights, export_ratings
@@ -75,7 +75,6 @@ __all__ = [
     "overview",
     "people_counted",
     "ratings_table",
-    "system_names",
     "twice_rated",
     "values_in",
 ]

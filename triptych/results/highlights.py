@@ -14,7 +14,7 @@ from triptych.errors import NotFound
 from triptych.results.counted import counted_items, people_counted
 from triptych.results.frame import RATED, Counted
 from triptych.results.keeping import frame_of
-from triptych.results.loading import membership_of, system_names
+from triptych.results.loading import membership_of
 from triptych.rubric.model import HighlightLabel
 from triptych.storage.models import (
     Assignment,
@@ -29,6 +29,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study.system_names import system_names
 
 
 @dataclass(frozen=True)

@@ -248,10 +248,3 @@ def ratings_of(study: Study) -> Select[Any]:
         .outerjoin(Explanation, Explanation.rating_id == Rating.id)
         .where(Assignment.study_id == study.id)
     )
-
-
-def system_names(session: Session, study: Study) -> dict[int, str]:
-    """Blind code → what a lead may read: System 1, System 2, … until the study is unblinded."""
-    rows = session.execute(select(System.blind_code, System.name).where(System.study_id == study.id))
-    blind = study.unblinded_at is None
-    return {code: f"System {code}" if blind else name for code, name in sorted(map(tuple, rows))}

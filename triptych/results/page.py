@@ -10,9 +10,9 @@ from triptych.results.counted import mostly_ignored
 from triptych.results.frame import Counted, Frame
 from triptych.results.highlights import highlight_counts
 from triptych.results.keeping import frame_of
-from triptych.results.loading import system_names
 from triptych.results.progress import Overview, overview
 from triptych.storage.models import Study
+from triptych.study.system_names import system_names
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from triptych.formats.ratings_csv import highlight_row, rating_rows
 from triptych.results.frame import RATED
 from triptych.results.highlights import highlights_of
-from triptych.results.loading import membership_of, ratings_of, system_names
+from triptych.results.loading import membership_of, ratings_of
 from triptych.storage.models import (
     Assignment,
     Candidate,
@@ -27,6 +27,7 @@ from triptych.storage.models import (
     Study,
     System,
 )
+from triptych.study.system_names import system_names
 
 MARK = (
     Highlight.position,

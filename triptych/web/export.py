@@ -18,9 +18,9 @@ from triptych import studies
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.people import Who
 from triptych.storage.database import reading
 from triptych.storage.models import Role, Study
+from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none

@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from triptych import personal_data, studies
 from triptych.errors import NotFound
-from triptych.people import Who
 from triptych.storage.database import reading
 from triptych.storage.models import Role
+from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

@@ -19,9 +19,9 @@ from starlette.routing import Route
 
 from triptych import people, settings
 from triptych.errors import NotAllowed
-from triptych.people import Who
 from triptych.storage import database
 from triptych.storage.database import reading, writing
+from triptych.study.persons import Who
 
 COOKIE = "triptych_session"
 HEADER, HEADER_VALUE = "x-triptych", "1"

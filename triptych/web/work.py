@@ -23,9 +23,9 @@ from triptych import annotations, assignments, desk, people
 from triptych.annotations import DraftMessage, Refusal
 from triptych.desk import Desk
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
-from triptych.people import Who
 from triptych.storage.database import DatabaseAway, writing
 from triptych.storage.models import Study
+from triptych.study.persons import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 MAX_BODY = 4 * 2**20

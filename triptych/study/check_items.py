@@ -1,0 +1,176 @@
+"""Attention and gold items from a file: their references, read and stored beside the items."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych import making
+from triptych.errors import ImportRefused, InvalidAnnotation
+from triptych.formats.model import ItemDraft
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Choice, Rubric
+from triptych.storage import events
+from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
+
+
+class Expected(BaseModel):
+    """What a check item should get; no slot where a criterion is about candidates: the same for all of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
+
+    criterion: str
+    slot: str | None = Field(default=None, pattern=r"^[A-F]$")
+    accepted: str = Field(min_length=1)
+    close: float = Field(default=0, ge=0, allow_inf_nan=False)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CheckDraft:
+    """An attention or gold item as a file gives it."""
+
+    item: ItemDraft
+    purpose: Purpose
+    references: tuple[Expected, ...]
+
+
+SPOKEN = re.compile(
+    r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
+    r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
+)
+CHECK_FIELDS = ("purpose", "reference")
+HOW = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
+
+
+def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckDraft]]:
+    """Main items, and the items whose fields `purpose` and `reference` make them attention or gold items.
+
+    A reference is `criterion slot = accepted ± close (reason)`, several parted by `;` or on lines of their own, or a
+    JSON list of objects with these names. Raises ImportRefused with a line for each item that does not fit.
+    """
+    main, checks, wrong = [], [], []
+    for item in items:
+        purpose, reference = item.meta.get("purpose", "").strip(), item.meta.get("reference")
+        bare = replace(item, meta={name: value for name, value in item.meta.items() if name not in CHECK_FIELDS})
+        if purpose in (Purpose.gold, Purpose.attention):
+            try:
+                checks.append(CheckDraft(bare, Purpose(purpose), _read_references(reference or "")))
+            except ValueError as error:
+                wrong.append(f"Item {item.external_id}: {error}")
+        elif purpose == Purpose.main:
+            main.append(bare)
+        elif purpose and reference:
+            wrong.append(f"Item {item.external_id}: the purpose {purpose!r} is none of main, gold, attention.")
+        else:
+            main.append(item)  # fields of these names that mean something else
+    if wrong:
+        raise ImportRefused("\n".join(wrong))
+    return main, checks
+
+
+def _read_references(text: str) -> tuple[Expected, ...]:
+    """Raises ValueError for what is no reference."""
+    if text.lstrip().startswith("["):
+        try:
+            return tuple(Expected.model_validate(one) for one in json.loads(text))
+        except (ValidationError, RecursionError, ValueError) as error:
+            raise ValueError(f"the reference is no list of criterion, slot, accepted, close, reason. {HOW}") from error
+    parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
+    spoken = [SPOKEN.fullmatch(part) for part in parts]
+    if not spoken or None in spoken:
+        raise ValueError(f"the reference cannot be read. {HOW}")
+    try:
+        return tuple(Expected(**{k: v for k, v in one.groupdict().items() if v is not None}) for one in spoken)
+    except ValidationError as error:
+        raise ValueError(f"the reference cannot be read. {HOW}") from error
+
+
+def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
+    """Adds attention and gold items to a study, all or none. For leads; after launch as a part of `freezing.amend`.
+
+    Nothing rated so far becomes untrue: whoever is at work meets them from then on, whoever has finished never does.
+    Raises ImportRefused with a line for each reference that does not fit.
+    """
+    study = events.locked_study(session, study.id)
+    text = session.get_one(RubricText, study.rubric_id)
+    rubric = making.parsed(text.sha256, text.yaml)
+    known = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
+    rows, wrong = [], []
+    for draft in drafts:
+        if draft.item.external_id in known:
+            wrong.append(f"Item {draft.item.external_id}: the study has an item with this id already.")
+        known.add(draft.item.external_id)
+        try:
+            rows += _reference_rows(rubric, study.round, draft)
+        except InvalidAnnotation as error:
+            wrong.append(f"Item {draft.item.external_id}: {error}")
+    if wrong:
+        raise ImportRefused("\n".join(wrong))
+    ids: dict[str, int] = {}
+    for purpose in (Purpose.attention, Purpose.gold):
+        items = [draft.item for draft in drafts if draft.purpose == purpose]
+        made = making.write_items(session, study, items, purpose)
+        ids |= dict(zip((item.external_id for item in items), made, strict=True))
+    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
+    making.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
+    events.record(session, study.id, "check items added", actor, new={"items": sorted(ids)})
+
+
+@dataclass(frozen=True)
+class _ReferenceRow:
+    external_id: str
+    key: str
+    position: int | None
+    accepted: str
+    close: float
+    reason: str
+
+
+def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[_ReferenceRow]:
+    """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
+    if not draft.references:
+        raise InvalidAnnotation(f"It has no reference. {HOW}")
+    rows = []
+    for one in draft.references:
+        criterion = rubric.criterion(one.criterion)
+        if not criterion.asked_in(study_round):
+            raise InvalidAnnotation(f"{one.criterion!r} is not asked in a {study_round} round.")
+        accepted = _on_scale(criterion.scale, one)
+        places: Sequence[int | None] = (
+            range(len(draft.item.candidates)) if one.slot is None else [LETTERS.index(one.slot)]
+        )
+        if criterion.about == "item" and criterion.scale.kind != "best":
+            places = [None]
+        if any(place is not None and place >= len(draft.item.candidates) for place in places):
+            raise InvalidAnnotation(f"There is no candidate {one.slot}; it has {len(draft.item.candidates)}.")
+        rows += [
+            _ReferenceRow(draft.item.external_id, one.criterion, place, accepted, one.close, one.reason)
+            for place in places
+        ]
+    if len({(row.key, row.position) for row in rows}) < len(rows):
+        raise InvalidAnnotation("One criterion has two references for the same candidate.")
+    return rows
+
+
+def _on_scale(scale: Any, reference: Expected) -> str:
+    """The accepted values as they are stored. Raises InvalidAnnotation for a value off the scale."""
+    parts = [part.strip() for part in reference.accepted.split("|")]
+    if isinstance(scale, Choice):
+        return "|".join(scale.check(part) for part in parts)
+    try:
+        number = float(reference.accepted.replace(",", "."))
+    except ValueError as error:
+        raise InvalidAnnotation(f"{reference.accepted!r} is not a number.") from error
+    if scale.kind == "best":
+        if number not in (0, 1):
+            raise InvalidAnnotation("For the best response the reference is 1 (chosen) or 0 (not chosen).")
+        return f"{number:g}"
+    return f"{scale.check(number):g}"

@@ -1,0 +1,32 @@
+"""Who is asking, and the end of people who have no part in any study."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import delete, exists
+from sqlmodel import Session
+
+from triptych.storage.models import Membership, Person, Role
+
+
+@dataclass(frozen=True)
+class Who:
+    """The person a signed-in browser belongs to. Nobody but this person may see the name."""
+
+    person_id: int
+    pseudonym: str
+    role: str
+    name: str | None
+    login_id: int
+
+
+def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
+    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay.
+
+    Returns how many.
+    """
+    no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
+    in_no_study = ~exists().where(Membership.person_id == Person.id)
+    return session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)).rowcount

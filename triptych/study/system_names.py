@@ -1,0 +1,15 @@
+"""What a lead may call the systems of a study."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.storage.models import Study, System
+
+
+def system_names(session: Session, study: Study) -> dict[int, str]:
+    """Blind code → what a lead may read: System 1, System 2, … until the study is unblinded."""
+    rows = session.execute(select(System.blind_code, System.name).where(System.study_id == study.id))
+    blind = study.unblinded_at is None
+    return {code: f"System {code}" if blind else name for code, name in sorted(map(tuple, rows))}
