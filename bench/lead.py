@@ -11,7 +11,6 @@ from pathlib import Path
 from bench.analysis import milliseconds
 from bench.figures import Figure, at_most
 from bench.options import Options
-from triptych import linter
 from triptych.demo import HALF_DONE
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
@@ -20,6 +19,7 @@ from triptych.planner import outlook
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.stats.components import Components
 from triptych.stats.power import Plan
+from triptych.study import lint
 
 MEGABYTES = 2**20
 ITEMS = 3_000
@@ -69,7 +69,7 @@ def _refuse(content: bytes, name: str) -> None:
 
 def linting(rounds: int) -> Figure:
     rubric, items = load_rubric(shipped_rubrics()[HALF_DONE]), long_items()
-    taken = milliseconds(lambda: linter.lint(rubric, items, ()), rounds)
+    taken = milliseconds(lambda: lint.lint(rubric, items, ()), rounds)
     note = f"{ITEMS:,} items of three candidates of 60 words"
     return at_most("linter before launch", "ms", taken, 1000, note=note)
 

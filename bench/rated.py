@@ -14,7 +14,7 @@ from sqlalchemy import insert, select, update
 from sqlmodel import Session
 
 from bench.world import World, build_world
-from triptych import clock, studies
+from triptych import clock
 from triptych.storage import database
 from triptych.storage.models import (
     Assignment,
@@ -29,6 +29,7 @@ from triptych.storage.models import (
     Study,
     System,
 )
+from triptych.study import lifecycle
 
 RATERS, ANNOTATORS = 3, 60
 POINTS = 7
@@ -72,7 +73,7 @@ def _work(session: Session, study: Study, people: list[int]) -> Iterator[tuple[l
         .where(Item.study_id == study.id, Item.purpose == Purpose.main)
         .order_by(Candidate.item_id, Candidate.id)
     )
-    criteria = studies.design_of(session, study).criteria
+    criteria = lifecycle.design_of(session, study).criteria
     for nth, (item, of_item) in enumerate(groupby(session.execute(candidates).all(), key=lambda row: row[0])):
         shown = list(of_item)
         good = np.array([row.blind_code for row in shown]) / 3 + random.normal(size=len(shown))

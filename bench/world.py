@@ -12,11 +12,12 @@ from sqlmodel import Session
 
 from bench.client import Annotator
 from bench.server import ROOT
-from triptych import people, settings, studies
+from triptych import people, settings
 from triptych.formats import ItemDraft, read_items
 from triptych.rubric.model import Rubric, load_rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
+from triptych.study import lifecycle
 from triptych.web.session import COOKIE, cookie_value
 
 RUBRIC = ROOT / "rubrics" / "rrgen.yaml"
@@ -46,11 +47,11 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
         database.migrate(engine)
         with database.writing(engine) as session:
             lead = people.create_lead(session, "Bench", "a passcode for benchmarks only")
-            plan = studies.Plan(
+            plan = lifecycle.Plan(
                 title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
             )
-            study = studies.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
-            studies.set_state(session, study, StudyState.open, lead.pseudonym)
+            study = lifecycle.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
             cookies = tuple(_join(session, study, f"Annotator {n}") for n in range(annotators))
             leads = _sign_in(session, lead)
             slug = study.slug
@@ -76,7 +77,7 @@ def _items(count: int) -> Sequence[ItemDraft]:
     return [replace(texts[n % len(texts)], external_id=f"item-{n}") for n in range(count)]
 
 
-def _join(session: Session, study: studies.Study, name: str) -> dict[str, str]:
+def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
     """The cookie of a new annotator who came by her personal link."""
     return _sign_in(session, people.accept_invitation(session, people.invite(session, study, name)))
 

@@ -10,7 +10,7 @@ from components.entrance import READING, column
 from components.state import plain
 from triptych.entry import Welcome
 from triptych.rubric.model import Section
-from triptych.study_settings import Consent
+from triptych.study.settings import Consent
 
 AFTER_WITHDRAWAL = {
     "keep": "You may withdraw at any time. The ratings that you gave until then are kept, without your name.",

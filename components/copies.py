@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.study_form import ROUNDS
 from triptych.storage.models import Round, Study, StudyState
-from triptych.studies import LONGEST_TITLE
+from triptych.study.lifecycle import LONGEST_TITLE
 
 COPY = "The same rubric and settings in a new draft. No rating, no annotator and no plan comes along."
 

@@ -11,10 +11,10 @@ import streamlit as st
 from components.import_preview import import_preview
 from components.settings_form import Wanted, finish, is_draft, keep_label, reason_for
 from components.study_form import choose_file
-from triptych import studies
-from triptych.freezing import ItemLine, Parts
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
+from triptych.study import lifecycle
+from triptych.study.design import ItemLine, Parts
 
 ADD, REPLACE = "Add to the items there are", "Put them in the place of all items"
 
@@ -52,7 +52,7 @@ def more_items(study: Study, rubric: Rubric) -> Wanted | None:
     file = choose_file(rubric, key)
     if file is None:
         return None
-    import_preview(file, studies.misfits(rubric, file))
+    import_preview(file, lifecycle.misfits(rubric, file))
     if not file.ok:
         return None
     ways = [ADD, REPLACE] if is_draft(study) and study.item_count else [ADD]

@@ -12,7 +12,7 @@ from triptych.analyses.judges import JudgeOf, judges, judges_in, margin
 from triptych.analyses.study import StudyAnalysis
 from triptych.stats.correlation import Correlation, Correlations
 from triptych.stats.judge import AltTest
-from triptych.study_settings import EXPERTISE
+from triptych.study.settings import EXPERTISE
 
 NO_JUDGE = (
     "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file of "

@@ -9,10 +9,10 @@ import streamlit as st
 
 from components.lint_list import lint_list
 from components.words import moment
-from triptych.freezing import Amendment
-from triptych.linter import LintFinding
 from triptych.storage.models import Study
-from triptych.study_settings import settings_of
+from triptych.study.design import Amendment
+from triptych.study.lint import LintFinding
+from triptych.study.settings import settings_of
 
 FREEZES = (
     "Launching opens the study and freezes rubric, items, settings and plan under one hash, which stands on every "

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components import state
-from triptych import linter
-from triptych.linter import LintFinding
+from triptych.study import lint
+from triptych.study.lint import LintFinding
 
 KINDS = {"grave": "error", "warning": "warning", "note": "info"}
 MOST_IDS = 12
@@ -16,7 +16,7 @@ MOST_IDS = 12
 
 def lint_list(findings: Sequence[LintFinding]) -> None:
     """Every finding with what to do and the items it is about; only what says so stands in the way."""
-    shown, folded = linter.gravest_first(findings)
+    shown, folded = lint.gravest_first(findings)
     if not shown:
         state.say("Nothing was found that stands in the way.", "success")
     for finding in shown:

@@ -10,10 +10,10 @@ import streamlit as st
 
 from components import state
 from components.settings_form import is_draft, reason_for
-from triptych import plans
-from triptych.pairing import PlanLine
 from triptych.rubric.model import text_hash
 from triptych.storage.models import Study
+from triptych.study import plans
+from triptych.study.pairing import PlanLine
 
 AUTOMATIC = (
     "Without a plan every annotator gets the item that needs one most. With a plan she gets her own planned items and "

@@ -12,7 +12,7 @@ from components.words import percent
 from triptych.planner import PERCENT, Basis, Chances, Outlook, preset
 from triptych.stats.power import Plan
 from triptych.storage.models import Study
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 NO_STUDY = "No study yet"
 SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from components.settings_form import Wanted, finish, form_key, is_draft, long_text
-from triptych import preregistration
-from triptych.freezing import Parts
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
-from triptych.study_settings import settings_of
+from triptych.study import preregistration
+from triptych.study.design import Parts
+from triptych.study.settings import settings_of
 
 
 def preregistered(study: Study, rubric: Rubric) -> Wanted | None:

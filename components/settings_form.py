@@ -12,11 +12,11 @@ import streamlit as st
 
 from components.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.admission import GOLD_ATTEMPTS, GOLD_PERCENT
-from triptych.freezing import LONGEST_REASON, Parts
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study, StudyState
-from triptych.studies import LONGEST_TITLE, MOST_RATERS
-from triptych.study_settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
+from triptych.study.design import LONGEST_REASON, Parts
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
+from triptych.study.settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
 
 WITHDRAWAL = {"keep": "Her ratings stay, without her name", "delete": "Her ratings are deleted"}
 # what each form shows of the settings

@@ -16,8 +16,8 @@ from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
 from triptych.rubric.model import Rubric, parse_rubric, shipped_rubrics
 from triptych.storage.models import Access, Round
-from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
-from triptych.study_settings import USUAL_CHECKS
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.settings import USUAL_CHECKS
 
 OWN = "A file of my own"
 WAYS = ["One file", "One file per system"]

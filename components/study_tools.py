@@ -6,8 +6,8 @@ import streamlit as st
 
 from components import charts, state
 from components.export_menu import export_menu
-from triptych import studies
 from triptych.results import Board
+from triptych.study import lifecycle
 
 BLIND = (
     "System names appear on every page and in every export of this study, for all its leads, from now on. "
@@ -30,7 +30,7 @@ def study_tools(board: Board, pseudonym: str) -> None:
         with st.popover("Unblind"):
             st.text(BLIND)
             if st.button("Show the system names", type="primary"):
-                state.run_command(studies.unblind, study, pseudonym)
+                state.run_command(lifecycle.unblind, study, pseudonym)
                 st.rerun()
     else:
         st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import addresses
 from triptych.storage.models import Access, Study
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 ONLY_HERE = (
     "You reach Triptych on this computer only, and so do these addresses. To let others in, start it with "

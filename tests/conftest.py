@@ -17,10 +17,11 @@ from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 
 from bench.postgres import postgres_binaries, throw_away_postgres
-from triptych import clock, people, studies
+from triptych import clock, people
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.storage import database
 from triptych.storage.models import Item, Person, Purpose, Role, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -222,9 +223,9 @@ def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
 
     def make(session, items: int = 4, annotators: int = 2, rubric: str = SMALL_RUBRIC, **plan):
         lead = add_person(session, f"lead{uuid.uuid4().hex[:6]}", Role.lead)
-        plan = studies.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
-        study = studies.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        plan = lifecycle.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
+        study = lifecycle.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         people = [
             join(session, study, add_person(session, f"ann{n}-{uuid.uuid4().hex[:6]}")) for n in range(annotators)
         ]

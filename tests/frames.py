@@ -13,7 +13,7 @@ import pandas as pd
 from triptych.findings import CriterionResult, criterion_ratings, criterion_result
 from triptych.results import LABELS, Counted, Frame
 from triptych.rubric.model import parse_rubric
-from triptych.studies import Design
+from triptych.study.lifecycle import Design
 
 _numbers = itertools.count(1)
 LIKERT = """

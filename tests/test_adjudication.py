@@ -7,12 +7,13 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, assignments, clock, results, studies, verifying
+from triptych import adjudication, assignments, clock, results, verifying
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results import Counted
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
+from triptych.study import lifecycle
 
 WHY = "two of three agree"
 
@@ -104,13 +105,13 @@ def test_nobody_is_asked_who_would_never_get_the_item(rated):
         assert adjudication.adjudicators(session, study) == sorted([first.pseudonym, second.pseudonym])
         with pytest.raises(NotFound):
             adjudication.ask(session, study, item, third.pseudonym, lead)
-        studies.set_state(session, study, StudyState.closed, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
         with pytest.raises(StudyNotOpen, match="Open it, or decide yourself"):
             adjudication.ask(session, study, item, first.pseudonym, lead)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
-        studies.set_state(session, study, StudyState.paused, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
         adjudication.ask(session, study, item, first.pseudonym, lead)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         assert assignments.current(session, study, first).purpose == Purpose.adjudication
 
 

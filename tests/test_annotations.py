@@ -9,7 +9,7 @@ import pytest
 from conftest import full_answers
 from sqlalchemy import func, select
 
-from triptych import annotations, assignments, clock, people, studies
+from triptych import annotations, assignments, clock, people
 from triptych.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
 from triptych.assignments import Nothing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
@@ -27,6 +27,7 @@ from triptych.storage.models import (
     StudyState,
     Submission,
 )
+from triptych.study import lifecycle
 
 PEN, OTHER_PEN = "pen-of-tab-one", "pen-of-tab-two"
 
@@ -195,10 +196,10 @@ def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is
     with pytest.raises(InvalidAnnotation):
         annotations.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
     with writing(engine) as session:
-        studies.set_state(session, study, StudyState.closed, "lead")
+        lifecycle.set_state(session, study, StudyState.closed, "lead")
     assert not annotations.save_next_draft(engine, hers, draft(work, 3))
     with writing(engine) as session:
-        studies.set_state(session, study, StudyState.open, "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
         people.sign_out(session, people.who_is(session, hers))
     assert not annotations.save_next_draft(engine, hers, draft(work, 3))
 
@@ -354,7 +355,7 @@ def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch):
 def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monkeypatch, minutes: int, stored: bool):
     engine, study, who, first = opened
     with writing(engine) as session:
-        studies.set_state(session, study, StudyState.paused, "lead")
+        lifecycle.set_state(session, study, StudyState.paused, "lead")
     real = clock.now
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
 
@@ -375,18 +376,18 @@ def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause
     engine, study, who, first = opened
     with writing(engine) as session:
         annotations.save_draft(session, who, draft(first))
-        studies.set_state(session, study, StudyState.paused, "lead")
+        lifecycle.set_state(session, study, StudyState.paused, "lead")
     real = clock.now
 
     def given(minutes: int):
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
         with writing(engine) as session:
-            return assignments.current(session, studies.by_slug(session, study.slug), who)
+            return assignments.current(session, lifecycle.by_slug(session, study.slug), who)
 
     assert given(29).token == first.token
     assert given(31) is assignments.Nothing.paused
     with writing(engine) as session:
-        studies.set_state(session, study, StudyState.open, "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
     assert (given(90).token, given(90).draft) == (first.token, draft(first).draft)
 
 
@@ -394,7 +395,7 @@ def test_a_closed_study_refuses_the_submission_and_keeps_the_draft(opened):
     engine, study, who, first = opened
     with writing(engine) as session:
         annotations.save_draft(session, who, draft(first, 1))
-        studies.set_state(session, study, StudyState.closed, "lead")
+        lifecycle.set_state(session, study, StudyState.closed, "lead")
 
     with pytest.raises(StudyNotOpen, match="closed"), writing(engine) as session:
         annotations.submit(session, who, submission(first, base=1))

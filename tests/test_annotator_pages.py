@@ -11,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 from test_desk import submitting
 from test_sign_in_pages import ROUTER, be, press, shown
 
-from triptych import desk, studies
+from triptych import desk
 from triptych.storage import database
 from triptych.storage.models import Assignment, StudyState
+from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
 BACK = "Back to what I submitted"
@@ -47,7 +48,7 @@ def test_who_has_finished_can_go_back_to_what_she_submitted_until_the_study_clos
     assert on_the_workbench(app.run()) == [(token, token)]
 
     with database.writing(web_engine()) as session:
-        studies.set_state(session, studies.by_slug(session, slug), StudyState.closed, "P-lead")
+        lifecycle.set_state(session, lifecycle.by_slug(session, slug), StudyState.closed, "P-lead")
     assert [title.value for title in app.run().title] == ["Closed"]
     assert BACK not in [button.label for button in app.button]
 

@@ -18,11 +18,12 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, clock, exclusions, members, studies
+from triptych import annotations, assignments, blinding, clock, exclusions, members
 from triptych.assignments import Assigned, Nothing, balanced_order
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Person, Slot, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 
@@ -187,13 +188,13 @@ def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(s
         assert assignments.changeable(session, study, who) == two.token
         assert assignments.changeable(session, study, who, one.token) == one.token
         assert assignments.changeable(session, study, who, "of somebody else") is None
-        studies.set_state(session, study, StudyState.paused, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
         assert assignments.changeable(session, study, who) == two.token
-        study.paused_at -= studies.TAKEN_AFTER_PAUSING
+        study.paused_at -= lifecycle.TAKEN_AFTER_PAUSING
         assert assignments.changeable(session, study, who) is None
-        studies.set_state(session, study, StudyState.closed, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
         assert assignments.changeable(session, study, who) is None
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         exclusions.exclude(session, study, who.pseudonym, "a test", lead.pseudonym)
 
         assert assignments.changeable(session, study, who, one.token) is None

@@ -24,11 +24,12 @@ from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
 from components import state
-from triptych import admission, assignments, clock, desk, entry, people, studies, withdrawal
+from triptych import admission, assignments, clock, desk, entry, people, withdrawal
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.storage import database
 from triptych.storage.models import Person, Snapshot, Workbook
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.routes import ROUTES
 from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
@@ -40,7 +41,7 @@ PAGES = ROOT / "pages"
 #   way in     anybody; what is given (passcode, code, link, ticket, a panel's address) proves who it is
 #   annotator  a page of annotators; the command itself finds only what is hers
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
-#   lead       a page of leads, which asks `studies.led_by` for the study before anything else
+#   lead       a page of leads, which asks `lifecycle.led_by` for the study before anything else
 #   shell      the command line and the start of the server
 #   inner      other commands only
 DOORS = {
@@ -49,37 +50,41 @@ DOORS = {
         people.return_to_study people.sign_in_lead people.use_setup_ticket
     """,
     "annotator": """
-        admission.answer admission.hand_in admission.start desk.lay entry.read_instructions entry.refuse entry.step
-        people.consent people.join withdrawal.withdraw_myself
+        admission.answer admission.hand_in admission.start desk.lay entry.read_instructions entry.refuse
+        entry.step people.consent people.join withdrawal.withdraw_myself
     """,
     "route": """
-        annotations.save_draft annotations.save_next_draft assignments.renew capsule.pieces desk.act people.sign_out
-        people.use_ticket
+        annotations.save_draft annotations.save_next_draft assignments.renew capsule.pieces desk.act
+        people.sign_out people.use_ticket
     """,
     "lead": """
-        adjudication.ask adjudication.record adjudication.take_back backup.restore_as copying.duplicate
-        dry_run.dry_run erasure.delete_copies erasure.erase exclusions.exclude exclusions.let_in exclusions.reinstate
-        freezing.amend invitations.invite_all invitations.invite_one launching.launch plans.store
-        ratings_import.import_ratings reports.heds.store reports.snapshot.keep roster.add_lead roster.disable
-        roster.enable roster.new_link roster.remove_lead studies.create_from_file studies.delete_demo
-        studies.delete_draft studies.set_state studies.unblind withdrawal.withdraw workbooks.cancel workbooks.make
+        adjudication.ask adjudication.record adjudication.take_back backup.restore_as dry_run.dry_run
+        erasure.delete_copies erasure.erase exclusions.exclude exclusions.let_in exclusions.reinstate
+        invitations.invite_all invitations.invite_one ratings_import.import_ratings reports.heds.store
+        reports.snapshot.keep roster.add_lead roster.disable roster.enable roster.new_link roster.remove_lead
+        study.design.amend study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
+        study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
+        study.lifecycle.unblind study.plans.store withdrawal.withdraw workbooks.cancel workbooks.make
         workbooks.make_for_new workbooks.take_back
     """,
     "shell": """
         backup.restore capsule.open_capsule demo.load_demo moving.move people.create_lead
-        people.issue_setup_ticket people.reset_passcode ratings_import.import_as scripting.invite scripting.set_state
+        people.issue_setup_ticket people.reset_passcode ratings_import.import_as scripting.invite
+        scripting.set_state
     """,
     "inner": """
         admission.next_gold admission.outcome admission.sheet annotations.hand_in annotations.set_aside_item
         annotations.submit assignments.current assignments.current_of assignments.free_place
         assignments.free_workbook assignments.give_back_expired assignments.reserve_for_workbook
-        assignments.take_place checks.add_check_items database.add_rows events.record_many events.write_pending
-        exclusions.give_up_reservations exclusions.settle forgetting.forget_identity forgetting.forget_words
-        freezing.seal making.number_systems making.remove_items
-        making.rewrite_rubric making.store_rubric making.write_criteria making.write_items making.write_references
-        making.write_training pairing.apply_overlap pairing.give_places passcodes.forget_failures
-        passcodes.note_failure people.annotator_called people.delete_without_part people.end_links people.end_logins
-        people.enrol people.invite people.issue_link people.new_person roster.enrol_lead studies.create_study
+        assignments.take_place exclusions.give_up_reservations exclusions.settle forgetting.forget_identity
+        forgetting.forget_words passcodes.forget_failures passcodes.note_failure people.annotator_called
+        people.end_links people.end_logins people.enrol people.invite people.issue_link people.new_person
+        roster.enrol_lead storage.database.add_rows storage.events.record_many storage.events.write_pending
+        study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
+        study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria
+        study.contents.write_items study.contents.write_references study.contents.write_training
+        study.design.seal study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
+        study.persons.delete_without_part
     """,
 }
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}
@@ -194,7 +199,7 @@ NO_CHANGE = {"triptych.storage.events.write_pending"}
 @cache
 def writing_commands() -> frozenset[str]:
     """Public functions of the core that take a session and end, however deep, in a row that changes."""
-    apart = {"analysis", "formats", "migrations", "web"}
+    apart = {"stats", "formats", "migrations", "web"}
     paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.parts)]
     where = {name: function for path in paths for name, function in functions_of(path).items()}
     writing = {name for name, function in where.items() if function.writes}
@@ -298,7 +303,7 @@ def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):
         for actor in ACTORS[1:]:
             with contextlib.suppress(Undone), database.writing(web_engine()) as session:
                 try:
-                    command(session, studies.by_slug(session, study.slug), token, actors[actor])
+                    command(session, lifecycle.by_slug(session, study.slug), token, actors[actor])
                     let_in[name].add(actor)
                 except NotFound:
                     pass
@@ -340,7 +345,7 @@ def test_a_page_of_leads_about_a_study_asks_whose_it_is_before_it_does_anything(
     for name in LEAD_PAGES:
         code = (PAGES / "lead" / name).read_text()
         assert 'who = state.require("lead")' in code, name
-        assert ("choose_study(" in code) == ("studies.led_by(" in code) == (name not in ABOUT_NO_STUDY), name
+        assert ("choose_study(" in code) == ("lifecycle.led_by(" in code) == (name not in ABOUT_NO_STUDY), name
     for name in ANNOTATOR_PAGES:
         assert 'who = state.require("annotator")' in (PAGES / "annotator" / name).read_text(), name
 
@@ -448,7 +453,7 @@ def filled_in(world):
         made = Workbook(study_id=study.id, person_id=actors["annotator"].person_id, token="t", made_at=clock.now())
         session.add(made)
         session.flush()
-        studies.unblind(session, study, actors["lead"].pseudonym)  # before, nobody takes a capsule
+        lifecycle.unblind(session, study, actors["lead"].pseudonym)  # before, nobody takes a capsule
         parts = {"slug": study.slug, "pseudonym": actors["annotator"].pseudonym, "form": "json"}
     names = {"{name}.csv": "ratings.csv", "{name}.zip": f"{next(iter(FORMATS))}.zip", "{number:int}": str(made.id)}
     own = {"assignment": token, "version": 1, "pen": "pen-of-a-tab", "active_seconds": 1}

@@ -9,12 +9,13 @@ from conftest import SYSTEMS, add_person, join
 from pydantic import ValidationError
 from sqlalchemy import delete, select
 
-from triptych import assignments, blinding, studies
+from triptych import assignments, blinding
 from triptych.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Slot, StudyState
+from triptych.study import lifecycle
 
 PATHS = {
     "study.title", "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
@@ -30,7 +31,7 @@ PATHS = {
 
 def see(session, study, who) -> View:
     assignment = assignments.current(session, study, who)
-    return blinding.view(session, study, studies.design_of(session, study).rubric, assignment, who)
+    return blinding.view(session, study, lifecycle.design_of(session, study).rubric, assignment, who)
 
 
 def paths(value, at: str = "") -> set[str]:
@@ -56,7 +57,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
         assignment = assignments.current(session, study, who)
-        as_given_out = blinding.seen_item(session, studies.design_of(session, study).rubric, "main", assignment)
+        as_given_out = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
         slots = session.scalars(select(Slot).where(Slot.assignment_id == assignment.id).order_by(Slot.position)).all()
         kept = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
         session.execute(delete(Slot).where(Slot.assignment_id == assignment.id))
@@ -64,7 +65,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
         session.add_all(Slot(assignment_id=assignment.id, candidate_id=one, position=place) for one, place in kept)
         session.flush()
 
-        seen = blinding.seen_item(session, studies.design_of(session, study).rubric, "main", assignment)
+        seen = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
 
     assert seen.context == as_given_out.context is not None
     assert [one.letter for one in seen.candidates] == [blinding.LETTERS[place] for place in positions]
@@ -115,8 +116,8 @@ def test_only_the_meta_fields_that_the_rubric_shows_reach_annotators(sqlite_engi
     )
     yaml = shipped_rubrics()["rrgen"].read_text()
     with writing(sqlite_engine) as session:
-        study = studies.create_study(session, studies.Plan(title="Reviews"), yaml, [item], "lead")
-        studies.set_state(session, study, StudyState.open, "lead")
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Reviews"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
         seen = see(session, study, join(session, study, add_person(session, "ann")))
 
     assert seen.item.context.stars == 4
@@ -129,10 +130,10 @@ def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
     item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, turns),), {}, {}, 1)
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     with writing(sqlite_engine) as session:
-        study = studies.create_study(session, studies.Plan(title="Talks"), yaml, [item], "lead")
-        studies.set_state(session, study, StudyState.open, "lead")
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
         who = join(session, study, add_person(session, "ann"))
-        session.execute(studies.delete(studies.Item).where(studies.Item.purpose == "training"))
+        session.execute(lifecycle.delete(lifecycle.Item).where(lifecycle.Item.purpose == "training"))
         seen = see(session, study, who)
 
     assert [turn.speaker for turn in seen.item.candidates[0].turns] == ["Seeker", "Supporter", "bystander"]

@@ -12,9 +12,9 @@ import pytest
 from conftest import SMALL_RUBRIC, add_person, join
 from sqlalchemy import text
 
-from triptych import studies
 from triptych.formats import read_items
 from triptych.storage.models import Role, StudyState
+from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -49,10 +49,10 @@ class World:
         annotator = add_person(session, "annotator")
         self.lead, self.annotator = lead.person_id, annotator.person_id
         for presentation in ("side_by_side", "succession"):
-            plan = studies.Plan(title=f"Study {presentation}", presentation=presentation, seed="blind")
-            made = studies.create_from_file(session, plan, RUBRIC, read_items(items(), FILE), lead)
+            plan = lifecycle.Plan(title=f"Study {presentation}", presentation=presentation, seed="blind")
+            made = lifecycle.create_from_file(session, plan, RUBRIC, read_items(items(), FILE), lead)
             session.execute(text("UPDATE candidate SET id = id + :base WHERE id < :base"), {"base": CANDIDATE_BASE})
-            studies.set_state(session, made, StudyState.open, lead.pseudonym)
+            lifecycle.set_state(session, made, StudyState.open, lead.pseudonym)
             join(session, made, annotator)
             join(session, made, add_person(session, f"{OTHER_NAME} of {presentation}"))
             self.slugs[presentation] = made.slug
@@ -266,6 +266,6 @@ def test_the_lead_sees_the_names_after_unblinding_and_not_before(app, world, chr
     assert before & set(ITEM_IDS)
     assert not before & set(SYSTEMS)
     with app.writing() as session:
-        study = studies.by_slug(session, world.slugs["side_by_side"])
-        studies.unblind(session, study, "lead")
+        study = lifecycle.by_slug(session, world.slugs["side_by_side"])
+        lifecycle.unblind(session, study, "lead")
     assert set(SYSTEMS) <= visit_as_lead(app, world, chromium)

@@ -11,8 +11,8 @@ from browser import expect, radio, saved, token
 from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from sqlmodel import select
 
-from triptych import studies
 from triptych.storage.models import Assignment, Highlight, Rating, Role, StudyState, Submission
+from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -26,9 +26,9 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 def fill(session: Any) -> None:
     """One open study; every test brings annotators of its own."""
     lead = add_person(session, "lead", Role.lead)
-    plan = studies.Plan(title=SLUG, seed="keeping", raters_per_item=50)
-    study = studies.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
-    studies.set_state(session, study, StudyState.open, lead.pseudonym)
+    plan = lifecycle.Plan(title=SLUG, seed="keeping", raters_per_item=50)
+    study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str
 
     def make(name: str = "Anna") -> int:
         with app.writing() as session:
-            study = studies.by_slug(session, SLUG)
+            study = lifecycle.by_slug(session, SLUG)
             return join(session, study, add_person(session, f"{name} of {request.node.name}")).person_id
 
     return make

@@ -16,10 +16,11 @@ import pytest
 from conftest import SMALL_RUBRIC, add_person, join
 from sqlmodel import select
 
-from triptych import annotations, desk, studies
+from triptych import annotations, desk
 from triptych.annotations import SubmitMessage, read_message
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.storage.models import Person, Role, StudyState
+from triptych.study import lifecycle
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium
@@ -168,17 +169,17 @@ class World:
         lead = add_person(session, f"lead {SHORT[0]}", Role.lead)
         self.lead = lead.person_id
         for title in PAYLOADS[1:]:
-            studies.create_study(session, studies.Plan(title=title), SMALL_RUBRIC, items()[:1], "seed", self.lead)
-        plan = studies.Plan(title=PAYLOADS[0], seed="xss", presentation="side_by_side")
-        study = studies.create_study(session, plan, rubric(), items(), lead.pseudonym, self.lead)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+            lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, items()[:1], "seed", self.lead)
+        plan = lifecycle.Plan(title=PAYLOADS[0], seed="xss", presentation="side_by_side")
+        study = lifecycle.create_study(session, plan, rubric(), items(), lead.pseudonym, self.lead)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         self.slug = study.slug
         for name in SHORT:
             join(session, study, add_person(session, name))
         annotator = join(session, study, add_person(session, "writer"))
         for _ in items():
             self._annotate(session, study, annotator)
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
 
     @staticmethod
     def _annotate(session: Any, study: Any, who: Any) -> None:

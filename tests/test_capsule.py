@@ -11,11 +11,12 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from sqlalchemy import select
 from test_moving import annotate
 
-from triptych import backup, capsule, studies, verifying
+from triptych import backup, capsule, verifying
 from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
+from triptych.study import lifecycle
 
 PASSCODE = "a long passcode 42"
 
@@ -27,8 +28,8 @@ def origin(tmp_path_factory):
     database.migrate(engine)
     with writing(engine) as session:
         for title in ("Another study", "The study"):
-            study = studies.create_study(session, studies.Plan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
-            studies.set_state(session, study, StudyState.open, "L-1")
+            study = lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
+            lifecycle.set_state(session, study, StudyState.open, "L-1")
             for name in ("ann", "ben"):
                 who = join(session, study, add_person(session, f"{name}-{study.id}"))
                 session.get_one(Person, who.person_id).name = f"Mrs {name.title()}"
@@ -140,8 +141,8 @@ def test_a_study_that_is_not_there_or_still_blind_is_refused(origin):
     with pytest.raises(NotFound):
         b"".join(capsule.pieces(engine, "nowhere"))
     with writing(engine) as session:
-        study = studies.by_slug(session, slug)
+        study = lifecycle.by_slug(session, slug)
         with pytest.raises(NotAllowed, match="Unblind the study first"):
             capsule.check_request(study)
-        studies.unblind(session, study, "L-1")
+        lifecycle.unblind(session, study, "L-1")
         capsule.check_request(study)

@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, checks, desk, freezing, results, studies
+from triptych import annotations, assignments, blinding, checks, desk, results
 from triptych.assignments import Assigned, Nothing
 from triptych.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
-from triptych.freezing import Parts
 from triptych.storage import database, events
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
+from triptych.study import design, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study_settings import Checks, StudySettings, stored
+from triptych.study.design import Parts
+from triptych.study.settings import Checks, StudySettings, stored
 
 ATTENTION = range(1000, 1040)
 GOLD = range(2000, 2040)
@@ -176,11 +177,11 @@ def checked(one_engine):
     with writing(one_engine) as session:
 
         def make(items: int, *drafts: ItemDraft, **rules: int):
-            plan = studies.Plan(title="Checked", seed="fixed", raters_per_item=1)
-            study = studies.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
+            plan = lifecycle.Plan(title="Checked", seed="fixed", raters_per_item=1)
+            study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
             study.settings = stored(StudySettings(checks=Checks(**rules)))
             add_check_items(session, study, sorted_out(drafts)[1], "lead")
-            studies.set_state(session, study, StudyState.open, "lead")
+            lifecycle.set_state(session, study, StudyState.open, "lead")
             return session, study, join(session, study, add_person(session, "ann"))
 
         yield make
@@ -268,7 +269,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
 )
 def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(one_engine, reference, why):
     with writing(one_engine) as session:
-        study = studies.create_study(session, studies.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+        study = lifecycle.create_study(session, lifecycle.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
 
         with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):
@@ -291,15 +292,13 @@ def test_check_items_that_come_after_launch_are_an_amendment_and_reach_whoever_i
     before, frozen = rate(session, study, who, 7), study.design_hash
     more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))
     with pytest.raises(NotAllowed, match="needs a reason"):
-        freezing.amend(session, study, more, "", "lead")
-    freezing.amend(session, study, more, "no gold item yet", "lead")
+        design.amend(session, study, more, "", "lead")
+    design.amend(session, study, more, "no gold item yet", "lead")
     after = rate(session, study, who, 99)
 
     assert ("gold-2" in before, after.count("gold-2")) == (False, 1)
     assert study.design_hash != frozen
-    assert [(one.reason, one.parts) for one in freezing.amendments(session, study)] == [
-        ("no gold item yet", ("items",))
-    ]
+    assert [(one.reason, one.parts) for one in design.amendments(session, study)] == [("no gold item yet", ("items",))]
 
 
 def test_check_items_are_logged(checked):

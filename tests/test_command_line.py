@@ -15,7 +15,7 @@ from triptych import backup, people
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 PASSCODE = "a long passcode 42"
 ITEMS = str(ROOT / "data" / "demo" / "dialogue_response.jsonl")

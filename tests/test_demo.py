@@ -12,11 +12,12 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import assignments, demo, erasure, people, studies, verifying
+from triptych import assignments, demo, erasure, people, verifying
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 
@@ -34,7 +35,7 @@ def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
     with database.reading(loaded) as session:
         found = demo_studies(session)
 
-        assert {studies.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
+        assert {lifecycle.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
         assert {(study.state, study.access, study.raters_per_item) for study in found} == {("open", "open", 3)}
         assert all(study.item_count >= 12 for study in found)
 
@@ -48,7 +49,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
 def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
-        assert studies.delete_demo(session) == len(shipped_rubrics())
+        assert lifecycle.delete_demo(session) == len(shipped_rubrics())
 
     assert demo.load_demo(engine) == 0
     with database.reading(engine) as session:
@@ -68,7 +69,7 @@ def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engi
         people.create_lead(session, "Dr Lead", "a long passcode 42")
 
     with database.writing(engine) as session:
-        studies.delete_demo(session)
+        lifecycle.delete_demo(session)
     assert erasure.wipe(engine) == Wiped.done
 
     assert b"Zauberberg" not in files_of(engine)
@@ -80,10 +81,10 @@ def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engi
 def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):
     with database.writing(loaded) as session:
         own, lead, _ = make_study(session)
-        studies.delete_demo(session)
+        lifecycle.delete_demo(session)
 
     with database.reading(loaded) as session:
-        assert [study.slug for study in studies.for_lead(session, lead)] == [own.slug]
+        assert [study.slug for study in lifecycle.for_lead(session, lead)] == [own.slug]
         assert count_items(session, own) == len(draft_items(4))
         assert events.first_broken(session, own.id) is None
 
@@ -123,8 +124,8 @@ def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
     with database.writing(loaded) as session:
         lead = add_person(session, "new", Role.lead)
 
-        assert all(study.demo for study in studies.for_lead(session, lead))
-        assert len(studies.for_lead(session, lead)) == len(shipped_rubrics())
+        assert all(study.demo for study in lifecycle.for_lead(session, lead))
+        assert len(lifecycle.for_lead(session, lead)) == len(shipped_rubrics())
 
 
 def test_loading_the_demo_imports_no_slow_library():

@@ -9,10 +9,10 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 from test_study_pages import SECRET_TEXT, button, labels, lead, rendered_markdown  # noqa: F401
 
-from triptych import freezing, pairing, studies
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
-from triptych.study_settings import settings_of
+from triptych.study import design, lifecycle, pairing
+from triptych.study.settings import settings_of
 from triptych.web.session import web_engine
 
 TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of it.,Never you mind.\n"
@@ -21,8 +21,8 @@ TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of i
 @pytest.fixture
 def draft(lead):  # noqa: F811
     with database.writing(web_engine()) as session:
-        plan = studies.Plan(title="A study", seed="fixed")
-        return studies.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
+        plan = lifecycle.Plan(title="A study", seed="fixed")
+        return lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def field(app, kind: str, label: str):
 
 def now(study):
     with database.reading(web_engine()) as session:
-        return studies.by_slug(session, study.slug)
+        return lifecycle.by_slug(session, study.slug)
 
 
 def press(app, label: str):
@@ -88,7 +88,7 @@ def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(sec
     press(app, "Use this rubric")
 
     with database.reading(web_engine()) as session:
-        rubric = studies.design_of(session, studies.by_slug(session, draft.slug)).rubric
+        rubric = lifecycle.design_of(session, lifecycle.by_slug(session, draft.slug)).rubric
     assert rubric.criterion("fluency").title == "Flow"
 
 
@@ -130,12 +130,12 @@ def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, dr
 
 def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
     with database.writing(web_engine()) as session:
-        join(session, studies.by_slug(session, draft.slug), add_person(session, "ann"))
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
     press(app, "Propose a balanced plan")
     press(app, "Keep this plan")
     with database.reading(web_engine()) as session:
-        lines = pairing.lines_of(session, studies.by_slug(session, draft.slug))
+        lines = pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))
     assert [(line.annotator, line.item_id) for line in lines if line.item_id == "item-1"] == [("P-ann", "item-1")]
 
     press(section(draft, "Plan"), "Drop the plan")
@@ -144,7 +144,7 @@ def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
 
 def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_place(section, draft):
     with database.writing(web_engine()) as session:
-        join(session, studies.by_slug(session, draft.slug), add_person(session, "ann"))
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
     app.file_uploader[0].upload("plan.csv", b"annotator,item_id\nP-ann,item-1\nnobody,item-2\n").run()
     assert "is nobody who takes part" in words(app)
@@ -154,7 +154,7 @@ def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_pl
     assert "is nobody who takes part" not in words(app)
     press(app, "Keep this plan")
     with database.reading(web_engine()) as session:
-        assert len(pairing.lines_of(session, studies.by_slug(session, draft.slug))) == 3
+        assert len(pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))) == 3
 
 
 def test_the_preview_is_the_workbench_with_a_real_item_and_no_way_to_send(visit, lead, draft):  # noqa: F811
@@ -168,7 +168,7 @@ def test_the_preview_is_the_workbench_with_a_real_item_and_no_way_to_send(visit,
     assert set(shown["routes"].values()) == {""}
     assert "plumbum" not in json.dumps(shown)
     with database.reading(web_engine()) as session:
-        assert freezing.item_lines(session, studies.by_slug(session, draft.slug), 1)[0].external_id == "item-1"
+        assert design.item_lines(session, lifecycle.by_slug(session, draft.slug), 1)[0].external_id == "item-1"
 
 
 def test_a_study_of_another_lead_is_not_found(visit, draft):  # noqa: F811

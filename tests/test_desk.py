@@ -6,13 +6,14 @@ import pytest
 from conftest import add_person, full_answers, join
 from sqlalchemy import event
 
-from triptych import annotations, assignments, desk, people, studies
+from triptych import annotations, assignments, desk, people
 from triptych.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Person, Study, StudyState
+from triptych.study import lifecycle
 
 
 def submitting(view, name: str, answers: dict | None = None) -> dict:
@@ -145,8 +146,8 @@ def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, (Turn("usr", "a"), Turn("sys", "b"))),), {}, {}, 1)
     with writing(sqlite_engine) as session:
-        study = studies.create_study(session, studies.Plan(title="Talks"), yaml, [item], "lead")
-        studies.set_state(session, study, StudyState.open, "lead")
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
         who = join(session, study, add_person(session, "ann"))
         first = desk.lay(session, study, who)
         criteria = [criterion["key"] for criterion in first.view.rubric["criteria"]]

@@ -12,7 +12,7 @@ from frames import crossed
 from sqlalchemy import func, select, update
 from sqlmodel import Session
 
-from triptych import dry_run, launching, pairing, recovery, studies, study_settings
+from triptych import dry_run, recovery
 from triptych.analyses import StudyAnalysis
 from triptych.demo import DEMO
 from triptych.errors import NotAllowed
@@ -23,6 +23,7 @@ from triptych.rubric.model import shipped_rubrics
 from triptych.simulation import Crowd, Recipe
 from triptych.storage import database
 from triptych.storage.models import Base, Item, PlannedItem, Rating
+from triptych.study import launch, lifecycle, pairing, settings
 
 STRONG = Recipe(annotators=8, gap=0.5, first=0.3, severe=0.2)
 NOTHING = Recipe(annotators=8, gap=0.0, first=0.0, severe=0.0, careless=0)
@@ -30,14 +31,14 @@ ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Str
 
 
 def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
-    plan = studies.Plan(title="Tried out", seed="fixed", round=study_round)
-    return studies.create_study(session, plan, rubric, items, "P-lead")
+    plan = lifecycle.Plan(title="Tried out", seed="fixed", round=study_round)
+    return lifecycle.create_study(session, plan, rubric, items, "P-lead")
 
 
 def overlap(study, items: int) -> None:
     """One annotator per item, and three for this many of them."""
     study.raters_per_item = 1
-    study.settings = study_settings.stored(study_settings.changed(study, overlap={"items": items, "raters": 3}))
+    study.settings = settings.stored(settings.changed(study, overlap={"items": items, "raters": 3}))
 
 
 def stored(engine) -> list[list[tuple]]:
@@ -164,7 +165,7 @@ def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(
         study = make(session, draft_items(12))
         overlap(study, 4)
         run = dry_run.dry_run(session, study, Recipe(annotators=4))
-        launching.launch(session, study, "P-lead")
+        launch.launch(session, study, "P-lead")
         launched = dict(session.execute(select(Item.external_id, Item.raters).where(Item.study_id == study.id)).all())
     rated = run.analysis.frame.work.groupby("item").size().to_dict()
     assert (run.annotations, sum(launched.values())) == (20, 20)

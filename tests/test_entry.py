@@ -14,19 +14,7 @@ from sqlalchemy import select
 from test_annotations import submission
 from test_checks import check_item, one_engine  # noqa: F401 (a fixture)
 
-from triptych import (
-    admission,
-    annotations,
-    assignments,
-    blinding,
-    clock,
-    desk,
-    entry,
-    exclusions,
-    people,
-    studies,
-    verifying,
-)
+from triptych import admission, annotations, assignments, blinding, clock, desk, entry, exclusions, people, verifying
 from triptych.assignments import Assigned, Nothing
 from triptych.entry import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
@@ -45,8 +33,9 @@ from triptych.storage.models import (
     StudyState,
     TestAnswer,
 )
+from triptych.study import lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study_settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
+from triptych.study.settings import Codes, Consent, EntryRules, PanelAddress, StudySettings, stored
 
 QUESTIONS = """
 entry_test:
@@ -82,12 +71,14 @@ def open_studies(engine) -> Iterator[Callable[..., Any]]:
     with writing(engine) as session:
 
         def making(rubric: str = SMALL_RUBRIC, gold: int = 0, items: int = 3, **settings):
-            study = studies.create_study(session, studies.Plan(title="S", seed="s"), rubric, draft_items(items), "lead")
+            study = lifecycle.create_study(
+                session, lifecycle.Plan(title="S", seed="s"), rubric, draft_items(items), "lead"
+            )
             study.settings = stored(StudySettings(codes=CODES, **settings))
             reference = "fluency = 3 ± 1 (As agreed.); verdict = accept|unsure"
             drafts = [check_item(n, "gold", reference) for n in range(gold)]
             add_check_items(session, study, sorted_out(drafts)[1], "lead")
-            studies.set_state(session, study, StudyState.open, "lead")
+            lifecycle.set_state(session, study, StudyState.open, "lead")
             return session, study, join(session, study, add_person(session, "ann"))
 
         yield making
@@ -304,9 +295,9 @@ def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_t
             ("crowd", 8, Stage.passed),
             ("crowd", 7, Stage.failed_test),
         ):
-            plan = studies.Plan(title=f"Posts {right}", round=study_round)
-            study = studies.create_study(session, plan, path.read_text(), draft_items(1), "lead")
-            studies.set_state(session, study, StudyState.open, "lead")
+            plan = lifecycle.Plan(title=f"Posts {right}", round=study_round)
+            study = lifecycle.create_study(session, plan, path.read_text(), draft_items(1), "lead")
+            lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, f"ann{right}"))
             if stage is None:
                 assert at(session, study, who) == Stage.work
@@ -376,7 +367,7 @@ def test_a_test_of_gold_items_may_be_taken_twice_unless_the_lead_says_otherwise(
 def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1))
     admission.start(session, study, who)
-    for question in studies.design_of(session, study).rubric.entry_test.questions:
+    for question in lifecycle.design_of(session, study).rubric.entry_test.questions:
         admission.answer(session, study, who, question.key, "a")
     admission.hand_in(session, study, who)
     at_home = outcome(session, study, who)
@@ -402,7 +393,7 @@ def test_who_was_at_work_before_there_was_a_test_is_not_tested(make):
 
 def test_no_step_is_taken_in_a_study_that_is_not_open(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
-    studies.set_state(session, study, StudyState.closed, "lead")
+    lifecycle.set_state(session, study, StudyState.closed, "lead")
 
     assert entry.step(session, study, who) is None
     assert assignments.current(session, study, who) is Nothing.closed
@@ -495,4 +486,4 @@ def test_the_content_note_of_every_item_tells_what_rubric_and_study_say_and_whom
     yaml = f"{SMALL_RUBRIC}content_note: '{of_rubric}'\n"
     session, study, _ = make(yaml, content_note=of_study, contact=contact)
 
-    assert blinding.rubric_in(studies.design_of(session, study).rubric, study)["content_note"] == shown
+    assert blinding.rubric_in(lifecycle.design_of(session, study).rubric, study)["content_note"] == shown

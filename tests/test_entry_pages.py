@@ -13,10 +13,10 @@ from test_entry import CODES, QUESTIONS
 from test_sign_in_pages import be, press, shown
 
 from components import endings, state
-from triptych import studies
 from triptych.storage import database
 from triptych.storage.models import Study, StudyState, TestAnswer
-from triptych.study_settings import Consent, EntryRules, PanelAddress, StudySettings, stored
+from triptych.study import lifecycle
+from triptych.study.settings import Consent, EntryRules, PanelAddress, StudySettings, stored
 from triptych.web.session import web_engine
 
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
@@ -29,9 +29,9 @@ def visit(monkeypatch):
     def visiting(**settings) -> AppTest:
         with database.writing(web_engine()) as session:
             rubric = SMALL_RUBRIC + QUESTIONS.replace("Because of b.", f"'{HOSTILE}'")
-            study = studies.create_study(session, studies.Plan(title="Answers"), rubric, draft_items(2), "lead")
+            study = lifecycle.create_study(session, lifecycle.Plan(title="Answers"), rubric, draft_items(2), "lead")
             study.settings = stored(StudySettings(codes=CODES, **settings))
-            studies.set_state(session, study, StudyState.open, "lead")
+            lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, "ann"))
         be(monkeypatch, who)
         app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "annotate.py"), default_timeout=30)
@@ -142,7 +142,7 @@ def test_the_screen_of_a_pause_looks_again_by_itself(visit, monkeypatch, now, ti
     monkeypatch.setattr(endings, "follow", lambda *of: followed.append(of))
     app = visit()
     with database.writing(web_engine()) as session:
-        studies.set_state(session, session.scalars(select(Study)).one(), now, "lead")
+        lifecycle.set_state(session, session.scalars(select(Study)).one(), now, "lead")
 
     assert [found.value for found in app.run().title] == [title]
     assert bool(followed) == looks_again

@@ -17,7 +17,6 @@ from triptych import (
     clock,
     erasure,
     exclusions,
-    freezing,
     people,
     personal_data,
     results,
@@ -44,6 +43,7 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.study import design
 from triptych.study.persons import Who
 
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
@@ -128,7 +128,7 @@ def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_cons
     passes_an_entry_test(engine, study, her)
     with database.writing(engine) as session:
         consent = {"text": "Agree?", "after_withdrawal": promised}
-        freezing.amend(session, study, freezing.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
+        design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
 
     with database.writing(engine) as session:
         now = session.get_one(Study, study.id)

@@ -11,7 +11,7 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import assignments, clock, exclusions, exports, freezing, people, results, roster, verifying, withdrawal
+from triptych import assignments, clock, exclusions, exports, people, results, roster, verifying, withdrawal
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.writers.model import EVERYTHING
 from triptych.storage import database, events
@@ -25,6 +25,7 @@ from triptych.storage.models import (
     Rating,
     Workbook,
 )
+from triptych.study import design
 
 REASON = "answers at random"
 
@@ -54,7 +55,7 @@ def states(session, study, who) -> list[str]:
 
 def consent_says(session, study, what: str) -> None:
     consent = {"text": "Please agree.", "after_withdrawal": what}
-    freezing.amend(session, study, freezing.Parts(settings={"consent": consent}), "another promise", "P-lead")
+    design.amend(session, study, design.Parts(settings={"consent": consent}), "another promise", "P-lead")
 
 
 def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(engine, make_study):

@@ -12,11 +12,11 @@ from conftest import add_person, full_answers
 from starlette.applications import Starlette
 from test_results import first_work, resubmit, set_aside, submit
 
-from triptych import studies
 from triptych.formats import long_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.storage import database
 from triptych.storage.models import Item, Role
+from triptych.study import lifecycle
 from triptych.web import export
 
 
@@ -140,14 +140,14 @@ def test_exports_name_systems_only_after_unblinding(ask, filled, engine):
     assert blind == {"System 1", "System 2", "System 3"}
     assert not any(name in ask(lead, path).text for path in paths for name in ("plumbum", "stannum", "ferrum"))
     with database.writing(engine) as session:
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
     assert {row["system"] for row in rows_of(ask(lead, paths[0]))} == {"plumbum", "stannum", "ferrum"}
 
 
 def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, filled, engine):
     study, lead, people = filled
     with database.writing(engine) as session:
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
         work = first_work(session, people[0])
         item = session.get_one(Item, work.item_id).external_id
         last = {

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 from test_export import get
 
-from triptych import annotations, assignments, clock, exports, studies
+from triptych import annotations, assignments, clock, exports
 from triptych.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
@@ -34,6 +34,7 @@ from triptych.formats.writers.model import EVERYTHING, FinishedCandidate, Finish
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.storage import database
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Membership, Role, Slot, StudyState, System
+from triptych.study import lifecycle
 from triptych.web import export
 
 FORMULA = '=HYPERLINK("http://x") now'
@@ -114,8 +115,10 @@ def rejecting(*rejected, text=FORMULA):
 def opened(session, rubric, items, annotators=1):
     """An open study with these items; returns it with its annotators."""
     lead = add_person(session, uuid.uuid4().hex[:6], Role.lead)
-    study = studies.create_study(session, studies.Plan(title="Other"), rubric, items, lead.pseudonym, lead.person_id)
-    studies.set_state(session, study, StudyState.open, lead.pseudonym)
+    study = lifecycle.create_study(
+        session, lifecycle.Plan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
+    )
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     people = [add_person(session, uuid.uuid4().hex[:6]) for _ in range(annotators)]
     session.add_all(Membership(study_id=study.id, person_id=p.person_id, joined_at=clock.now()) for p in people)
     session.flush()
@@ -214,7 +217,7 @@ def test_an_export_names_systems_only_after_the_unblinding(filled, key):
     blind = "".join(f"{name} {readable(name, data)}" for name, data in unzipped(session, study, key).items())
     assert not [name for name in SYSTEMS if name in blind]
     assert "System 1" in blind
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
     named = "".join(readable(name, data) for name, data in unzipped(session, study, key).items())
     assert all(name in named for name in SYSTEMS)
 
@@ -259,7 +262,7 @@ def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sq
         study, lead, people = make_study(session, items=3, raters_per_item=3)
         mine = join(session, study, lead)
         annotate(session, study, mine, fluency())
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
         late = [annotate(session, study, who, fluency()) for who in (mine, *people)][0]
         rows = table(unzipped(session, study, "potato")["annotations.csv"])
         typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
@@ -339,7 +342,7 @@ def test_the_event_log_keeps_every_superseded_value_and_its_chain_can_be_checked
         submission=uuid.uuid4().hex, answers=full_answers(fluency=3),
     )  # fmt: skip
     annotations.submit(session, people[0], message)
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
     log = lines(unzipped(session, study, "events")["events.jsonl"])
     assert [event["number"] for event in log] == list(range(1, study.event_number + 1))
     edited = next(event for event in log if event["kind"] == "annotation edited")
@@ -376,7 +379,7 @@ def test_a_pair_takes_the_higher_mean_of_those_who_rated_both_and_states_its_mar
         study, lead, people = make_study(session, items=1)
         annotate(session, study, people[0], fluency(plumbum=3, stannum=1, ferrum=2))
         annotate(session, study, people[1], fluency(plumbum=2, stannum=1, ferrum=3))
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
         found = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
         assert {pair: (row["margin"], row["n_annotators"]) for pair, row in found.items()} == {
             ("plumbum", "stannum"): (1.5, 2),
@@ -399,7 +402,7 @@ def test_ties_are_dropped_by_the_stated_margin_and_counted_in_the_readme(filled)
 
 def test_accept_and_reject_become_the_unpaired_form_by_majority(filled):
     session, study, lead, _ = filled
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
     rows = lines(unzipped(session, study, "trl")["unpaired.jsonl"])
     rejected = [(row["system"], row["n_annotators"], row["share_positive"]) for row in rows if not row["label"]]
     assert rejected == [("plumbum", 1, 0.0)]
@@ -436,7 +439,7 @@ def test_a_dialogue_becomes_messages_in_which_the_last_speaker_is_the_user(dialo
 
 def test_the_viewer_gets_scores_within_its_range_and_positive_where_the_first_is_better(dialogues):
     session, study = dialogues
-    studies.unblind(session, study, "P-lead")
+    lifecycle.unblind(session, study, "P-lead")
     (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
     first_is_one = example["output_text_a"].endswith("one")
     shares = [(0.75 - 0.25), (0.8 - 0.405), (1 - 0)]

@@ -11,12 +11,11 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import copying, demo, freezing, invitations, launching, making, people, results, roster, studies
+from triptych import demo, invitations, people, results, roster
 from triptych.analyses import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
-from triptych.freezing import Parts
 from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
@@ -36,8 +35,11 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
+from triptych.study import contents, design, duplicate, lifecycle
+from triptych.study import launch as launching
+from triptych.study.design import Parts
+from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
-from triptych.study_settings import settings_of
 
 WHY = "the pilot showed it"
 GOOD = (
@@ -68,11 +70,11 @@ def file(data: bytes = GOOD):
 
 @pytest.fixture
 def draft(session, lead):
-    return studies.create_from_file(session, studies.Plan(title="A study"), SMALL_RUBRIC, file(), lead)
+    return lifecycle.create_from_file(session, lifecycle.Plan(title="A study"), SMALL_RUBRIC, file(), lead)
 
 
 def amend(session, study, reason="", actor="P-lead", **parts):
-    return freezing.amend(session, study, Parts(**parts), reason, actor)
+    return design.amend(session, study, Parts(**parts), reason, actor)
 
 
 def launch(session, study) -> Study:
@@ -85,7 +87,7 @@ def kinds(session, study) -> list[str]:
 
 
 def ids(session, study, purpose=Purpose.main) -> list[str]:
-    return [item.external_id for item in making.stored_items(session, study, purpose)]
+    return [item.external_id for item in contents.stored_items(session, study, purpose)]
 
 
 # A draft
@@ -99,7 +101,7 @@ def test_a_draft_takes_another_title_other_settings_another_rubric_and_other_ite
 
     assert (draft.title, draft.raters_per_item, draft.access, draft.item_count) == ("New", 1, "invited", 1)
     assert str(settings_of(draft).pay.per_item) == "0.35"
-    assert studies.design_of(session, draft).rubric.criterion("fluency").scale.values == [1, 2, 3, 4]
+    assert lifecycle.design_of(session, draft).rubric.criterion("fluency").scale.values == [1, 2, 3, 4]
     assert (ids(session, draft), list(session.scalars(select(Item.raters)))) == (["9"], [1])
     assert sorted(session.scalars(select(System.blind_code))) == [1, 2, 3]
     assert kinds(session, draft) == ["study created"] + 3 * ["design changed"]
@@ -117,14 +119,14 @@ def test_a_form_that_changes_nothing_leaves_no_event_and_needs_no_reason(session
 
 
 def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(session, lead):
-    study = studies.create_from_file(session, studies.Plan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
+    study = lifecycle.create_from_file(session, lifecycle.Plan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, rubric_yaml=SMALL_RUBRIC.replace("Two questions", "Some questions"))
     [reference] = session.execute(select(Reference.accepted, Criterion.key).join(Criterion)).all()
     with pytest.raises(Conflict, match="fluency"):
         amend(session, study, rubric_yaml=OTHER_SCALE)
 
     assert tuple(reference) == ("3", "fluency")
-    assert (study.item_count, freezing.check_items(session, study)) == (1, {"gold": 1, "attention": 0})
+    assert (study.item_count, design.check_items(session, study)) == (1, {"gold": 1, "attention": 0})
     assert amend(session, study, items=file(), replace_items=True)
     assert amend(session, study, rubric_yaml=OTHER_SCALE)
 
@@ -132,11 +134,11 @@ def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(se
 def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once(session, lead):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()  # its training items have systems too
     items = read_items((demo.DEMO / "esc_dialogue.jsonl").read_bytes(), "items.jsonl")
-    study = studies.create_from_file(session, studies.Plan(title="Talks", seed="s"), yaml, items, lead)
+    study = lifecycle.create_from_file(session, lifecycle.Plan(title="Talks", seed="s"), yaml, items, lead)
     amend(session, study, items=replace(items, items=items.items[:2]), replace_items=True)
     amend(session, study, rubric_yaml=yaml + "\n# changed\n")
     numbers = dict(map(tuple, session.execute(select(System.name, System.blind_code))))
-    judged = {code for name, code in numbers.items() if not name.startswith(making.TRAINING_SYSTEM)}
+    judged = {code for name, code in numbers.items() if not name.startswith(contents.TRAINING_SYSTEM)}
 
     assert judged == set(range(1, len(judged) + 1))
     assert sorted(numbers.values()) == list(range(1, len(numbers) + 1))
@@ -159,11 +161,11 @@ def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once
     ],
 )
 def test_a_refused_change_says_what_would_be_right_and_changes_nothing(session, draft, parts, error, told):
-    before = making.design_hash(session, draft)
+    before = contents.design_hash(session, draft)
     with pytest.raises(error, match=told):
         amend(session, draft, **{"title": "Another", **parts})
 
-    assert making.design_hash(session, draft) == before
+    assert contents.design_hash(session, draft) == before
     assert kinds(session, draft) == ["study created"]
 
 
@@ -177,18 +179,18 @@ def test_a_study_for_a_panel_is_never_without_its_completion_code(session, draft
 
 
 def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead):
-    other = copying.duplicate(session, draft, "Other", lead)
+    other = duplicate.duplicate(session, draft, "Other", lead)
     launch(session, other)
     with pytest.raises(Conflict):
-        studies.delete_draft(session, other)
-    studies.delete_draft(session, draft)
+        lifecycle.delete_draft(session, other)
+    lifecycle.delete_draft(session, draft)
     session.commit()
 
-    assert [study.title for study in studies.for_lead(session, lead)] == ["Other"]
+    assert [study.title for study in lifecycle.for_lead(session, lead)] == ["Other"]
 
 
 def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
-    other = copying.duplicate(session, draft, "Other", lead)
+    other = duplicate.duplicate(session, draft, "Other", lead)
     for name, role, where in (
         ("Anna", Role.annotator, draft),
         ("Dora", Role.lead, draft),
@@ -198,7 +200,7 @@ def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
     people.create_lead(session, "Emil", "a long passcode 42")
     roster.add_lead(session, draft, "Emil", lead.pseudonym)
 
-    assert studies.delete_draft(session, draft) == 2
+    assert lifecycle.delete_draft(session, draft) == 2
     session.commit()
 
     assert set(session.scalars(select(Person.name))) == {lead.name, "Ben", "Emil"}
@@ -218,14 +220,14 @@ def test_launch_freezes_and_a_missing_candidate_or_no_item_stands_in_the_way(ses
 
     amend(session, draft, items=file(), settings={"overlap": {"items": 1, "raters": 7}})
     launch(session, draft)
-    assert draft.design_hash == making.design_hash(session, draft)
+    assert draft.design_hash == contents.design_hash(session, draft)
     assert sorted(session.scalars(select(Item.raters))) == [3, 7]
     with pytest.raises(Conflict, match="already"):
         launch(session, draft)
 
 
 def test_everything_that_decides_what_is_asked_of_whom_is_in_the_hash(session, draft):
-    seen = {making.design_hash(session, draft)}
+    seen = {contents.design_hash(session, draft)}
     for parts in (
         {"title": "B"},
         {"settings": {"instructions": "Read twice."}},
@@ -235,11 +237,11 @@ def test_everything_that_decides_what_is_asked_of_whom_is_in_the_hash(session, d
         {"items": file(MORE)},
     ):
         amend(session, draft, **parts)
-        seen.add(making.design_hash(session, draft))
+        seen.add(contents.design_hash(session, draft))
     draft.settings = {**draft.settings, "heds": {"1.1": [[], "a paper"]}}
 
     assert len(seen) == 7
-    assert making.design_hash(session, draft) in seen
+    assert contents.design_hash(session, draft) in seen
 
 
 # Amendments
@@ -267,7 +269,7 @@ def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, to
     with pytest.raises(Conflict, match=told):
         amend(session, launched, WHY, **parts)
 
-    assert (launched.design_hash, making.design_hash(session, launched)) == (before, before)
+    assert (launched.design_hash, contents.design_hash(session, launched)) == (before, before)
 
 
 def test_an_amendment_needs_a_reason_and_is_listed_with_date_and_new_hash(session, launched):
@@ -278,12 +280,12 @@ def test_an_amendment_needs_a_reason_and_is_listed_with_date_and_new_hash(sessio
 
     amend(session, launched, WHY, title="Better", raters_per_item=5)
     amend(session, launched, "two were broken", items=file(MORE), retire=("8",))
-    one, two = freezing.amendments(session, launched)
+    one, two = design.amendments(session, launched)
 
     assert (one.reason, one.parts, one.who) == (WHY, ("raters per item", "title"), "P-lead")
     assert two.parts == ("items", "retired")
     assert len({first, one.design_hash, two.design_hash}) == 3
-    assert two.design_hash == launched.design_hash == making.design_hash(session, launched)
+    assert two.design_hash == launched.design_hash == contents.design_hash(session, launched)
     assert dict(map(tuple, session.execute(select(Item.external_id, Item.raters)))) == {"007": 5, "8": 5, "9": 5}
     assert count_items(session, launched) == 2
     assert events.first_broken(session, launched.id) is None
@@ -306,26 +308,26 @@ def test_every_rating_keeps_the_hash_under_which_its_item_was_given(session, mak
 def test_an_amendment_holds_on_both_databases(engine):
     with database.writing(engine) as session:
         lead = add_person(session, "lead", Role.lead)
-        study = studies.create_from_file(session, studies.Plan(title="S"), SMALL_RUBRIC, file(CHECKED), lead)
+        study = lifecycle.create_from_file(session, lifecycle.Plan(title="S"), SMALL_RUBRIC, file(CHECKED), lead)
         amend(session, study, rubric_yaml=SMALL_RUBRIC + "\n", items=file(MORE))
         amend(session, study, retire=("1",))
         amend(session, launch(session, study), WHY, raters_per_item=9)
     with database.reading(engine) as session:
-        study = studies.by_slug(session, "s")
-        assert [line.external_id for line in freezing.item_lines(session, study)] == ["g1", "9"]
-        assert [one.reason for one in freezing.amendments(session, study)] == [WHY]
-        assert making.design_hash(session, study) == study.design_hash
+        study = lifecycle.by_slug(session, "s")
+        assert [line.external_id for line in design.item_lines(session, study)] == ["g1", "9"]
+        assert [one.reason for one in design.amendments(session, study)] == [WHY]
+        assert contents.design_hash(session, study) == study.design_hash
 
 
 # Copies
 
 
 def test_a_copy_has_the_design_and_the_check_items_and_nothing_of_the_people(session, lead):
-    plan = studies.Plan(title="Checked", raters_per_item=2, access="panel")
-    study = studies.create_from_file(session, plan, SMALL_RUBRIC, file(CHECKED), lead)
+    plan = lifecycle.Plan(title="Checked", raters_per_item=2, access="panel")
+    study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, settings={"contact": "us", "preregistration": {"sample": "12"}})
     join(session, launch(session, study), add_person(session, "ann"))
-    copy = copying.duplicate(session, study, "Again", lead)
+    copy = duplicate.duplicate(session, study, "Again", lead)
 
     assert (copy.state, copy.access, copy.raters_per_item, copy.series) == ("draft", "panel", 2, "again")
     assert (ids(session, copy), ids(session, copy, Purpose.gold)) == (["1"], ["g1"])
@@ -338,14 +340,14 @@ def test_a_copy_has_the_design_and_the_check_items_and_nothing_of_the_people(ses
 
 
 def test_the_next_round_shares_the_series_and_the_series_has_each_round_once(session, draft, lead):
-    nextone = copying.duplicate(session, draft, "Main", lead, next_round=Round.pilot, with_items=False)
+    nextone = duplicate.duplicate(session, draft, "Main", lead, next_round=Round.pilot, with_items=False)
     with pytest.raises(Conflict, match="pilot"):
-        copying.duplicate(session, draft, "Pilot again", lead, next_round=Round.pilot)
+        duplicate.duplicate(session, draft, "Pilot again", lead, next_round=Round.pilot)
     with pytest.raises(NotAllowed):
-        copying.duplicate(session, draft, "Not mine", add_person(session, "ann"))
+        duplicate.duplicate(session, draft, "Not mine", add_person(session, "ann"))
 
     assert (nextone.series, nextone.round, nextone.item_count) == (draft.series, "pilot", 0)
-    assert copying.free_rounds(session, draft) == [Round.expert, Round.crowd]
+    assert duplicate.free_rounds(session, draft) == [Round.expert, Round.crowd]
     assert session.scalars(select(func.count()).select_from(Item)).one() == len(draft_items(2))
 
 

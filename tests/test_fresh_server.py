@@ -12,10 +12,11 @@ from browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from conftest import ROOT
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
-from triptych import people, studies
+from triptych import people
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access
+from triptych.study import lifecycle
 from triptych.web.session import COOKIE
 
 pytestmark = pytest.mark.browser
@@ -152,7 +153,7 @@ def test_a_newcomer_on_a_plain_http_host_gets_a_code_and_no_lead_page(server, da
 def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, data, page, make_study):
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
-        studies.by_slug(session, study.slug).access = Access.invited
+        lifecycle.by_slug(session, study.slug).access = Access.invited
         secret = people.invite(session, study, "Berta")
     page.goto("about:blank")
     page.goto(f"{server.url}/?join={secret}")
@@ -166,7 +167,7 @@ def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, 
 def test_a_panel_participant_stays_signed_in_without_the_id_in_the_address(server, data, page, make_study):
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
-        studies.by_slug(session, study.slug).access = Access.panel
+        lifecycle.by_slug(session, study.slug).access = Access.panel
     page.goto(f"{server.url}/?study={study.slug}&PROLIFIC_PID=5f1abc&SESSION_ID=s&STUDY_ID=x")
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 

@@ -13,13 +13,13 @@ from test_quality import add_check, rate
 from test_reports import new_study, numbers, opened, report_of, some_answers
 from test_results import submit
 
-from triptych import studies
 from triptych.reports import heds
 from triptych.reports.heds import Answer
 from triptych.reports.heds_questions import QUESTIONS
 from triptych.rubric.model import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose
+from triptych.study import lifecycle
 
 KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
 4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
@@ -171,7 +171,7 @@ def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_pat
         heds.store(session, study, given, lead.pseudonym)
         assert events.since(session, study.id, 0)[-1].kind == "datasheet answered"
     with database.reading(engine) as session:
-        study = studies.by_slug(session, study.slug)
+        study = lifecycle.by_slug(session, study.slug)
         assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in given.items() if answer}
         assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)
     report = report_of(engine, study)

@@ -12,7 +12,7 @@ from triptych.findings import criterion_ratings
 from triptych.results import Counted, Frame
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
-from triptych.study_settings import StudySettings
+from triptych.study.settings import StudySettings
 
 OPTIONS = """
 key: options

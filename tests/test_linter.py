@@ -8,12 +8,13 @@ import pytest
 from conftest import SMALL_RUBRIC, draft_items
 from sqlmodel import Session
 
-from triptych import linter, studies
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.linter import LintFinding
-from triptych.pairing import PlanLine
 from triptych.rubric.model import parse_rubric
-from triptych.study_settings import changed, stored
+from triptych.study import lifecycle
+from triptych.study import lint as linter
+from triptych.study.lint import LintFinding
+from triptych.study.pairing import PlanLine
+from triptych.study.settings import changed, stored
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
 SENTENCES = [
@@ -212,8 +213,8 @@ def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None
 )
 def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, told) -> None:
     with Session(sqlite_engine) as session:
-        plan = studies.Plan(title="Alone", raters_per_item=raters)
-        study = studies.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
+        plan = lifecycle.Plan(title="Alone", raters_per_item=raters)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
         study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
         found = [one for one in linter.lint_study(session, study) if "no two annotators share an item" in one.text]
     assert [(one.severity, one.blocking) for one in found] == [("warning", False)] * told
@@ -235,8 +236,8 @@ def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_
     ]
     with Session(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=1)
-        plan = studies.Plan(title="Another", seed="s")
-        study = studies.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym, lead.person_id)
+        plan = lifecycle.Plan(title="Another", seed="s")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym, lead.person_id)
         finding = only(linter.lint_study(session, study), "The name of")
         assert "plumbum" not in finding.text.casefold()
         assert finding.text.startswith("The name of System ")

@@ -10,11 +10,12 @@ from test_results import submit
 from test_results_pages import ROUTER, visit, words  # noqa: F401 (a fixture)
 
 from components import log_table
-from triptych import adjudication, backup, studies
+from triptych import adjudication, backup
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import Filters
 from triptych.storage.models import Item, Study
+from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
 HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
@@ -169,5 +170,5 @@ def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):  # noqa: 
     app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"
     assert "This study is blind." in words(app.run())
     with writing(web_engine()) as session:
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
     assert "This study is blind." not in words(app.run())

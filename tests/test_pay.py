@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from triptych import pay
 from triptych.errors import UndefinedStatistic
-from triptych.study_settings import Pay
+from triptych.study.settings import Pay
 
 HALF = Pay(per_item=Decimal("0.50"), floor_per_hour=Decimal("12"))
 

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
 
-from triptych import clock, invitations, passcodes, people, roster, studies
+from triptych import clock, invitations, passcodes, people, roster
 from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 PASSCODE = "correct horse battery"
@@ -273,7 +274,7 @@ def test_a_newcomer_becomes_an_annotator_of_the_study_under_a_pseudonym(sqlite_e
 
         assert who.role == Role.annotator
         assert "Anna" not in who.pseudonym
-        assert [one.slug for one in studies.for_annotator(session, person.id)] == [study.slug]
+        assert [one.slug for one in lifecycle.for_annotator(session, person.id)] == [study.slug]
     assert len(code) == 9
 
 
@@ -342,9 +343,9 @@ def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, s
     with writing(sqlite_engine) as session:
         _, code = people.join_open_study(session, study, "Anna")
     with writing(sqlite_engine) as session:
-        studies.set_state(session, studies.by_slug(session, study.slug), StudyState.paused, "L-1")
+        lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.paused, "L-1")
     with writing(sqlite_engine) as session:
-        paused = studies.by_slug(session, study.slug)
+        paused = lifecycle.by_slug(session, study.slug)
         assert people.return_to_study(session, paused, "Anna", code)
         assert [one.slug for one in people.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
@@ -356,8 +357,8 @@ def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite
         newer, _, _ = make_study(session, title="A newer one")
         person, code = people.join_open_study(session, newer, "Anna")
         make_study(session, title="Invited only", access=Access.invited)
-        studies.create_study(session, studies.Plan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
-        studies.set_state(session, newer, StudyState.closed, "L-1")
+        lifecycle.create_study(session, lifecycle.Plan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
+        lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
         assert [one.slug for one in people.studies_to_return_to(session)] == [study.slug, newer.slug]
         assert people.return_to_study(session, newer, "Anna", code).id == person.id
@@ -437,7 +438,7 @@ def test_a_panel_address_leads_to_its_study_by_the_parameters_of_the_settings(sq
         assert people.panel_study(session, address).id == study.id
         assert people.panel_study(session, {"study": study.slug}) is None
         assert people.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
-        here = studies.by_slug(session, study.slug)
+        here = lifecycle.by_slug(session, study.slug)
         here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
         session.flush()
         assert people.panel_study(session, address) is None

@@ -16,11 +16,12 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import entry, erasure, people, roster, studies
+from triptych import entry, erasure, people, roster
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import changed, stored
+from triptych.study.settings import changed, stored
 from triptych.web import personal
 from triptych.web.session import web_engine
 
@@ -168,7 +169,7 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
 
     with database.writing(web_engine()) as session:
         dora = signs_in(session, opened)
-        assert studies.led_by(session, dora, study.slug)
+        assert lifecycle.led_by(session, dora, study.slug)
         assert people.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
         with pytest.raises(people.NotAllowed):
             people.accept_as_lead(session, secret, "another passcode")
@@ -226,7 +227,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
     study, _, anna = mine
     with database.writing(web_engine()) as session:
         submit(session, study, anna, full_answers())
-        here = studies.by_slug(session, study.slug)
+        here = lifecycle.by_slug(session, study.slug)
         here.settings = stored(changed(here, consent={"text": "Agree?", "after_withdrawal": "delete"}))
     monkeypatch.setattr(state, "current_person", lambda: anna)
     page = AppTest.from_file(str(ROOT / "pages" / "router.py"), default_timeout=30).run()

@@ -19,7 +19,7 @@ from triptych.stats.components import PRESETS, Components
 from triptych.stats.power import Plan, what_more_buys
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
-from triptych.study_settings import changed, stored
+from triptych.study.settings import changed, stored
 
 SOME = Components(item=0.5, annotator=0.4, residual=1.2)
 YES_NO = """

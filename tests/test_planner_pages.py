@@ -9,11 +9,12 @@ from conftest import SMALL_RUBRIC, add_person, full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import dry_run, planner, recovery, studies
+from triptych import dry_run, planner, recovery
 from triptych.stats import power
 from triptych.storage import database
 from triptych.storage.models import Role
-from triptych.study_settings import changed, stored
+from triptych.study import lifecycle
+from triptych.study.settings import changed, stored
 from triptych.web.session import web_engine
 
 
@@ -113,8 +114,8 @@ def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit,
 def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=3)
-        plan = studies.Plan(title="Empty")
-        empty = studies.create_study(session, plan, SMALL_RUBRIC, [], lead.pseudonym, lead.person_id)
+        plan = lifecycle.Plan(title="Empty")
+        empty = lifecycle.create_study(session, plan, SMALL_RUBRIC, [], lead.pseudonym, lead.person_id)
     app = visit(lead, "dry_run.py", study=study.slug)
     app = press_run(app, Simulated_annotators=2, Of_them_answer_at_random=2)
     assert "Not every annotator can be careless" in app.error[0].value

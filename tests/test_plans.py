@@ -14,20 +14,21 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import assignments, clock, freezing, pairing, plans, studies
+from triptych import assignments, clock
 from triptych.errors import Conflict, ImportRefused, NotAllowed
-from triptych.pairing import PlanLine
 from triptych.storage import events
 from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
+from triptych.study import design, lifecycle, pairing, plans
+from triptych.study.pairing import PlanLine
 from triptych.study.persons import Who
-from triptych.study_settings import changed, stored
+from triptych.study.settings import changed, stored
 
 
 def draft_study(session: Session, items: int = 4, raters: int = 2, names: str = "abc") -> tuple[Study, list[Who]]:
     """A draft study with annotators of these one-letter names."""
     lead = add_person(session, f"lead-{items}-{names}", Role.lead)
-    plan = studies.Plan(title="A small study", seed="fixed", raters_per_item=raters)
-    study = studies.create_study(session, plan, SMALL_RUBRIC, draft_items(items), lead.pseudonym, lead.person_id)
+    plan = lifecycle.Plan(title="A small study", seed="fixed", raters_per_item=raters)
+    study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), lead.pseudonym, lead.person_id)
     return study, [join(session, study, add_person(session, name)) for name in names]
 
 
@@ -197,7 +198,7 @@ def test_a_stored_plan_comes_back_in_the_order_of_ranks_and_survives_a_round_tri
 def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, people = draft_study(session, items=1, raters=1)
-        studies.set_state(session, study, StudyState.open, "P-lead")
+        lifecycle.set_state(session, study, StudyState.open, "P-lead")
         session.commit()
         assignments.current(session, study, people[0])
         with pytest.raises(NotAllowed, match="needs a reason"):
@@ -208,8 +209,8 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
         plans.store(session, study, lines(("a", 1)), "P-lead", "a has begun")
         session.commit()
         assert study.design_hash != before
-        assert [one.reason for one in freezing.amendments(session, study)] == ["a has begun"]
-        studies.set_state(session, study, StudyState.closed, "P-lead")
+        assert [one.reason for one in design.amendments(session, study)] == ["a has begun"]
+        lifecycle.set_state(session, study, StudyState.closed, "P-lead")
         with pytest.raises(Conflict, match="closed"):
             plans.store(session, study, [], "P-lead", "too late")
 
@@ -242,6 +243,6 @@ def test_the_overlap_subset_is_the_same_however_often_it_is_drawn_until_launch_a
         assert drawn() == first
         study.settings, study.raters_per_item = stored(changed(study, overlap={})), 2
         assert set(drawn().values()) == {(2, 0)}
-        studies.set_state(session, study, StudyState.open, "P-lead")
+        lifecycle.set_state(session, study, StudyState.open, "P-lead")
         with pytest.raises(Conflict, match="before launch"):
             pairing.apply_overlap(session, study)

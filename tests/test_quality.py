@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import analyses, assignments, clock, exclusions, people, quality, results, studies
+from triptych import analyses, assignments, clock, exclusions, people, quality, results
 from triptych.results import Counted
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import database
@@ -31,9 +31,9 @@ from triptych.storage.models import (
     Slot,
     StudyState,
 )
-from triptych.study import system_names
+from triptych.study import lifecycle, system_names
 from triptych.study.persons import Who
-from triptych.study_settings import changed, stored
+from triptych.study.settings import changed, stored
 
 HUMAN = Counted().kinds
 
@@ -248,10 +248,10 @@ def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(
     }
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
-        plan = studies.Plan(title="Paid", seed="fixed")
-        study = studies.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
+        plan = lifecycle.Plan(title="Paid", seed="fixed")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
         study.settings = {**study.settings, **stored(changed(study, **settings))}
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         for name, seconds in (("slow", 90.0), ("fast", 30.0)):
             who = join(session, study, add_person(session, name))
             for _ in range(2):

@@ -12,7 +12,7 @@ from test_results_pages import visit, words  # noqa: F401
 from triptych import clock, results
 from triptych.storage import database, events
 from triptych.storage.models import Membership, Role, Round, Study
-from triptych.study_settings import changed, stored
+from triptych.study.settings import changed, stored
 from triptych.web.session import web_engine
 
 

@@ -15,7 +15,7 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych import ratings_import, results, studies, verifying
+from triptych import ratings_import, results, verifying
 from triptych.__main__ import main
 from triptych.analyses.judges import judges
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
@@ -41,7 +41,8 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.studies import Plan
+from triptych.study import lifecycle
+from triptych.study.lifecycle import Plan
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -191,7 +192,7 @@ def test_systems_stay_blind_until_the_lead_unblinds(imported):
     study, _, session = imported(together(ROWS))
 
     assert set(system_names(session, study).values()) == {"System 1", "System 2"}
-    studies.unblind(session, study, "L-1")
+    lifecycle.unblind(session, study, "L-1")
     assert set(system_names(session, study).values()) == {"m", "n"}
 
 

@@ -27,7 +27,7 @@ from openpyxl import load_workbook
 from sqlmodel import select
 from test_results import exclude, submit
 
-from triptych import results, studies
+from triptych import results
 from triptych.analyses import StudyAnalysis
 from triptych.findings import spoken_number
 from triptych.formats.long_csv import restore_cell, write_csv
@@ -39,6 +39,7 @@ from triptych.reports.tables import tables_of
 from triptych.results import Counted
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership, Role, StudyState
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 SECRET_WORDS = "Zinnober purpurn"
@@ -65,9 +66,9 @@ def some_answers(rng: random.Random) -> dict:
 def new_study(session, items: int, annotators: int, rubric: str = SMALL_RUBRIC, drafts=None):
     """An open study with a lead and annotators, as the fixture make_study makes them."""
     lead = add_person(session, "lead", Role.lead)
-    plan = studies.Plan(title="Report <b>me</b> & 50 %", seed="fixed", raters_per_item=annotators)
-    study = studies.create_study(session, plan, rubric, drafts or draft_items(items), lead.pseudonym, lead.person_id)
-    studies.set_state(session, study, StudyState.open, lead.pseudonym)
+    plan = lifecycle.Plan(title="Report <b>me</b> & 50 %", seed="fixed", raters_per_item=annotators)
+    study = lifecycle.create_study(session, plan, rubric, drafts or draft_items(items), lead.pseudonym, lead.person_id)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     return study, lead, [join(session, study, add_person(session, f"ann{n}")) for n in range(annotators)]
 
 
@@ -95,7 +96,7 @@ def filled(tmp_path_factory):
 
 def report_of(engine, study, scope=None):
     with database.reading(engine) as session:
-        return build_report(session, studies.by_slug(session, study.slug), scope)
+        return build_report(session, lifecycle.by_slug(session, study.slug), scope)
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +233,7 @@ def test_after_the_unblinding_a_report_has_names_and_all_that_makes_the_orders_a
         study, lead, people = new_study(session, items=2, annotators=2)
         for who in people * 2:
             submit(session, study, who, some_answers(rng))
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
     report = report_of(engine, study)
 
     rows = list(csv.DictReader(io.StringIO(report.files["assignments.csv"].decode())))
@@ -248,7 +249,7 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
         study, lead, people = new_study(session, items=2, annotators=3)
         join(session, study, lead)
         before = submit(session, study, people[0])
-        studies.unblind(session, study, lead.pseudonym)
+        lifecycle.unblind(session, study, lead.pseudonym)
         late = [submit(session, study, who) for who in (lead, people[1])][0]
     report = report_of(sqlite_engine, study)
 
@@ -369,7 +370,7 @@ def frame(filled):
     """The study's frame, the names of its systems, and no annotator excluded."""
     engine, study, *_ = filled
     with database.reading(engine) as session:
-        study = studies.by_slug(session, study.slug)
+        study = lifecycle.by_slug(session, study.slug)
         return results.build_frame(session, study), system_names(session, study)
 
 

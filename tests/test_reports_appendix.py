@@ -25,7 +25,7 @@ from triptych.reports.recompute.whole import recomputed
 from triptych.reports.script import script
 from triptych.reports.tables import tables_of
 from triptych.results import Counted
-from triptych.study_settings import Preregistration, StudySettings
+from triptych.study.settings import Preregistration, StudySettings
 from triptych.texts import Texts
 
 RUBRIC = """

@@ -16,15 +16,16 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
 from triptych import __main__ as command_line
-from triptych import freezing, results, studies
+from triptych import results
 from triptych.analyses.judges import margin
 from triptych.errors import NotFound
-from triptych.freezing import Parts
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
 from triptych.results import Counted
 from triptych.storage import database
 from triptych.storage.models import Item, Kind, Person, Role
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
 from triptych.web import export
 from triptych.web.session import web_engine
 
@@ -41,9 +42,9 @@ def rated(engine, make_study):
 def freeze(engine, study, scope=None):
     """Makes a report and keeps it, as the page does."""
     with database.reading(engine) as session:
-        report = build_report(session, studies.by_slug(session, study.slug), scope)
+        report = build_report(session, lifecycle.by_slug(session, study.slug), scope)
     with database.writing(engine) as session:
-        snapshot.keep(session, studies.by_slug(session, study.slug), report, "P-lead")
+        snapshot.keep(session, lifecycle.by_slug(session, study.slug), report, "P-lead")
     return report
 
 
@@ -56,7 +57,7 @@ def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study)
     second = freeze(engine, study, Counted(annotators=frozenset({people[0].pseudonym})))
 
     with database.reading(engine) as session:
-        study = studies.by_slug(session, study.slug)
+        study = lifecycle.by_slug(session, study.slug)
         listed = snapshot.listed(session, study)
         assert [one.sha256 for one in listed] == [second.sha256, first.sha256]
         assert (again.sha256, snapshot.newest(session, study)) == (first.sha256, second.sha256)
@@ -77,11 +78,11 @@ def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_pa
         before = results.frame_of(session, study)
     with database.writing(engine) as session:
         wanted = Parts(settings={"expertise": "expert"})
-        assert freezing.amend(session, study, wanted, "They are editors.", lead.pseudonym)
+        assert design.amend(session, study, wanted, "They are editors.", lead.pseudonym)
     with database.reading(engine) as session:
-        study = studies.by_slug(session, study.slug)
+        study = lifecycle.by_slug(session, study.slug)
         after, report = results.frame_of(session, study), build_report(session, study)
-        (amendment,) = freezing.amendments(session, study)
+        (amendment,) = design.amendments(session, study)
 
     assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
     assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
@@ -97,7 +98,7 @@ def test_a_report_names_the_kinds_that_count_and_tells_items_that_were_taken_out
         session.get_one(Person, people[2].person_id).kind = Kind.judge
         session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
     with database.reading(engine) as session:
-        report = build_report(session, studies.by_slug(session, study.slug))
+        report = build_report(session, lifecycle.by_slug(session, study.slug))
     methods = report.files["methods.md"].decode()
     who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
     assert who in methods
@@ -150,7 +151,7 @@ def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, 
 
     assert not app.exception
     with database.reading(web_engine()) as session:
-        (made,) = snapshot.listed(session, studies.by_slug(session, study.slug))
+        (made,) = snapshot.listed(session, lifecycle.by_slug(session, study.slug))
         content = snapshot.file_of(session, study, made.sha256)
     assert made.sha256 in [block.value for block in app.code]
     assert made.made_by == lead.pseudonym

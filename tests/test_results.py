@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import annotations, assignments, clock, findings, results, studies, texts
+from triptych import annotations, assignments, clock, findings, results, texts
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
 from triptych.results import Counted, Filters, keeping
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Membership, Person
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BEST_RUBRIC = """
@@ -345,7 +346,7 @@ def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(fill
 def test_systems_are_numbers_until_the_lead_unblinds(filled):
     session, study, lead, _ = filled
     assert list(system_names(session, study).values()) == ["System 1", "System 2", "System 3"]
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
     assert set(system_names(session, study).values()) == {"plumbum", "stannum", "ferrum"}
     assert events.since(session, study.id, 0)[-1].kind == "unblinded"
 

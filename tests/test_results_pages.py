@@ -13,9 +13,9 @@ from test_results import exclude, set_aside, submit
 
 from components import live, state
 from components.more import ANALYSES, LENGTHS
-from triptych import studies
 from triptych.storage import database, events
 from triptych.storage.models import Kind, Person, Role, Study
+from triptych.study import lifecycle
 from triptych.web.session import web_engine
 
 ROUTER = Path(__file__).resolve().parent.parent / "pages" / "router.py"
@@ -289,4 +289,4 @@ def test_a_demo_study_is_open_to_every_lead(visit, make_study):
         other = add_person(session, "second lead", Role.lead)
     assert visit(other, "results.py", study=study.slug).metric[0].value == "1 of 12"
     with database.reading(web_engine()) as session:
-        assert [s.slug for s in studies.for_lead(session, other)] == [session.scalars(select(Study)).one().slug]
+        assert [s.slug for s in lifecycle.for_lead(session, other)] == [session.scalars(select(Study)).one().slug]

@@ -7,10 +7,11 @@ from conftest import full_answers
 from sqlalchemy import update
 from test_results import exclude, set_aside, submit
 
-from triptych import adjudication, analyses, results, second_looks, studies
+from triptych import adjudication, analyses, results, second_looks
 from triptych.results import Counted
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Item, Study
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 
@@ -99,7 +100,7 @@ def test_excluded_annotators_are_out_until_asked_for_and_names_come_with_the_unb
     study, _, people, item = lab
     with writing(sqlite_engine) as session:
         exclude(session, study, people[0])
-        studies.unblind(session, study, "P-lead")
+        lifecycle.unblind(session, study, "P-lead")
     _, look = lines_and_look(sqlite_engine, study, item)
     assert people[0].pseudonym not in set(look.ratings["Annotator"])
     assert not look.explained

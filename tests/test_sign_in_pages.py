@@ -8,9 +8,10 @@ from sqlmodel import Session
 from streamlit.testing.v1 import AppTest
 
 from components import state
-from triptych import people, studies
+from triptych import people
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import web_engine
 
@@ -191,7 +192,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
     assert code in shown(test)
     with writing(engine) as session:
         who = signs_in(session, test)
-        again = people.return_to_study(session, studies.by_slug(session, study.slug), "Anna", code)
+        again = people.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
         assert who.person_id == again.id
 
 
@@ -207,7 +208,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
 def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, said):
     with writing(engine) as session:
         make_study(session, annotators=0, title="Demo: another one")
-        here = studies.by_slug(session, study.slug)
+        here = lifecycle.by_slug(session, study.slug)
         for name, value in now.items():
             setattr(here, name, value)
     test = app(study=study.slug)
@@ -228,14 +229,14 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
     press(test, "Start")
     with writing(engine) as session:
         who = signs_in(session, test)
-        assert [one.slug for one in studies.for_annotator(session, who.person_id)] == [study.slug]
+        assert [one.slug for one in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
 
 
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
 def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
     with writing(engine) as session:
         people.join_open_study(session, study, "Anna")
-        studies.by_slug(session, study.slug).state = now
+        lifecycle.by_slug(session, study.slug).state = now
     assert field(app(study=study.slug), "Return code")
 
 
@@ -292,20 +293,20 @@ def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engin
 
 def test_a_panel_address_signs_in_its_participant(engine, study):
     with writing(engine) as session:
-        here = studies.by_slug(session, study.slug)
+        here = lifecycle.by_slug(session, study.slug)
         here.access = Access.panel
     test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
 
     with writing(engine) as session:
         who = signs_in(session, test)
-        known = people.join_from_panel(session, studies.by_slug(session, study.slug), "prolific", "5f1", "s")
+        known = people.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == known.id
         assert who.name is None
 
 
 def test_a_newcomer_from_a_panel_hears_that_the_study_is_not_open(engine, study):
     with writing(engine) as session:
-        here = studies.by_slug(session, study.slug)
+        here = lifecycle.by_slug(session, study.slug)
         here.access, here.state = Access.panel, StudyState.closed
     test = app(study=study.slug, PROLIFIC_PID="5f1")
 

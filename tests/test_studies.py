@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 from test_results import exclude, set_aside, submit
 
-from triptych import demo, results, studies
+from triptych import demo, results
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
 from triptych.results import Counted
 from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
+from triptych.study import lifecycle
 
 GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
 TWICE = b"item_id,context,cand:alpha,cand:beta\n7,Why?,Because.,Never mind.\n7,How?,So.,Thus.\n"
@@ -39,8 +40,8 @@ def rows(session, table) -> int:
 
 
 def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
-    plan = studies.Plan(**{"title": "A study", **plan})
-    return studies.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
+    plan = lifecycle.Plan(**{"title": "A study", **plan})
+    return lifecycle.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
 
 
 def test_a_study_from_a_file_holds_its_items_candidates_criteria_and_options(session, lead):
@@ -52,7 +53,7 @@ def test_a_study_from_a_file_holds_its_items_candidates_criteria_and_options(ses
     assert sorted(session.scalars(select(Candidate.text))) == ["Because.", "Never mind.", "So.", "Thus."]
     assert sorted(session.scalars(select(System.name))) == ["alpha", "beta"]
     assert (rows(session, Criterion), rows(session, Option)) == (2, 3)
-    assert studies.led_by(session, lead, study.slug).id == study.id
+    assert lifecycle.led_by(session, lead, study.slug).id == study.id
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_the_numbers_that_hide_systems_do_not_follow_their_names(session, lead):
 def test_the_steps_of_a_study_are_draft_open_paused_closed_and_back(session, lead):
     study = create(session, lead)
     for state in (StudyState.open, StudyState.paused, StudyState.open, StudyState.closed, StudyState.open):
-        studies.set_state(session, study, state, lead.pseudonym)
+        lifecycle.set_state(session, study, state, lead.pseudonym)
 
     kinds = [event.kind for event in events.since(session, study.id, 0)]
     assert kinds == ["study created", "study open", "study paused", "study open", "study closed", "study open"]
@@ -110,16 +111,16 @@ def test_a_draft_can_only_be_opened(session, lead, state):
     study = create(session, lead)
 
     with pytest.raises(Conflict):
-        studies.set_state(session, study, state, lead.pseudonym)
+        lifecycle.set_state(session, study, state, lead.pseudonym)
 
 
 def test_opening_fixes_the_design_and_reopening_keeps_it(session, lead):
     study = create(session, lead)
     assert study.design_hash is None
-    studies.set_state(session, study, StudyState.open, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     first = study.design_hash, study.opened_at
-    studies.set_state(session, study, StudyState.closed, lead.pseudonym)
-    studies.set_state(session, study, StudyState.open, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
 
     assert first[0]
     assert (study.design_hash, study.opened_at) == first
@@ -129,22 +130,22 @@ def test_opening_fixes_the_design_and_reopening_keeps_it(session, lead):
 def test_only_an_open_or_just_paused_study_takes_what_is_on_screen(session, lead, state, refused):
     study = create(session, lead)
     if state != "draft":
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     if state in ("paused", "closed"):
-        studies.set_state(session, study, StudyState(state), lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState(state), lead.pseudonym)
 
     if refused:
         with pytest.raises(StudyNotOpen):
-            studies.refuse_unless_writable(study)
+            lifecycle.refuse_unless_writable(study)
     else:
-        studies.refuse_unless_writable(study)
+        lifecycle.refuse_unless_writable(study)
 
 
 def test_unblinding_is_logged_once(session, lead):
     study = create(session, lead)
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
     first = study.unblinded_at
-    studies.unblind(session, study, lead.pseudonym)
+    lifecycle.unblind(session, study, lead.pseudonym)
 
     assert study.unblinded_at == first
     assert [event.kind for event in events.since(session, study.id, 0)].count("unblinded") == 1
@@ -155,11 +156,11 @@ def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
     study = create(session, lead)
     join(session, study, annotator)
 
-    assert [line.study.slug for line in studies.lines_for_lead(session, lead)] == [study.slug]
-    assert studies.lines_for_lead(session, other) == []
+    assert [line.study.slug for line in lifecycle.lines_for_lead(session, lead)] == [study.slug]
+    assert lifecycle.lines_for_lead(session, other) == []
     for stranger in (other, annotator):
         with pytest.raises(NotFound):
-            studies.led_by(session, stranger, study.slug)
+            lifecycle.led_by(session, stranger, study.slug)
 
 
 def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
@@ -167,14 +168,14 @@ def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
     for title, access in (("Draft", "open"), ("Invited", "invited"), ("Panel", "panel")):
         study = create(session, lead, title=title, access=access)
         if title != "Draft":
-            studies.set_state(session, study, StudyState.open, lead.pseudonym)
-    studies.set_state(session, offered, StudyState.open, lead.pseudonym)
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    lifecycle.set_state(session, offered, StudyState.open, lead.pseudonym)
 
-    assert [study.title for study in studies.open_to_all(session)] == ["Open"]
+    assert [study.title for study in lifecycle.open_to_all(session)] == ["Open"]
 
 
 def assert_same_as_results(session, lead):
-    for line in studies.lines_for_lead(session, lead):
+    for line in lifecycle.lines_for_lead(session, lead):
         counted = Counted(results.kinds_by_default(line.study))
         view = results.overview(session, line.study, counted)
         active = [row for row in view.annotators if not row.excluded]
@@ -186,7 +187,7 @@ def test_the_list_counts_the_demo_studies_as_the_results_do(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
 
-        assert sorted(line.done > 0 for line in studies.lines_for_lead(session, lead)) == [False] * 3 + [True]
+        assert sorted(line.done > 0 for line in lifecycle.lines_for_lead(session, lead)) == [False] * 3 + [True]
         assert_same_as_results(session, lead)
 
 
@@ -213,7 +214,7 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
     known = shipped_rubrics()
     rubric = load_rubric(known[rubric]) if rubric in known else parse_rubric(rubric)
-    return studies.misfits(rubric, read_items(data, name, ReadOptions(**options)))
+    return lifecycle.misfits(rubric, read_items(data, name, ReadOptions(**options)))
 
 
 @pytest.mark.parametrize("key", shipped_rubrics())

@@ -11,11 +11,12 @@ from streamlit.testing.v1 import AppTest
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
 from components import state
-from triptych import demo, studies
+from triptych import demo
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Role, Study, System
-from triptych.study_settings import USUAL_CHECKS, settings_of
+from triptych.study import lifecycle
+from triptych.study.settings import USUAL_CHECKS, settings_of
 from triptych.web.session import web_engine
 
 NASTY = Path(__file__).parent / "nasty"
@@ -298,4 +299,4 @@ def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_pa
     with database.reading(web_engine()) as session:
         assert sorted(session.scalars(select(System.name))) == ["a", "beta"]
         study = session.scalars(select(Study)).one()
-        assert studies.design_of(session, study).rubric.criterion("fluency").title == "Flow"
+        assert lifecycle.design_of(session, study).rubric.criterion("fluency").title == "Flow"

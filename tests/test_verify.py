@@ -28,7 +28,7 @@ from triptych.annotations import SetAsideMessage
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Study
-from triptych.study_settings import Consent, changed, stored
+from triptych.study.settings import Consent, changed, stored
 
 
 def annotated() -> dict:

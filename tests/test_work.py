@@ -9,9 +9,10 @@ from conftest import SMALL_RUBRIC, join
 from sqlalchemy import select
 from test_desk import login_of, submitting
 
-from triptych import desk, studies
+from triptych import desk
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Item, Membership, StudyState, Submission
+from triptych.study import lifecycle
 from triptych.web import work
 
 
@@ -42,7 +43,7 @@ def begin(engine, make_study):
 
 def set_state(engine, slug, state):
     with writing(engine) as session:
-        studies.set_state(session, studies.by_slug(session, slug), state, "P-lead")
+        lifecycle.set_state(session, lifecycle.by_slug(session, slug), state, "P-lead")
 
 
 def test_a_submission_to_a_closed_study_is_refused_with_the_reason_and_no_receipt(sqlite_engine, make_study, at_work):
@@ -91,9 +92,9 @@ def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engi
         study, _, (one, two) = make_study(session, items=1)
         slug = study.slug
     with writing(postgres_engine) as session:
-        desk.lay(session, studies.by_slug(session, slug), one)
+        desk.lay(session, lifecycle.by_slug(session, slug), one)
         with writing(postgres_engine) as at_once:
-            other = desk.lay(at_once, studies.by_slug(at_once, slug), two)
+            other = desk.lay(at_once, lifecycle.by_slug(at_once, slug), two)
 
     assert other.nothing == "nothing free"
 

@@ -15,7 +15,7 @@ from openpyxl import load_workbook
 from sqlalchemy import func, select
 from test_results import resubmit, submit
 
-from triptych import annotations, assignments, clock, demo, studies, workbooks
+from triptych import annotations, assignments, clock, demo, workbooks
 from triptych.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
@@ -36,6 +36,7 @@ from triptych.storage.models import (
     Slot,
     StudyState,
 )
+from triptych.study import lifecycle
 from triptych.verifying import verify
 
 BEST = """
@@ -143,8 +144,8 @@ def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlit
                 row=1,
             )
         ]
-        study = studies.create_study(session, studies.Plan(title="=1+1"), SMALL_RUBRIC, items, lead.pseudonym)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        study = lifecycle.create_study(session, lifecycle.Plan(title="=1+1"), SMALL_RUBRIC, items, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, annotator)
         made = workbooks.make(session, study, annotator.pseudonym, 1, lead.pseudonym)
         data = workbooks.file_of(session, study, made.id)[1]
@@ -253,7 +254,7 @@ def test_who_may_not_go_on_gets_no_workbook_and_limits_hold(desk):
     with pytest.raises(NotAllowed, match="was excluded"):
         workbooks.make(session, study, second.pseudonym, 1, lead.pseudonym)
     assert workbooks.make_for_new(session, study, "Dr Expert", 2, lead.pseudonym).items == 2
-    studies.set_state(session, study, StudyState.closed, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
     with pytest.raises(StudyNotOpen):
         workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
 
@@ -339,13 +340,13 @@ def test_a_workbook_of_each_shipped_rubric_is_filled_from_its_own_lists_and_stor
     with database.writing(sqlite_engine) as session:
         lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
         items = read_items(path.read_bytes(), path.name).items[:1]
-        plan = studies.Plan(title="Shipped", round=round_)
-        study = studies.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
-        studies.set_state(session, study, StudyState.open, lead.pseudonym)
+        plan = lifecycle.Plan(title="Shipped", round=round_)
+        study = lifecycle.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, who)
         made = workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
         sheet = Sheet(workbooks.file_of(session, study, made.id)[1])
-        rubric = studies.design_of(session, study).rubric
+        rubric = lifecycle.design_of(session, study).rubric
         asked = rubric.asked(round_)
         for row in range(len(sheet.rows)):
             for n, criterion in enumerate(asked):

@@ -18,12 +18,13 @@ try:
     from sqlalchemy.exc import ArgumentError, DBAPIError
     from sqlmodel import Session
 
-    from triptych import moving, people, settings, studies, verifying
+    from triptych import moving, people, settings, verifying
     from triptych.errors import NotFound, TriptychError
     from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
-    from triptych.study_settings import USUAL_CHECKS
+    from triptych.study import lifecycle
+    from triptych.study.settings import USUAL_CHECKS
 except ModuleNotFoundError as missing:
     sys.exit(examination.explain_missing(missing))
 
@@ -185,7 +186,7 @@ def create_study(arguments: argparse.Namespace) -> int:
     if not arguments.write:
         say("Nothing was written. Add --write to make the study.")
         return 0
-    plan = studies.Plan(
+    plan = lifecycle.Plan(
         title=arguments.title,
         raters_per_item=arguments.raters,
         access=Access(arguments.access),
@@ -196,7 +197,7 @@ def create_study(arguments: argparse.Namespace) -> int:
 
     def create(session: Session) -> Study:
         who = scripting.lead_called(session, arguments.lead)
-        return studies.create_from_file(session, plan, text, file, who)
+        return lifecycle.create_from_file(session, plan, text, file, who)
 
     study = _written(create)
     say(f"The draft study {study.slug} was made. Launch it with: set-state {arguments.lead!r} {study.slug} open")
@@ -246,12 +247,13 @@ def export(arguments: argparse.Namespace) -> int:
 def report(arguments: argparse.Namespace) -> int:
     """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
     # numpy and the writers take a second to import, which no other command needs
-    from triptych import exports, studies
+    from triptych import exports
     from triptych.reports.build import build_report
+    from triptych.study import lifecycle
 
     with database.reading(_to_read()) as session:
         exports.see_one_state(session)
-        made = build_report(session, studies.by_slug(session, arguments.study))
+        made = build_report(session, lifecycle.by_slug(session, arguments.study))
     folder = Path(arguments.folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():

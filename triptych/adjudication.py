@@ -18,7 +18,7 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
-from triptych import annotations, clock, studies
+from triptych import annotations, clock
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results import Counted, Frame, counted_ratings
 from triptych.rubric.model import Best, Choice
@@ -43,7 +43,8 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
-from triptych.studies import CriterionRow
+from triptych.study import lifecycle
+from triptych.study.lifecycle import CriterionRow
 from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
@@ -91,7 +92,7 @@ def record(
     0. What is left out has no final value. Raises NotFound, NotAllowed without a reason, InvalidAnnotation for a
     value off its scale or none at all.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     neat, found = _read_reason(reason), _item(session, study, item)
     kept = _assignment_of(session, found) or _made(session, study, found, who)
     decided = kept.state == AssignmentState.submitted
@@ -112,7 +113,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     any more, NotFound for nobody who could be asked now, Conflict if there is a final value or somebody was asked
     already.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     if study.state not in (StudyState.open, StudyState.paused):
         raise StudyNotOpen("The study is not open: nobody gets an item now. Open it, or decide yourself.")
     found = _item(session, study, item)
@@ -133,7 +134,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
     """The item has no final value any more, or nobody is asked for one. Raises NotFound, NotAllowed, Conflict."""
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     neat, kept = _read_reason(reason), _assignment_of(session, _item(session, study, item))
     if kept is None or kept.state not in STANDING:
         raise Conflict("This item has no final value.")
@@ -270,7 +271,7 @@ def _hand_over(session: Session, kept: Assignment, person_id: int, *, order_know
 
 def _checked(session: Session, study: Study, kept: Assignment, values: Mapping[tuple[int, str], Any]) -> list[Rating]:
     """Rows of the values. Raises InvalidAnnotation."""
-    design = studies.design_of(session, study)
+    design = lifecycle.design_of(session, study)
     asked = {criterion.key: criterion for criterion in design.rubric.asked(study.round)}
     slots = (
         select(System.blind_code, Slot.position)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, bindparam, exists, func, select, update
 from sqlmodel import Session
 
-from triptych import checks, clock, studies
+from triptych import checks, clock
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.members import locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
@@ -32,8 +32,9 @@ from triptych.storage.models import (
     Study,
     TestAnswer,
 )
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # methods.md, section 4.2
@@ -127,7 +128,7 @@ class Sheet:
 
 def asked_of(session: Session, study: Study) -> EntryTest | None:
     """The entry test that the settings and the rubric ask for in this round."""
-    rules, asked = settings_of(study).entry, studies.design_of(session, study).rubric.entry_test
+    rules, asked = settings_of(study).entry, lifecycle.design_of(session, study).rubric.entry_test
     if rules.kind == "gold":
         return EntryTest("gold", rules.pass_percent or GOLD_PERCENT, rules.attempts or GOLD_ATTEMPTS, rules.gold_items)
     if rules.kind == "none" or asked is None or not asked.asked_in(study.round):
@@ -179,7 +180,7 @@ def _open_attempt(session: Session, membership: Row[Any]) -> EntryAttempt | None
 
 def sheet(session: Session, study: Study, membership: Row[Any]) -> Sheet:
     """What the page of a study's test shows now."""
-    rubric, test = studies.design_of(session, study).rubric, asked_of(session, study)
+    rubric, test = lifecycle.design_of(session, study).rubric, asked_of(session, study)
     attempt, number = _open_attempt(session, membership), _next_number(session, membership)
     last = None if attempt else outcome(session, study, membership)
     if test.kind == "gold":
@@ -208,7 +209,7 @@ def outcome(session: Session, study: Study, membership: Row[Any]) -> Outcome | N
     attempt, test = _last_attempt(session, membership), asked_of(session, study)
     if attempt is None or attempt.finished_at is None or test is None:
         return None
-    rubric = studies.design_of(session, study).rubric
+    rubric = lifecycle.design_of(session, study).rubric
     left = 0 if attempt.passed else max(test.attempts - attempt.number, 0)
     # on a panel, answers told to those who failed would soon be known to those who come
     told = attempt.passed or study.access != Access.panel
@@ -262,7 +263,7 @@ def start(session: Session, study: Study, who: Who) -> None:
         items = _gold_of(session, study, test, number)
         asked = session.execute(select(func.count()).where(Reference.item_id.in_(items))).scalar_one()
     else:
-        asked = len(studies.design_of(session, study).rubric.entry_test.questions)
+        asked = len(lifecycle.design_of(session, study).rubric.entry_test.questions)
     session.add(EntryAttempt(membership_id=membership.id, number=number, started_at=clock.now(), asked=asked))
     session.flush()
     new = {"attempt": number, "asked": asked}
@@ -275,7 +276,7 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
     Raises InvalidAnnotation for a question or an option that is not there, Conflict if no attempt is under way.
     """
     attempt = _under_way(session, study, who)
-    asked = studies.design_of(session, study).rubric.entry_test
+    asked = lifecycle.design_of(session, study).rubric.entry_test
     found = next((one for one in asked.questions if one.key == question), None)
     if found is None or option not in [one.key for one in found.options]:
         raise InvalidAnnotation("The entry test has no such question, or no such answer.")
@@ -295,7 +296,7 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
     """
     attempt = _under_way(session, study, who)
     given = {one.question: one for one in _answers(session, attempt)}
-    questions = studies.design_of(session, study).rubric.entry_test.questions
+    questions = lifecycle.design_of(session, study).rubric.entry_test.questions
     missing = [str(number) for number, one in enumerate(questions, 1) if one.key not in given]
     if missing:
         name = "Question" if len(missing) == 1 else "Questions"
@@ -308,7 +309,7 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
 def _may_be_tested(session: Session, study: Study, who: Who) -> Row[Any]:
     """Her locked membership. Raises StudyNotOpen, and Conflict for somebody for whom there is no test now."""
     membership = locked_membership(session, study.id, who)
-    studies.refuse_unless_writable(study)
+    lifecycle.refuse_unless_writable(study)
     gone = membership.turned_away_as or membership.excluded_at or membership.withdrawn_at
     if gone or outstanding(session, study, membership, who) is None:
         raise Conflict(MOVED_ON)

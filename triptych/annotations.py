@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exists, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, passcodes, people, studies
+from triptych import assignments, clock, passcodes, people
 from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
@@ -35,7 +35,8 @@ from triptych.storage.models import (
     StudyState,
     Submission,
 )
-from triptych.studies import Design
+from triptych.study import lifecycle
+from triptych.study.lifecycle import Design
 from triptych.study.persons import Who
 
 MOST_REMEMBERED = 10_000
@@ -265,7 +266,7 @@ def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refus
         return Refusal("submitted", GIVEN, receipt=run(_LAST_RECEIPT, {"assignment": found.assignment_id}).scalar())
     if found.state == StudyState.closed:
         return Refusal("closed", "This study is closed; nothing more can be stored.")
-    rubric = studies.design_of(session, found).rubric
+    rubric = lifecycle.design_of(session, found).rubric
     drafted = _Drafted(
         found.assignment_id, rubric, found.round, found.candidates, found.reserved_at, reservation_life(found)
     )
@@ -379,7 +380,7 @@ def _taken_in(
 
 
 def _store(session: Session, study: Study, assignment: Assigned, who: Who, message: SubmitMessage) -> Assigned:
-    design = studies.design_of(session, study)
+    design = lifecycle.design_of(session, study)
     answers = parse_answers(message.answers)
     checked = check_answers(design.rubric, study.round, assignment.candidates, answers)
     edited = assignment.submitted_at is not None
@@ -408,7 +409,7 @@ def set_aside_item(session: Session, who: Who, message: SetAsideMessage) -> Rece
 
 
 def _leave_out(session: Session, study: Study, assignment: Assigned, who: Who, message: SetAsideMessage) -> Assigned:
-    rubric = studies.design_of(session, study).rubric
+    rubric = lifecycle.design_of(session, study).rubric
     offer = rubric.skip if message.kind == "skip" else rubric.ignore_item
     if offer is None or message.reason not in [reason.key for reason in offer.reasons]:
         raise InvalidAnnotation(f"{message.reason!r} is no reason to {message.kind} an item of this study.")
@@ -440,7 +441,7 @@ def _refuse_unless_current(study: Study, membership: Row[Any], assignment: Assig
         raise AlreadySubmitted(GIVEN)
     if assignment.submitted_at is not None and assignment.purpose != Purpose.main:
         raise AlreadySubmitted(GIVEN)  # training, tests and checks are answered once
-    studies.refuse_unless_writable(study)
+    lifecycle.refuse_unless_writable(study)
 
 
 def _refuse_adjudicated(session: Session, assignment: Assigned) -> None:

@@ -35,7 +35,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import admission, checks, clock, entry, studies
+from triptych import admission, checks, clock, entry
 from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
 from triptych.members import FACTS, locked_membership, membership_of
@@ -56,8 +56,9 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled
 ITEM_WEIGHT = 4
@@ -333,7 +334,7 @@ def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
 
 def _takes_hers(study: Study, barred: Nothing | None) -> bool:
     """Whether she may go on with what she has begun or submitted, also where nothing new is given out."""
-    return barred is None or (barred == Nothing.paused and studies.still_takes_work(study))
+    return barred is None or (barred == Nothing.paused and lifecycle.still_takes_work(study))
 
 
 def _reserve_next(

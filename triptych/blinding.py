@@ -21,7 +21,7 @@ from triptych.assignments import Assigned
 from triptych.rubric.model import Choice, Criterion, Likert, Rubric
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 LETTERS = "ABCDEF"
 # what comes before the work has a count of its own

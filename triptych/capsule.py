@@ -20,11 +20,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine, delete, select, update
 
-from triptych import backup, clock, moving, people, roster, studies, verifying
+from triptych import backup, clock, moving, people, roster, verifying
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.writers.model import File, Options
 from triptych.storage import database
 from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
+from triptych.study import lifecycle
 
 FORMAT = 1
 DATABASE, RUBRIC, CODEBOOK, README, MANIFEST = "study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"
@@ -98,7 +99,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
         moving.move(engine, copy, [slug])
         _leave_people_behind(copy)
         with database.reading(copy) as session:
-            study = studies.by_slug(session, slug)
+            study = lifecycle.by_slug(session, slug)
             about = codebook(exports.read_finished(session, study), Options(0, None))
             return {
                 RUBRIC: session.get_one(RubricText, study.rubric_id).yaml,

@@ -25,7 +25,7 @@ from triptych.storage.models import (
     Reference,
     Slot,
 )
-from triptych.study_settings import Checks
+from triptych.study.settings import Checks
 
 HIDDEN = (Purpose.attention, Purpose.gold, Purpose.repeat)
 # the first attention check comes after so many main items, so that it is the fifth to tenth item shown

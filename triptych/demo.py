@@ -16,7 +16,7 @@ from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock, studies
+from triptych import annotations, assignments, clock
 from triptych.annotations import SetAsideMessage, SubmitMessage
 from triptych.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
@@ -38,6 +38,7 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 DEMO = app_folder() / "data" / "demo"
@@ -81,9 +82,9 @@ def _items(key: str) -> Sequence[ItemDraft]:
 
 def _make(session: Session, path: Path, items: Sequence[ItemDraft]) -> Study:
     rubric = load_rubric(path)
-    plan = studies.Plan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
-    study = studies.create_study(session, plan, path.read_text(encoding="utf-8"), items, ACTOR)
-    studies.set_state(session, study, StudyState.open, ACTOR)
+    plan = lifecycle.Plan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
+    study = lifecycle.create_study(session, plan, path.read_text(encoding="utf-8"), items, ACTOR)
+    lifecycle.set_state(session, study, StudyState.open, ACTOR)
     return study
 
 
@@ -128,7 +129,7 @@ def _annotate(
             work = annotations.set_aside_item(session, who, skipping).next
         else:
             shown = list(_candidates(session, work, qualities))
-            rubric = studies.design_of(session, study).rubric
+            rubric = lifecycle.design_of(session, study).rubric
             answers = generate_answers(rubric, study.round, shown, rng, severity)
             work = annotations.submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych import annotations, assignments, studies
+from triptych import annotations, assignments
 from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
 from triptych.assignments import Assigned, Nothing
 from triptych.blinding import Notice, View, view
 from triptych.errors import InvalidAnnotation, NotFound
 from triptych.storage.models import Purpose, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.training import feedback
 
@@ -63,7 +64,7 @@ def _desk(
 ) -> Desk:
     if isinstance(found, Nothing):
         return Desk(nothing=found)
-    rubric = studies.design_of(session, study).rubric
+    rubric = lifecycle.design_of(session, study).rubric
     annotations.expect_drafts(study, rubric, found)
     trained = found.purpose == Purpose.training and found.submitted_at is not None
     seen = view(

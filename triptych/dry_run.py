@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock, pairing, results, studies
+from triptych import annotations, assignments, clock, results
 from triptych.analyses import StudyAnalysis
 from triptych.annotations import SubmitMessage
 from triptych.assignments import Assigned, Nothing
@@ -56,9 +56,10 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study import lifecycle, pairing
 from triptych.study.persons import Who
+from triptych.study.settings import Consent, EntryRules, changed, stored
 from triptych.study.system_names import system_names
-from triptych.study_settings import Consent, EntryRules, changed, stored
 
 FEWEST, MOST_PEOPLE, MOST_ANNOTATIONS = 2, 100, 3000
 _ORDER = select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
@@ -188,7 +189,7 @@ def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Plante
     rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
     shown = _candidates(copy, {item: crowd.qualities(codes, rng) for item, codes in systems.items()})
     done = _fill(copy, study, people, crowd, shown, rng, tell)
-    criteria = studies.design_of(copy, study).rubric.asked(study.round)
+    criteria = lifecycle.design_of(copy, study).rubric.asked(study.round)
     return done, len(people), imagined(crowd, criteria, list(systems.values()), rng)
 
 
@@ -237,7 +238,7 @@ def _fill(
     tell: Tell,
 ) -> int:
     """Everybody annotates in turns, through the same door as real annotators, until nothing is left; how often."""
-    rubric = studies.design_of(copy, study).rubric
+    rubric = lifecycle.design_of(copy, study).rubric
     free = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main))
     done, at_work = 0, True
     while at_work:

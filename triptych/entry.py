@@ -10,14 +10,15 @@ from urllib.parse import quote
 from sqlalchemy import Row, bindparam, func, select, update
 from sqlmodel import Session
 
-from triptych import admission, clock, studies
+from triptych import admission, clock
 from triptych.errors import Conflict
 from triptych.members import locked_membership, membership_of
 from triptych.rubric.model import Section
 from triptych.storage import events
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import Consent, settings_of
+from triptych.study.settings import Consent, settings_of
 
 SCREENED_OUT = "screened_out"
 MOVED_ON = "This step was done already, perhaps in another tab. Reload the page."
@@ -94,7 +95,7 @@ def unread(study: Study, membership: Row[Any]) -> Stage | None:
 
 def next_training(session: Session, study: Study, who: Who) -> int | None:
     """The training item that she rates next."""
-    if not studies.design_of(session, study).rubric.training:
+    if not lifecycle.design_of(session, study).rubric.training:
         return None
     return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
 
@@ -107,7 +108,7 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
 
 def welcome(session: Session, study: Study) -> Welcome:
     """The instructions page."""
-    rubric, wanted = studies.design_of(session, study).rubric, settings_of(study)
+    rubric, wanted = lifecycle.design_of(session, study).rubric, settings_of(study)
     return Welcome(
         title=rubric.title,
         instructions=tuple(text for text in (rubric.instructions, wanted.instructions) if text),
@@ -120,7 +121,7 @@ def welcome(session: Session, study: Study) -> Welcome:
 def read_instructions(session: Session, study: Study, who: Who) -> None:
     """Notes that she has read them. Raises Conflict if the consent comes first, StudyNotOpen."""
     membership = locked_membership(session, study.id, who)
-    studies.refuse_unless_writable(study)
+    lifecycle.refuse_unless_writable(study)
     if unread(study, membership) != Stage.instructions:
         raise Conflict(MOVED_ON)
     _note(session, membership, instructions_read_at=clock.now())
@@ -130,7 +131,7 @@ def read_instructions(session: Session, study: Study, who: Who) -> None:
 def refuse(session: Session, study: Study, who: Who) -> None:
     """She does not agree: her part in the study ends here. Raises Conflict if nothing is asked of her, StudyNotOpen."""
     membership = locked_membership(session, study.id, who)
-    studies.refuse_unless_writable(study)
+    lifecycle.refuse_unless_writable(study)
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
         raise Conflict(MOVED_ON)
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)

@@ -18,12 +18,13 @@ from zipfile import BadZipFile, ZipFile
 from sqlalchemy import Engine, delete, select
 from sqlmodel import Session
 
-from triptych import clock, forgetting, roster, settings, studies, withdrawal
+from triptych import clock, forgetting, roster, settings, withdrawal
 from triptych.errors import Conflict, NotAllowed
 from triptych.roster import ERASED, WITHDRAWN
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 WRITTEN_ANEW = ("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission")
@@ -160,7 +161,7 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
 
     Follow it with `wipe` where reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     chosen = [copy for copy in copies(session, study) if copy.path is not None or with_reports]
     frozen = {copy.name.removeprefix("report ") for copy in chosen if copy.path is None}
     for sha256 in session.scalars(select(Snapshot.sha256).where(Snapshot.study_id == study.id)).all():

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
-from triptych import results, studies
+from triptych import results
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
@@ -55,6 +55,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BATCH = 300
@@ -74,7 +75,7 @@ def check_request(session: Session, study: Study, key: str, options: Options) ->
         raise NotFound(f"There is no format {key!r}; there are {', '.join(FORMATS)}.")
     if not (math.isfinite(options.margin) and options.margin >= 0):
         raise NotAllowed("The margin is a number of 0 or more, in units of the scale.")
-    asked = [criterion.key for criterion in studies.design_of(session, study).rubric.asked(study.round)]
+    asked = [criterion.key for criterion in lifecycle.design_of(session, study).rubric.asked(study.round)]
     if options.criterion is not None and options.criterion not in asked:
         raise NotFound(f"The study has no criterion {options.criterion!r}; it has {', '.join(asked)}.")
 
@@ -107,7 +108,7 @@ def read_finished(session: Session, study: Study) -> Finished:
         event_number=study.event_number,
         event_hash=study.event_hash,
         blind=study.unblinded_at is None,
-        rubric=studies.design_of(session, study).rubric,
+        rubric=lifecycle.design_of(session, study).rubric,
         systems={code: names[code] for code in session.scalars(in_main)},
         annotators=tuple(session.scalars(_annotators(study))),
         most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
-from triptych import passcodes, people, studies
+from triptych import passcodes, people
 from triptych.people import CONSENTED
 from triptych.roster import WITHDRAWN
 from triptych.rubric.model import Rubric
@@ -35,6 +35,7 @@ from triptych.storage.models import (
     Study,
     Ticket,
 )
+from triptych.study import lifecycle
 
 ABOUT_HER = (CONSENTED, WITHDRAWN)  # their values hold no text of anybody's
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
@@ -74,7 +75,7 @@ def _forget_what_was_logged(session: Session, study: Study, person: Person) -> N
         .where(Event.study_id == study.id)
         .where(or_(Event.assignment_id.in_(hers), Event.subject == person.pseudonym, by_her))
     )
-    known = _words_of(studies.design_of(session, study).rubric)
+    known = _words_of(lifecycle.design_of(session, study).rubric)
     told = [
         detail.event_id
         for detail, kind, assignment in session.execute(wanted)

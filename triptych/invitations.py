@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import people, roster, studies
+from triptych import people, roster
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
 from triptych.storage import events
 from triptych.storage.models import Membership, Person, Role, Study
+from triptych.study import lifecycle
 
 COLUMNS = ("name", "email", "role")
 MEANT = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}
@@ -169,7 +170,7 @@ def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: s
 
     Raises ImportRefused, with a line for each person who cannot be invited, and NotAllowed for a closed study.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     findings = Findings()
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
@@ -182,7 +183,7 @@ def invite_one(session: Session, study: Study, name: str, email: str, role: Role
     """Invites one person. Raises NotAllowed for an unusable name or address, ImportRefused if she is in it already."""
     if email.strip() and not _is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     guest = Guest(1, people.read_name(name), email.strip() or None, role)
     findings = Findings()
     _find_known(session, study, [guest], findings)

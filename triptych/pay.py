@@ -17,7 +17,7 @@ import numpy as np
 from triptych.errors import UndefinedStatistic
 from triptych.findings import or_words
 from triptych.results import FINISHED, Frame
-from triptych.study_settings import Pay
+from triptych.study.settings import Pay
 
 HOUR = 3600
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}

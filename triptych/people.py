@@ -32,7 +32,7 @@ from triptych.storage.models import (
     TicketKind,
 )
 from triptych.study.persons import Who
-from triptych.study_settings import PanelAddress, settings_of
+from triptych.study.settings import PanelAddress, settings_of
 
 TICKET_LIFE = timedelta(seconds=30)
 SETUP_LIFE = timedelta(days=1)

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from sqlmodel import Session
 
-from triptych import results, studies
+from triptych import results
 from triptych.analyses import Contrast, StudyAnalysis, analyse
 from triptych.findings import ends_of, or_words
 from triptych.pay import hourly
@@ -18,9 +18,10 @@ from triptych.results import Counted
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
-from triptych.study_settings import settings_of
 
 ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
 PERCENT = 100
@@ -68,7 +69,7 @@ def preset(name: str, width: float) -> Basis:
 
 def rounds(session: Session, who: Who, study: Study) -> list[Study]:
     """The rounds of the study's series that this lead leads, itself first: a pilot tells about the main round."""
-    mine = [one for one in studies.for_lead(session, who) if one.series == study.series]
+    mine = [one for one in lifecycle.for_lead(session, who) if one.series == study.series]
     return sorted(mine, key=lambda one: one.id != study.id)
 
 

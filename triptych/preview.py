@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 from triptych.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.making import training_draft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
+from triptych.study.contents import training_draft
 
 NOWHERE = Routes(draft="", renew="", act="")
 SAMPLE = ("This is a sample response.", "This is another one, a little longer.", "And this is a third.")

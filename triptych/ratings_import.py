@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
-from triptych import clock, passcodes, studies
+from triptych import clock, passcodes
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
@@ -50,7 +50,8 @@ from triptych.storage.models import (
     StudyState,
     System,
 )
-from triptych.studies import MOST_RATERS, Design, Plan
+from triptych.study import lifecycle
+from triptych.study.lifecycle import MOST_RATERS, Design, Plan
 from triptych.study.persons import Who
 
 IMPORTED = "imported"
@@ -163,13 +164,13 @@ def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, 
     if not stays_open:
         most = max(_humans(found).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
-    study = studies.create_from_file(session, plan, found.asked.yaml, _as_file(found), who)
+    study = lifecycle.create_from_file(session, plan, found.asked.yaml, _as_file(found), who)
     writer = _Writer(session, study, found, plan.raters_per_item if stays_open else 0)
     writer.give_places()  # they are part of the design that opening hashes
-    studies.set_state(session, study, StudyState.open, who.pseudonym)
+    lifecycle.set_state(session, study, StudyState.open, who.pseudonym)
     writer.write(who.pseudonym)
     if not stays_open:
-        studies.set_state(session, study, StudyState.closed, who.pseudonym)
+        lifecycle.set_state(session, study, StudyState.closed, who.pseudonym)
     return study
 
 
@@ -201,7 +202,7 @@ class _Writer:
     def __init__(self, session: Session, study: Study, found: Assembled, raters: int) -> None:
         self.session, self.study, self.found, self.raters = session, study, found, raters
         self.now = clock.now()
-        self.design = studies.design_of(session, study)
+        self.design = lifecycle.design_of(session, study)
 
     def write(self, actor: str) -> None:
         people = self._people()

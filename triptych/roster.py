@@ -12,12 +12,13 @@ from datetime import datetime
 from sqlalchemy import and_, func, select
 from sqlmodel import Session
 
-from triptych import clock, people, studies
+from triptych import clock, people
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.storage import events
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who, delete_without_part
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 ERASED, WITHDRAWN = "person erased", "withdrew"
 
@@ -221,7 +222,7 @@ def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
 
     Raises NotFound if no lead has this name, Conflict if she leads the study already.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     lead = people.lead_called(session, name)
     if lead is None or lead.disabled_at is not None:
         raise NotFound(f"There is no lead account called {name.strip()!r}. Invite this person as a lead instead.")
@@ -244,7 +245,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     Returns how many people went, names and all: after one, follow it with `erasure.wipe`, outside of the transaction.
     Raises NotFound, NotAllowed for the last lead.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study keeps at least one lead who can sign in. Add another one first.")

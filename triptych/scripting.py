@@ -7,12 +7,13 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from triptych import launching, people, studies
+from triptych import people
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.invitations import Invited, invite_all, invite_one, read_list
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
+from triptych.study import launch, lifecycle
 from triptych.study.persons import Who
 
 TABLES = ("ratings", "highlights")
@@ -59,18 +60,18 @@ def _parted(file: str) -> tuple[str, str]:
 def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Study:
     """Launches, opens, pauses or closes a study of this lead. Raises NotFound, Conflict."""
     who = lead_called(session, lead)
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     if study.state == StudyState.draft and state == StudyState.open:
-        launching.launch(session, study, who.pseudonym)
+        launch.launch(session, study, who.pseudonym)
     else:
-        studies.set_state(session, study, state, who.pseudonym)
+        lifecycle.set_state(session, study, state, who.pseudonym)
     return study
 
 
 def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None) -> list[Invited]:
     """Invites people by name, or all of a CSV file, or nobody. Raises NotFound, NotAllowed, ImportRefused."""
     who = lead_called(session, lead)
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     if bool(names) == bool(guests):
         raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
     if not guests:
@@ -91,7 +92,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.formats.writers.writing import in_blocks
 
     exports.see_one_state(session)
-    study = studies.by_slug(session, slug)
+    study = lifecycle.by_slug(session, slug)
     if name == "ratings":
         return in_blocks(write_csv(results.export_ratings(session, study), RATINGS_HEADER))
     if name == "highlights":

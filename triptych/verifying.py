@@ -18,7 +18,6 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
-from triptych import making
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import text_hash
 from triptych.storage import events
@@ -46,6 +45,7 @@ from triptych.storage.models import (
     TestAnswer,
     Turn,
 )
+from triptych.study import contents
 
 BATCH = 300
 FACTS = {
@@ -512,12 +512,12 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
 def _of_item(
     name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
 ) -> Iterator[str]:
-    changed = [one for text, said, one in candidates if making.content_hash([text, said]) != one]
+    changed = [one for text, said, one in candidates if contents.content_hash([text, said]) != one]
     for _ in changed:
         yield f"A response of item {name} is not the text that was imported."
     responses = [[text, said] for text, said, _ in candidates]
     contexts = [None] if turns else [context] if context else ["", None]
-    if not changed and all(making.content_hash([one, turns, extra, responses]) != sha256 for one in contexts):
+    if not changed and all(contents.content_hash([one, turns, extra, responses]) != sha256 for one in contexts):
         yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
 
 
@@ -533,7 +533,7 @@ def _of_design(session: Session, study: Study, log: _Log) -> Iterator[str]:
         yield f"The hash of the design is gone from the log (event {number})."
     elif study.design_hash != said["design_hash"]:
         yield f"The study names another hash of its design than the log (event {number})."
-    elif not log.imported and making.design_hash(session, study) != said["design_hash"]:
+    elif not log.imported and contents.design_hash(session, study) != said["design_hash"]:
         yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
-    if "systems_hash" in said and making.systems_hash(session, study) != said["systems_hash"]:
+    if "systems_hash" in said and contents.systems_hash(session, study) != said["systems_hash"]:
         yield f"Which system wrote which response is not what was frozen (event {number})."

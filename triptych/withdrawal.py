@@ -31,7 +31,7 @@ from triptych.storage.models import (
     Workbook,
 )
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime
 from sqlalchemy import case, func, select
 from sqlmodel import Session
 
-from triptych import annotations, assignments, blinding, clock, members, people, studies
+from triptych import annotations, assignments, blinding, clock, members, people
 from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
 from triptych.assignments import FINISHED, SEEN
 from triptych.blinding import SeenContext, SeenTurn
@@ -46,8 +46,9 @@ from triptych.storage.models import (
     Submission,
     Workbook,
 )
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 MOST_ITEMS = 300
 PEN = "workbook"  # stands where a browser's tab would, so that later edits in a browser are told apart
@@ -266,7 +267,7 @@ def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
 
 
 def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> Book:
-    rubric, settings = studies.design_of(session, study).rubric, settings_of(study)
+    rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
     return Book(
         token=workbook.token,
         title=study.title,
@@ -366,7 +367,7 @@ def _given_out(session: Session, study: Study, filled: Filled) -> tuple[Workbook
 
 def _refuse_unless_writable(study: Study) -> None:
     try:
-        studies.refuse_unless_writable(study)
+        lifecycle.refuse_unless_writable(study)
     except StudyNotOpen as refusal:
         raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
 

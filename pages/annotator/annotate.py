@@ -9,11 +9,12 @@ import streamlit as st
 
 from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
-from triptych import admission, assignments, desk, entry, people, studies
+from triptych import admission, assignments, desk, entry, people
 from triptych.assignments import Nothing
 from triptych.entry import Stage, Step
 from triptych.errors import TriptychError
 from triptych.storage.database import DatabaseAway
+from triptych.study import lifecycle
 
 MY_WORK = "annotator/my_work.py"
 
@@ -28,7 +29,7 @@ TOLD, BACK = f"told-{slug}", f"back-{slug}"
 def run(command: Any, *args: Any) -> None:
     # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
     if state.current_person() == who:
-        state.run_command(lambda session: command(session, studies.by_slug(session, slug), who, *args))
+        state.run_command(lambda session: command(session, lifecycle.by_slug(session, slug), who, *args))
 
 
 def answer(sheet: admission.Sheet, question: str) -> None:
@@ -56,7 +57,7 @@ def draw(step: Step) -> None:
 
 try:
     with state.writing() as session:
-        study = studies.by_slug(session, slug)
+        study = lifecycle.by_slug(session, slug)
         step = entry.step(session, study, who)
         if step and step.stage == Stage.passed and state.recall(TOLD):
             step = None

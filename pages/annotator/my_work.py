@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from triptych import assignments, members, people, studies
+from triptych import assignments, members, people
 from triptych.storage.models import AssignmentState, Study, StudyState
+from triptych.study import lifecycle
 
 ANNOTATE, MY_DATA = "annotator/annotate.py", "annotator/my_data.py"
 STATES = {
@@ -71,7 +72,7 @@ if chosen:
 st.title("My work", anchor=False)
 state.show_messages()
 with state.reading() as session:
-    mine = studies.for_annotator(session, who.person_id)
+    mine = lifecycle.for_annotator(session, who.person_id)
     drawn = [
         (
             s,
@@ -81,7 +82,7 @@ with state.reading() as session:
         )
         for s in mine
     ]
-    open_to_her = [] if people.came_from_panel(session, who) else studies.open_to_all(session)
+    open_to_her = [] if people.came_from_panel(session, who) else lifecycle.open_to_all(session)
     others = [study for study in open_to_her if study.slug not in {one.slug for one in mine}]
 for study, member, done, work in drawn:
     draw(study, member, done, work)

@@ -6,8 +6,9 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people, studies
+from triptych import people
 from triptych.people import panel_of
+from triptych.study import lifecycle
 
 slug = st.query_params["study"]
 who = state.current_person()
@@ -15,7 +16,7 @@ given = st.query_params.to_dict()
 
 
 def come(session):
-    study = studies.by_slug(session, slug)
+    study = lifecycle.by_slug(session, slug)
     panel = panel_of(study)
     return people.join_from_panel(
         session, study, panel.name, given.get(panel.id_param, ""), given.get(panel.session_param, "")

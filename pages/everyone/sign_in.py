@@ -6,9 +6,10 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people, studies
+from triptych import people
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 
 
 def choose(found: list[Study], key: str) -> str:
@@ -32,7 +33,7 @@ def why_closed() -> str:
         return ""
     try:
         with state.reading() as session:
-            people.refuse_unless_for_all(studies.by_slug(session, linked))
+            people.refuse_unless_for_all(lifecycle.by_slug(session, linked))
     except (NotFound, StudyNotOpen, NotAllowed) as refusal:
         return str(refusal)
     return ""
@@ -50,7 +51,7 @@ def take_part(found: list[Study], why_not: str) -> None:
         name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
         if st.form_submit_button("Start", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: people.join_open_study(session, studies.by_slug(session, slug), name))
+            state.sign_in_by(lambda session: people.join_open_study(session, lifecycle.by_slug(session, slug), name))
 
 
 def come_back(found: list[Study]) -> None:
@@ -64,7 +65,7 @@ def come_back(found: list[Study]) -> None:
         st.caption("Lost it? The lead of your study can send you a personal link.")
         if st.form_submit_button("Continue", type="primary", width="stretch"):
             state.sign_in_by(
-                lambda session: people.return_to_study(session, studies.by_slug(session, slug), name, code)
+                lambda session: people.return_to_study(session, lifecycle.by_slug(session, slug), name, code)
             )
 
 
@@ -82,7 +83,7 @@ def lead(has_lead: bool) -> None:
 linked = st.query_params.get("study") or None
 why_not = why_closed()
 with state.reading() as session:
-    open_now = named(studies.open_to_all(session))
+    open_now = named(lifecycle.open_to_all(session))
     launched = named(people.studies_to_return_to(session))
     has_lead = people.has_lead(session)
 

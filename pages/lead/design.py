@@ -11,10 +11,11 @@ from components.rubric_editor import rubric_editor
 from components.rubric_preview import rubric_preview
 from components.settings_form import Wanted, is_draft
 from components.study_choice import choose_study
-from triptych import freezing, launching, linter, pairing, plans, studies
-from triptych.freezing import Parts
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
+from triptych.study import design, lifecycle, lint, pairing, plans
+from triptych.study import launch as launching
+from triptych.study.design import Parts
 
 KEPT, SEEN = "Kept.", "sections seen"
 
@@ -22,7 +23,7 @@ KEPT, SEEN = "Kept.", "sections seen"
 def keep(study: Study, wanted: Wanted | None) -> None:
     """Stores what a form asked for, or says why not."""
     if wanted is not None:
-        state.run_command(freezing.amend, study, wanted.parts, wanted.reason, who.pseudonym, done=KEPT)
+        state.run_command(design.amend, study, wanted.parts, wanted.reason, who.pseudonym, done=KEPT)
         st.rerun()
 
 
@@ -36,7 +37,7 @@ def what_is_asked(study: Study, rubric: Rubric) -> None:
         rubric_preview(rubric, rubric.asked(study.round))
         return
     with state.reading() as session:
-        text = studies.rubric_text(session, study)
+        text = lifecycle.rubric_text(session, study)
     changed = rubric_editor(text, f"rubric_text-{study.slug}")
     if changed is None:
         return
@@ -48,7 +49,7 @@ def what_is_asked(study: Study, rubric: Rubric) -> None:
 
 def items(study: Study, rubric: Rubric) -> None:
     with state.reading() as session:
-        lines = freezing.item_lines(session, study)
+        lines = design.item_lines(session, study)
     design_items.item_table(lines, study.item_count)
     st.subheader("More items", anchor=False)
     keep(study, design_items.more_items(study, rubric))
@@ -71,14 +72,14 @@ def plan(study: Study, rubric: Rubric) -> None:
 
 def checks(study: Study, rubric: Rubric) -> None:
     with state.reading() as session:
-        counts = freezing.check_items(session, study)
+        counts = design.check_items(session, study)
     keep(study, settings_form.check_rules(study, **counts))
 
 
 def launch(study: Study, rubric: Rubric) -> None:
     with state.reading() as session:
-        findings = linter.lint_study(session, study) if is_draft(study) else []
-        amendments = freezing.amendments(session, study)
+        findings = lint.lint_study(session, study) if is_draft(study) else []
+        amendments = design.amendments(session, study)
     if not is_draft(study):
         frozen(study, amendments)
     elif launch_form(study, findings):
@@ -100,11 +101,11 @@ SECTIONS = {
 who = state.require("lead")
 st.title("Design", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
-    rubric = studies.design_of(session, study).rubric
+    study = lifecycle.led_by(session, who, slug)
+    rubric = lifecycle.design_of(session, study).rubric
 state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
 asked = st.query_params.get("section")

@@ -4,11 +4,11 @@ import streamlit as st
 
 from components import dry_run_report, state
 from components.study_choice import choose_study
-from triptych import studies
 from triptych.dry_run import DryRun, dry_run
 from triptych.errors import TriptychError
 from triptych.simulation import Recipe
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 
 WHAT = (
     "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
@@ -33,10 +33,10 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 who = state.require("lead")
 st.title("Dry run", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
 st.text(WHAT)
 if study.item_count < 2:
     st.info("This study has no items to try out yet. Add items first.")

@@ -9,7 +9,7 @@ from components import state
 from triptych import ratings_import
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
-from triptych.studies import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
 
 FORMATS = (
     "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "

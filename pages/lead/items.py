@@ -5,9 +5,10 @@ import streamlit as st
 from components import second_look, state
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
-from triptych import adjudication, analyses, results, second_looks, studies
+from triptych import adjudication, analyses, results, second_looks
 from triptych.second_looks import Look
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 
@@ -44,10 +45,10 @@ def look_at(study: Study, item: str) -> Look:
 who = state.require("lead")
 st.title("Items", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
     names = system_names(session, study)
 scope = choose_scope(frame, kinds, slug)

@@ -4,9 +4,10 @@ import streamlit as st
 
 from components import backups, log_table, state
 from components.study_choice import choose_study
-from triptych import backup, studies, verifying
+from triptych import backup, verifying
 from triptych.errors import TriptychError
 from triptych.storage import events
+from triptych.study import lifecycle
 
 
 def entries() -> None:
@@ -33,7 +34,7 @@ def whole() -> None:
     log_table.head(study.event_number, study.event_hash)
     if st.button("Check everything now", help="Plays the log back and compares it with every stored row."):
         with state.reading() as session:
-            log_table.verdict(verifying.verify(session, studies.led_by(session, who, slug)))
+            log_table.verdict(verifying.verify(session, lifecycle.led_by(session, who, slug)))
 
 
 def safe() -> None:
@@ -65,10 +66,10 @@ SECTIONS = {"Events": entries, "Is it whole": whole, "Backup and capsule": safe}
 who = state.require("lead")
 st.title("Log", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
 state.show_messages()
 tabs = st.tabs(list(SECTIONS), key=f"log-section-{slug}", on_change="rerun")
 for tab, draw in zip(tabs, SECTIONS.values(), strict=True):

@@ -8,7 +8,7 @@ from components import state
 from components.import_preview import import_preview
 from components.rubric_preview import rubric_preview
 from components.study_form import choose_file, choose_plan, choose_rubric
-from triptych import studies
+from triptych.study import lifecycle
 
 who = state.require("lead")
 st.title("New study", anchor=False)
@@ -25,14 +25,14 @@ st.subheader("2. Which items", anchor=False)
 file = choose_file(rubric)
 if file is None:
     st.stop()
-import_preview(file, studies.misfits(rubric, file))
+import_preview(file, lifecycle.misfits(rubric, file))
 if not file.ok:
     st.stop()
 
 st.subheader("3. How", anchor=False)
 plan = choose_plan(rubric)
 if st.button("Create the study", type="primary"):
-    study = state.run_command(studies.create_from_file, plan, rubric_yaml, file, who)
+    study = state.run_command(lifecycle.create_from_file, plan, rubric_yaml, file, who)
     if study:
         state.forget("files_read")
         st.switch_page("lead/study.py", query_params={"study": study.slug})

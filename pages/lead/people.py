@@ -10,12 +10,13 @@ from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
-from triptych import erasure, exclusions, invitations, roster, studies, withdrawal
+from triptych import erasure, exclusions, invitations, roster, withdrawal
 from triptych.errors import ImportRefused
 from triptych.invitations import Invited
 from triptych.roster import Member
 from triptych.storage.models import Access, Role
-from triptych.study_settings import settings_of
+from triptych.study import lifecycle
+from triptych.study.settings import settings_of
 
 MADE = "links made"
 
@@ -75,10 +76,10 @@ def take(step: str, why: str, member: Member) -> None:
 who = state.require("lead")
 st.title("People", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     everybody = roster.members_of(session, study)
     copies = erasure.copies(session, study)
 annotators = [member for member in everybody if member.role == Role.annotator]

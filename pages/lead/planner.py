@@ -3,12 +3,13 @@
 import streamlit as st
 
 from components import planner_form, state
-from triptych import planner, studies
+from triptych import planner
 from triptych.errors import UndefinedStatistic
 from triptych.planner import Basis
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.study_settings import settings_of
+from triptych.study.settings import settings_of
 
 WHAT = (
     "How many items and annotators does a study need? Say how large a difference between two systems it should show, "
@@ -44,7 +45,7 @@ def planning(study: Study | None, known: list[Basis]) -> None:
 who = state.require("lead")
 st.title("Planner", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 st.text(WHAT)
 slug = planner_form.choose_for(mine)
 study = next((one for one in mine if one.slug == slug), None)

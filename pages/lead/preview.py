@@ -7,16 +7,17 @@ import streamlit as st
 from components import state
 from components.study_choice import choose_study
 from components.workbench import workbench
-from triptych import making, preview, studies
+from triptych import preview
+from triptych.study import contents, lifecycle
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
-    rubric = studies.design_of(session, study).rubric
-    items = preview.samples(rubric, making.stored_items(session, study, limit=preview.MOST))
+    study = lifecycle.led_by(session, who, slug)
+    rubric = lifecycle.design_of(session, study).rubric
+    items = preview.samples(rubric, contents.stored_items(session, study, limit=preview.MOST))
 with st.container(horizontal=True, vertical_alignment="bottom"):
     ids = [item.external_id for item in items]
     chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")

@@ -7,16 +7,17 @@ import streamlit as st
 from components import pay_meter, quality, state
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import analyses, exclusions, pay, results, studies, texts
+from triptych import analyses, exclusions, pay, results, texts
 from triptych import quality as watched
 from triptych.analyses import StudyAnalysis
 from triptych.quality import Line
 from triptych.results import Counted, Frame
 from triptych.storage import events
 from triptych.storage.models import Round, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
+from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
-from triptych.study_settings import settings_of
 
 
 def number_now() -> int:
@@ -77,10 +78,10 @@ def pay_of(frame: Frame, mine: Iterable[Study]) -> None:
 who = state.require("lead")
 st.title("Quality", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
     names, twice = system_names(session, study), results.twice_rated(session, study, frame)
 state.show_messages()

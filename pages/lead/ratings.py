@@ -6,10 +6,11 @@ from components import state
 from components.grid import ratings_grid
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import results, studies
+from triptych import results
 from triptych.results import MARKS, Filters, Frame
 from triptych.storage import events
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 LIMIT = 2000
@@ -45,10 +46,10 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     frame = results.frame_of(session, study)
     names = system_names(session, study)
 table = results.ratings_table(frame, filters(frame, names), names, LIMIT)

@@ -7,10 +7,11 @@ from components.heds_form import heds_form
 from components.scope import choose_scope
 from components.snapshots import snapshots
 from components.study_choice import choose_study
-from triptych import exports, results, studies
+from triptych import exports, results
 from triptych.reports import build, heds, snapshot
 from triptych.results import Counted
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 WHAT = (
@@ -28,7 +29,7 @@ def make(who: Who, slug: str, scope: Counted) -> None:
     """Builds the report while others go on writing, and keeps it."""
     with st.spinner("Making the report …"), state.reading() as session:
         exports.see_one_state(session)
-        study = studies.led_by(session, who, slug)
+        study = lifecycle.led_by(session, who, slug)
         report = build.build_report(session, study, scope)
     done = f"The report is made. Its hash begins with {report.sha256[:12]}."
     state.run_command(snapshot.keep, study, report, who.pseudonym, done=done)
@@ -38,7 +39,7 @@ def make(who: Who, slug: str, scope: Counted) -> None:
 def datasheet(study: Study, who: Who) -> None:
     """The questions that the study cannot answer by itself."""
     with state.reading() as session:
-        criteria = studies.design_of(session, study).rubric.asked(study.round)
+        criteria = lifecycle.design_of(session, study).rubric.asked(study.round)
     sheet = heds.stored(study.settings.get("heds", {}))
     questions = len(heds.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
@@ -51,10 +52,10 @@ def datasheet(study: Study, who: Who) -> None:
 who = state.require("lead")
 st.title("Report", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     frame = results.frame_of(session, study)
     made = snapshot.listed(session, study)
 state.show_messages()

@@ -10,11 +10,12 @@ from components.people_table import people_table
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
 from components.study_tools import study_tools
-from triptych import analyses, results, studies, texts
+from triptych import analyses, results, texts
 from triptych.analyses import StudyAnalysis
 from triptych.results import Board
 from triptych.storage import events
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 SMALL = 30_000
@@ -83,11 +84,11 @@ def beyond(one: StudyAnalysis, board: Board) -> None:
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with live.drawing(slug):
     with state.reading() as session:
-        study = studies.led_by(session, who, slug)
+        study = lifecycle.led_by(session, who, slug)
         kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
     with st.container(horizontal=True, vertical_alignment="center"):
         scope = choose_scope(frame, kinds, slug)

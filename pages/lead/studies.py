@@ -6,8 +6,8 @@ import streamlit as st
 
 from components import state
 from components.clearing import clear, what_is_left
-from triptych import studies
-from triptych.studies import StudyLine
+from triptych.study import lifecycle
+from triptych.study.lifecycle import StudyLine
 
 NEW = "lead/new_study.py"
 IMPORT = "lead/import_ratings.py"
@@ -34,14 +34,14 @@ def remove_demo() -> None:
     with st.popover("Remove the demo studies"):
         st.write("The demo studies go for good, with everything that was tried out in them. Your own studies stay.")
         if st.button("Remove them", type="primary"):
-            if state.run_command(studies.delete_demo, done="The demo studies were removed."):
+            if state.run_command(lifecycle.delete_demo, done="The demo studies were removed."):
                 clear()
             st.rerun()
 
 
 who = state.require("lead")
 with state.reading() as session:
-    lines = studies.lines_for_lead(session, who)
+    lines = lifecycle.lines_for_lead(session, who)
 own = [line for line in lines if not line.study.demo]
 shown_off = [line for line in lines if line.study.demo]
 

@@ -11,10 +11,11 @@ from components.people_table import progress
 from components.study_choice import choose_study
 from components.study_form import PRESENTATIONS
 from components.way_in import way_in
-from triptych import copying, results, studies
+from triptych import results
 from triptych.results import Counted, Overview
 from triptych.storage import events
 from triptych.storage.models import Study, StudyState
+from triptych.study import duplicate, lifecycle
 
 STEPS = {
     StudyState.open: ("Reopen", "Annotators can join and begin."),
@@ -54,11 +55,11 @@ def state_of(study: Study) -> None:
 
 
 def steps(study: Study) -> None:
-    for to in sorted(studies.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
+    for to in sorted(lifecycle.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
         label, help_text = STEPS[to]
         main = "primary" if to == StudyState.open else "secondary"
         if st.button(label, key=f"to-{to}", help=help_text, type=main):
-            state.run_command(studies.set_state, study, to, who.pseudonym)
+            state.run_command(lifecycle.set_state, study, to, who.pseudonym)
             st.rerun()
 
 
@@ -67,12 +68,12 @@ def more(study: Study) -> None:
     wanted = copies.copy_form(study, free)
     if wanted is not None:
         to = {"next_round": wanted.next_round, "with_items": wanted.with_items}
-        made = state.run_command(copying.duplicate, study, wanted.title, who, done="The draft is made.", **to)
+        made = state.run_command(duplicate.duplicate, study, wanted.title, who, done="The draft is made.", **to)
         if made:
             st.switch_page("lead/study.py", query_params={"study": made.slug})
         st.rerun()
     if copies.delete_form(study):
-        if state.run_command(studies.delete_draft, study, done="The draft is deleted."):
+        if state.run_command(lifecycle.delete_draft, study, done="The draft is deleted."):
             clear()
         st.switch_page("lead/studies.py")
 
@@ -92,12 +93,12 @@ def facts(study: Study, view: Overview) -> None:
 who = state.require("lead")
 st.title("Study", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     number = events.last_number(session, study.id)
-    free = copying.free_rounds(session, study)
+    free = duplicate.free_rounds(session, study)
     view = results.overview(session, study, Counted(results.kinds_by_default(study)))
 state.show_messages()
 state_of(study)

@@ -7,9 +7,10 @@ import streamlit as st
 from components import state
 from components.study_choice import choose_study
 from components.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
-from triptych import studies, workbooks
+from triptych import workbooks
 from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
 
 WHAT = (
     "For people who would rather work in a spreadsheet. A workbook holds items that are kept for its annotator, in her "
@@ -64,10 +65,10 @@ def take_back(study: Study) -> None:
 who = state.require("lead")
 st.title("Workbooks", anchor=False)
 with state.reading() as session:
-    mine = studies.for_lead(session, who)
+    mine = lifecycle.for_lead(session, who)
 slug = choose_study(mine)
 with state.reading() as session:
-    study = studies.led_by(session, who, slug)
+    study = lifecycle.led_by(session, who, slug)
     lines = workbooks.listed(session, study)
 state.show_messages()
 said = state.take("workbook_said")

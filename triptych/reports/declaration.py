@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.preregistration import declared
 from triptych.reports.facts import Facts
 from triptych.reports.markdown import code_span
+from triptych.study.preregistration import declared
 
 
 def declaration(facts: Facts) -> str:

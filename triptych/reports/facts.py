@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych import freezing, results, studies
+from triptych import results
 from triptych.analyses import StudyAnalysis
-from triptych.freezing import Amendment
 from triptych.pay import PayMeter, meter_of
 from triptych.quality import Standing, standings
 from triptych.rubric.model import Rubric
@@ -28,7 +27,9 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.study_settings import Preregistration, Recruitment, settings_of
+from triptych.study import design, lifecycle
+from triptych.study.design import Amendment
+from triptych.study.settings import Preregistration, Recruitment, settings_of
 
 EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "in the numbers")
 
@@ -107,14 +108,14 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         as_of=session.scalars(last).one(),
         blind=study.unblinded_at is None,
         imported=_was_imported(session, study),
-        rubric=studies.design_of(session, study).rubric,
+        rubric=lifecycle.design_of(session, study).rubric,
         outputs={found.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
         exclusions=(*_annotators(session, study, found), *_items(session, study, found)),
         recruitment=settings.recruitment,
         pay=meter_of(settings.pay, found.frame, found.scope.kinds),
         preregistration=settings.preregistration,
-        amendments=tuple(freezing.amendments(session, study)),
+        amendments=tuple(design.amendments(session, study)),
         sheet=settings.heds,
         standings=standings(session, study, found.scope.kinds),
     )

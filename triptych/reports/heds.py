@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
-from triptych import studies
 from triptych.analyses import StudyAnalysis
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts
@@ -25,6 +24,7 @@ from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import events
 from triptych.storage.models import Study
+from triptych.study import lifecycle
 
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
@@ -59,7 +59,7 @@ def stored(sheet: Mapping[str, Any]) -> Sheet:
 
 def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
     """Keeps the lead's answers with the study, and says in the log that there are new ones."""
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     kept = {
         f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
         for (number, criterion), answer in sheet.items()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from triptych.analyses import StudyAnalysis
 from triptych.findings import RESAMPLES
 from triptych.pay import rate_of
-from triptych.preregistration import declared
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
 from triptych.rubric.model import Criterion, shown
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel
-from triptych.study_settings import EXPERTISE
+from triptych.study.preregistration import declared
+from triptych.study.settings import EXPERTISE
 
 SCALES = {
     "likert": "{n} points",

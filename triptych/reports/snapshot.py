@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, func, select
 from sqlmodel import Session
 
-from triptych import clock, studies
+from triptych import clock
 from triptych.errors import NotFound
 from triptych.results import Counted
 from triptych.storage.models import Snapshot, Study
+from triptych.study import lifecycle
 
 if TYPE_CHECKING:
     from triptych.reports.build import Report
@@ -39,7 +40,7 @@ class Frozen:
 
 def keep(session: Session, study: Study, report: Report, actor: str) -> None:
     """Keeps a report with its study. The same state of a study has one snapshot, however often it is made."""
-    studies.lock(session, study.id)
+    lifecycle.lock(session, study.id)
     mine = select(Snapshot.id).where(Snapshot.study_id == study.id, Snapshot.sha256 == report.sha256)
     if session.scalars(mine).first() is None:
         session.add(

@@ -11,8 +11,8 @@ import pandas as pd
 
 from triptych.rubric.model import Rubric
 from triptych.storage.models import AssignmentState, Kind, Study
-from triptych.studies import Design
-from triptych.study_settings import StudySettings
+from triptych.study.lifecycle import Design
+from triptych.study.settings import StudySettings
 
 ABOUT_ITEM = 0
 UNKNOWN_POSITION = -1

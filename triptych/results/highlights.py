@@ -9,7 +9,6 @@ from typing import Any
 from sqlalchemy import Select, and_, func, select
 from sqlmodel import Session
 
-from triptych import studies
 from triptych.errors import NotFound
 from triptych.results.counted import counted_items, people_counted
 from triptych.results.frame import RATED, Counted
@@ -29,6 +28,7 @@ from triptych.storage.models import (
     System,
     Turn,
 )
+from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 
@@ -131,7 +131,7 @@ def highlights_of_item(session: Session, study: Study, external_id: str, counted
             HighlightedCandidate(names[code], _passages(candidate, spans))
             for candidate, code in session.execute(candidates)
         ),
-        studies.design_of(session, study).rubric.highlights,
+        lifecycle.design_of(session, study).rubric.highlights,
         unaligned,
     )
 

@@ -11,12 +11,12 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import studies
 from triptych.results.frame import Frame, StudyName, name_of
 from triptych.results.loading import LABELS, load
 from triptych.storage import events
 from triptych.storage.models import Assignment, Item, Membership, Person, Purpose, Role, Study
-from triptych.study_settings import settings_of
+from triptych.study import lifecycle
+from triptych.study.settings import settings_of
 
 MANY = 1000
 
@@ -58,7 +58,7 @@ def build_frame(session: Session, study: Study, number: int | None = None) -> Fr
     work, ratings = load(session, study, None)
     meta = select(Item.external_id, Item.meta).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     return Frame(
-        studies.design_of(session, study),
+        lifecycle.design_of(session, study),
         study.round,
         number,
         work,
@@ -79,7 +79,7 @@ def _leads_of(session: Session, study: Study) -> frozenset[str]:
 def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int) -> Frame:
     """Rows of every assignment or person that a later event names are replaced, never appended."""
     changed = _changed(session, study, kept)
-    another = kept.design is not studies.design_of(session, study) or len(kept.meta) != study.item_count
+    another = kept.design is not lifecycle.design_of(session, study) or len(kept.meta) != study.item_count
     if len(changed) > MANY or another:
         return build_frame(session, study, number)
     work, ratings = load(session, study, changed) if changed else (kept.work[:0], kept.ratings[:0])

@@ -15,7 +15,6 @@ import pandas as pd
 from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
-from triptych import studies
 from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
 from triptych.storage.models import (
     IN_PLACE,
@@ -35,7 +34,8 @@ from triptych.storage.models import (
     Study,
     System,
 )
-from triptych.studies import CriterionRow
+from triptych.study import lifecycle
+from triptych.study.lifecycle import CriterionRow
 
 WORK = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
 PLACED = "in_place"
@@ -75,7 +75,7 @@ def load(
         given, at = {name: column[at >= 0] for name, column in given.items()}, at[at >= 0]
     columns = {
         **_placed(given, at, places, known),
-        **_answered(given, studies.design_of(session, study).criteria),
+        **_answered(given, lifecycle.design_of(session, study).criteria),
         **_explained(given, explained),
     }
     ratings = work.take(at).reset_index(drop=True).assign(**columns)

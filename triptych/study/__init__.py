@@ -1,1 +1,1 @@
-"""What a study is before anyone annotates: its rows, settings, plan and launch. Nothing about assignments or ratings."""
+"""What a study is before anyone annotates: its rows, settings, plan, launch. Nothing about assignments or ratings."""

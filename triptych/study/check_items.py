@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import making
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Choice, Rubric
 from triptych.storage import events
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
+from triptych.study import contents
 
 
 class Expected(BaseModel):
@@ -101,7 +101,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     """
     study = events.locked_study(session, study.id)
     text = session.get_one(RubricText, study.rubric_id)
-    rubric = making.parsed(text.sha256, text.yaml)
+    rubric = contents.parsed(text.sha256, text.yaml)
     known = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
     rows, wrong = [], []
     for draft in drafts:
@@ -117,10 +117,10 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     ids: dict[str, int] = {}
     for purpose in (Purpose.attention, Purpose.gold):
         items = [draft.item for draft in drafts if draft.purpose == purpose]
-        made = making.write_items(session, study, items, purpose)
+        made = contents.write_items(session, study, items, purpose)
         ids |= dict(zip((item.external_id for item in items), made, strict=True))
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
-    making.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
+    contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
     events.record(session, study.id, "check items added", actor, new={"items": sorted(ids)})
 
 

@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from triptych import studies
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.storage.database import reading
 from triptych.storage.models import Role, Study
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
@@ -84,7 +84,7 @@ def _answer(request: Request, wanted: Callable[[Request, Session, Study], tuple[
     slug = request.path_params["slug"]
     try:
         with reading(web_engine()) as session:
-            name, kind, blocks = wanted(request, session, studies.led_by(session, who, slug))
+            name, kind, blocks = wanted(request, session, lifecycle.led_by(session, who, slug))
     except TriptychError as error:
         return _refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
@@ -101,7 +101,7 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
     with reading(web_engine()) as session:
         exports.see_one_state(session)
-        yield from blocks(session, studies.led_by(session, who, slug))
+        yield from blocks(session, lifecycle.led_by(session, who, slug))
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:

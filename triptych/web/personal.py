@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from triptych import personal_data, studies
+from triptych import personal_data
 from triptych.errors import NotFound
 from triptych.storage.database import reading
 from triptych.storage.models import Role
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
@@ -44,7 +45,7 @@ def _about_me(session: Session, who: Who, _: Request) -> dict[str, Any]:
 
 
 def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any]:
-    study = studies.led_by(session, who, request.path_params["slug"])
+    study = lifecycle.led_by(session, who, request.path_params["slug"])
     return personal_data.of_member(session, study, request.path_params["pseudonym"])
 
 

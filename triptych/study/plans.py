@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Select, delete, insert, select
 from sqlmodel import Session
 
-from triptych import freezing, making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.layout import ANNOTATOR_NAMES, ID_NAMES, simple
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.formats.model import Findings, Problem, Source
 from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
-from triptych.pairing import PlanLine, connected, lines_of, proposed, raters_of
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,
@@ -35,7 +33,9 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
-from triptych.study_settings import settings_of
+from triptych.study import contents, design, lifecycle
+from triptych.study.pairing import PlanLine, connected, lines_of, proposed, raters_of
+from triptych.study.settings import settings_of
 
 HEADER = ("annotator", "item_id", "rank")
 EXAMPLE = ", ".join(HEADER)
@@ -235,11 +235,11 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
     After launch it is an amendment. Raises ImportRefused with a line for each mistake, Conflict for a closed study,
     NotAllowed for an amendment without a reason.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     if study.state == StudyState.closed:
         raise Conflict("This study is closed. Open it again before changing who rates what.")
     if study.state != StudyState.draft and not reason.strip():
-        raise NotAllowed(freezing.NO_REASON)
+        raise NotAllowed(design.NO_REASON)
     plan = check(session, study, lines) if lines else Plan((), ())
     if lines and not plan.ok:
         raise ImportRefused("\n".join(str(problem) for problem in plan.problems if problem.severity == "error"))
@@ -252,7 +252,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
     if study.state == StudyState.draft:
         events.record(session, study.id, "plan stored", actor, old=before, new=after)
     else:
-        freezing.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
+        design.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
 
 
 def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -> None:
@@ -303,7 +303,7 @@ def _rows(session: Session, study: Study, lines: Sequence[PlanLine]) -> list[dic
 
 def _told(lines: Sequence[PlanLine]) -> dict[str, object]:
     """How many lines a plan has, and a hash that tells it from others."""
-    text = making.content_hash([[line.annotator, line.item_id, line.rank] for line in lines])
+    text = contents.content_hash([[line.annotator, line.item_id, line.rank] for line in lines])
     return {"lines": len(lines), "sha256": text if lines else ""}
 
 

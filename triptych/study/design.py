@@ -14,7 +14,6 @@ from typing import Any
 from sqlalchemy import case, func, select, update
 from sqlmodel import Session
 
-from triptych import making, studies
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
 from triptych.rubric.model import parse_rubric
@@ -32,8 +31,9 @@ from triptych.storage.models import (
     Turn,
 )
 from triptych.storage.models import StudyState as State
+from triptych.study import contents, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
-from triptych.study_settings import changed, settings_of, stored
+from triptych.study.settings import changed, settings_of, stored
 
 AMENDED = "design amended"
 # beside the parts that an amendment changed
@@ -84,7 +84,7 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     Raises Conflict for what may not change any more, NotAllowed for values that fit nowhere and for an amendment
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     wanted = _settings(study, parts)
     _refuse(session, study, parts, wanted)
     before = _standing(session, study)
@@ -123,9 +123,9 @@ def seal(
     """
     _refuse_reason(reason)
     session.flush()
-    before, study.design_hash = study.design_hash, making.design_hash(session, study)
+    before, study.design_hash = study.design_hash, contents.design_hash(session, study)
     session.flush()
-    seals = {"design_hash": study.design_hash, "systems_hash": making.systems_hash(session, study)}
+    seals = {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     old = {"design_hash": before, **(old or {})}
     new = {**seals, "reason": reason.strip(), **(new or {})}
     events.record(session, study.id, AMENDED, actor, old=old, new=new)
@@ -147,13 +147,13 @@ def _differs(study: Study, parts: Parts, wanted: dict[str, Any]) -> bool:
 def _refuse(session: Session, study: Study, parts: Parts, wanted: dict[str, Any]) -> None:
     """Checks everything before anything is changed."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
-    studies.refuse_unusable(columns["title"], columns["raters_per_item"])
+    lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
     if study.state != State.draft:
         _refuse_after_launch(study, parts, wanted)
     if parts.rubric_yaml is not None or parts.round is not None:
         _refuse_rubric(session, study, parts)
     if parts.items is not None:
-        studies.refuse_faulty(parts.items)
+        lifecycle.refuse_faulty(parts.items)
         _refuse_doubles(session, study, parts)
     if parts.retire:
         _refuse_unknown(session, study, parts.retire)
@@ -177,12 +177,12 @@ def _refuse_after_launch(study: Study, parts: Parts, wanted: dict[str, Any]) -> 
 
 
 def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
-    asked = studies.design_of(session, study).rubric
+    asked = lifecycle.design_of(session, study).rubric
     rubric = asked if parts.rubric_yaml is None else parse_rubric(parts.rubric_yaml)
     study_round = parts.round or study.round
-    studies.refuse_silent(rubric, study_round)
+    lifecycle.refuse_silent(rubric, study_round)
     scales = {criterion.key: criterion.scale for criterion in rubric.asked(study_round)}
-    held = {row.key for row in making.references_of(session, study, Purpose.gold, Purpose.attention)}
+    held = {row.key for row in contents.references_of(session, study, Purpose.gold, Purpose.attention)}
     lost = sorted(key for key in held if scales.get(key) != asked.criterion(key).scale)
     if lost:
         raise Conflict(
@@ -232,19 +232,19 @@ def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any],
     study.settings = wanted
     if parts.rubric_yaml is not None or another:
         text = session.get_one(RubricText, study.rubric_id)
-        text = making.store_rubric(session, parts.rubric_yaml) if parts.rubric_yaml is not None else text
-        making.rewrite_rubric(session, study, text)
+        text = contents.store_rubric(session, parts.rubric_yaml) if parts.rubric_yaml is not None else text
+        contents.rewrite_rubric(session, study, text)
     if parts.retire:
         _retire(session, study, parts.retire, reason)
     if parts.items is not None:
         if parts.replace_items:
-            making.remove_items(session, study, Item.purpose != Purpose.training)
+            contents.remove_items(session, study, Item.purpose != Purpose.training)
         items, check_items = sorted_out(parts.items.items)
-        making.write_items(session, study, items)
+        contents.write_items(session, study, items)
         if check_items:
             add_check_items(session, study, check_items, actor)
         if study.state == State.draft:
-            making.number_systems(session, study)
+            contents.number_systems(session, study)
     if parts.raters_per_item is not None:
         _spread_raters(session, study)
     main = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
@@ -254,7 +254,7 @@ def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any],
 def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> None:
     these = Item.external_id.in_(ids), Item.purpose != Purpose.training
     if study.state == State.draft:
-        making.remove_items(session, study, *these)
+        contents.remove_items(session, study, *these)
     else:
         why = {"retired": True, "retired_reason": reason.strip()}
         session.execute(update(Item).where(Item.study_id == study.id, *these).values(**why))

@@ -20,11 +20,11 @@ import numpy as np
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import making, pairing, studies
 from triptych.formats.model import ItemDraft
-from triptych.pairing import PlanLine
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Purpose, Study, System
+from triptych.study import contents, lifecycle, pairing
+from triptych.study.pairing import PlanLine
 from triptych.study.system_names import system_names
 
 Severity = Literal["grave", "warning", "note"]
@@ -178,7 +178,7 @@ def lint(
     `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
     an explicit plan; `names`: system → the name to be shown; `most_raters`: as in `Material`.
     """
-    known = [*map(making.training_draft, rubric.training), *training]
+    known = [*map(contents.training_draft, rubric.training), *training]
     titled = {name for speaker in rubric.speakers for name in speaker.names}
     material = Material(items, known, plan or (), names or {}, titled, most_raters)
     found = [finding for check in CHECKS for finding in check(material)]
@@ -189,10 +189,10 @@ def lint_study(session: Session, study: Study) -> list[LintFinding]:
     """The findings about a stored study; systems are named as its leads may see them."""
     shown = system_names(session, study)
     systems = session.scalars(select(System).where(System.study_id == study.id))
-    checks = [item for purpose in CHECK_PURPOSES for item in making.stored_items(session, study, purpose)]
+    checks = [item for purpose in CHECK_PURPOSES for item in contents.stored_items(session, study, purpose)]
     return lint(
-        studies.design_of(session, study).rubric,
-        making.stored_items(session, study),
+        lifecycle.design_of(session, study).rubric,
+        contents.stored_items(session, study),
         checks,
         pairing.lines_of(session, study),
         {system.name: shown[system.blind_code] for system in systems},

@@ -7,14 +7,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import making, studies
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.storage import events
 from triptych.storage.models import Criterion, Item, Purpose, Round, RubricText, Study
-from triptych.studies import Plan
+from triptych.study import contents, lifecycle
+from triptych.study.lifecycle import Plan
 from triptych.study.persons import Who
-from triptych.study_settings import Codes, Preregistration, changed, settings_of, stored
+from triptych.study.settings import Codes, Preregistration, changed, settings_of, stored
 
 CHECK_ITEMS = (Purpose.gold, Purpose.attention)
 
@@ -28,11 +28,11 @@ def duplicate(
     that a panel can tell the rounds apart; what was preregistered is not taken along, for it was said of other data.
     Raises NotAllowed for anybody but a lead or an unusable title, and Conflict if the series has such a round.
     """
-    studies.refuse_others(who)
-    studies.refuse_unusable(title, study.raters_per_item)
+    lifecycle.refuse_others(who)
+    lifecycle.refuse_unusable(title, study.raters_per_item)
     if next_round is not None:
         _refuse_taken(session, study, next_round)
-        studies.refuse_silent(studies.design_of(session, study).rubric, next_round)
+        lifecycle.refuse_silent(lifecycle.design_of(session, study).rubric, next_round)
     plan = Plan(
         title=title.strip(),
         raters_per_item=study.raters_per_item,
@@ -42,8 +42,8 @@ def duplicate(
         series=study.series if next_round is not None else None,
     )
     yaml = session.get_one(RubricText, study.rubric_id).yaml
-    items: list[ItemDraft] = making.stored_items(session, study) if with_items else []
-    copy = studies.create_study(session, plan, yaml, items, who.pseudonym, who.person_id)
+    items: list[ItemDraft] = contents.stored_items(session, study) if with_items else []
+    copy = lifecycle.create_study(session, plan, yaml, items, who.pseudonym, who.person_id)
     copy.settings = _settings(study)
     if with_items:
         _copy_checks(session, study, copy)
@@ -75,9 +75,9 @@ def _settings(study: Study) -> dict[str, Any]:
 def _copy_checks(session: Session, study: Study, copy: Study) -> None:
     """Gold and attention items with what they are held against."""
     for purpose in CHECK_ITEMS:
-        making.write_items(session, copy, making.stored_items(session, study, purpose), purpose)
-    making.number_systems(session, copy)
+        contents.write_items(session, copy, contents.stored_items(session, study, purpose), purpose)
+    contents.number_systems(session, copy)
     items = select(Item.external_id, Item.id).where(Item.study_id == copy.id)
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == copy.id)
     ids = [dict(map(tuple, session.execute(wanted))) for wanted in (items, criteria)]
-    making.write_references(session, making.references_of(session, study, *CHECK_ITEMS), *ids)
+    contents.write_references(session, contents.references_of(session, study, *CHECK_ITEMS), *ids)

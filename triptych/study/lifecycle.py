@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Select, bindparam, delete, func, or_, select
 from sqlmodel import Session
 
-from triptych import clock, making
+from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.rubric.model import Rubric, parse_rubric
@@ -34,9 +34,10 @@ from triptych.storage.models import (
     Study,
     StudyState,
 )
+from triptych.study import contents
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.persons import Who, delete_without_part
-from triptych.study_settings import Checks, Codes, StudySettings, stored
+from triptych.study.settings import Checks, Codes, StudySettings, stored
 
 LONGEST_TITLE = 120
 MOST_RATERS = 100
@@ -103,7 +104,7 @@ def _read_design(session: Session, study: Study) -> Design:
         row = rows.setdefault(criterion.key, CriterionRow(criterion.id, {}))
         if option is not None:
             row.options[option.key] = option.id
-    return Design(making.parsed(text.sha256, text.yaml), rows)
+    return Design(contents.parsed(text.sha256, text.yaml), rows)
 
 
 def rubric_text(session: Session, study: Study) -> str:
@@ -120,8 +121,8 @@ def create_study(
     session: Session, plan: Plan, rubric_yaml: str, items: Sequence[ItemDraft], actor: str, lead_id: int | None = None
 ) -> Study:
     """Makes a draft study with all its items, or raises and makes nothing."""
-    text = making.store_rubric(session, rubric_yaml)
-    rubric = making.parsed(text.sha256, text.yaml)
+    text = contents.store_rubric(session, rubric_yaml)
+    rubric = contents.parsed(text.sha256, text.yaml)
     slug = free_slug(session, plan.title)
     study = Study(
         slug=slug,
@@ -142,9 +143,9 @@ def create_study(
     session.flush()
     if lead_id is not None:
         session.add(Membership(study_id=study.id, person_id=lead_id, role=Role.lead, joined_at=clock.now()))
-    criteria = making.write_criteria(session, study, rubric)
-    making.write_items(session, study, items)
-    making.write_training(session, study, rubric, criteria)
+    criteria = contents.write_criteria(session, study, rubric)
+    contents.write_items(session, study, items)
+    contents.write_training(session, study, rubric, criteria)
     session.flush()
     events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
     return study
@@ -175,8 +176,8 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
-        study.design_hash = making.design_hash(session, study)
-        now |= {"design_hash": study.design_hash, "systems_hash": making.systems_hash(session, study)}
+        study.design_hash = contents.design_hash(session, study)
+        now |= {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     session.flush()
     events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
 

@@ -16,10 +16,10 @@ from math import ceil
 from sqlalchemy import ColumnElement, select, update
 from sqlmodel import Session
 
-from triptych import studies
 from triptych.errors import Conflict
 from triptych.storage.models import Item, Person, PlannedItem, Purpose, Study
-from triptych.study_settings import settings_of
+from triptych.study import lifecycle
+from triptych.study.settings import settings_of
 
 FIRST = -1
 CAP = 1.3
@@ -141,7 +141,7 @@ def apply_overlap(session: Session, study: Study) -> None:
     The same study gives the same subset, however often this runs. Raises Conflict once the study was opened: raters
     already given cannot be taken away.
     """
-    study = studies.lock(session, study.id)
+    study = lifecycle.lock(session, study.id)
     if study.opened_at is not None:
         raise Conflict("The overlap subset is drawn before launch; it cannot change afterwards.")
     give_places(session, study, subset_of(session, study))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
-from triptych.study_settings import Preregistration
+from triptych.study.settings import Preregistration
 
 PARTS = {
     "criteria": "Criteria that will be reported",
