@@ -12,8 +12,9 @@ from sqlmodel import Session
 
 from bench.client import Annotator
 from bench.server import ROOT
-from triptych import people, settings
+from triptych import settings
 from triptych.formats import ItemDraft, read_items
+from triptych.people import accounts
 from triptych.rubric.model import Rubric, load_rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
@@ -46,7 +47,7 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
         engine = database.open_engine(settings.database_url())
         database.migrate(engine)
         with database.writing(engine) as session:
-            lead = people.create_lead(session, "Bench", "a passcode for benchmarks only")
+            lead = accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
             plan = lifecycle.Plan(
                 title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
             )
@@ -79,9 +80,9 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
     """The cookie of a new annotator who came by her personal link."""
-    return _sign_in(session, people.accept_invitation(session, people.invite(session, study, name)))
+    return _sign_in(session, accounts.accept_invitation(session, accounts.invite(session, study, name)))
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:
-    ticket = people.issue_sign_in_ticket(session, person)
-    return {COOKIE: cookie_value(people.use_ticket(session, ticket))}
+    ticket = accounts.issue_sign_in_ticket(session, person)
+    return {COOKIE: cookie_value(accounts.use_ticket(session, ticket))}

@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from triptych.people import panel_of
+from triptych.people.accounts import panel_of
 from triptych.storage.models import Study
 
 THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}

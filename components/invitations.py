@@ -10,8 +10,8 @@ import streamlit as st
 from components import addresses
 from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
-from triptych.invitations import Guest, GuestList, Invited
-from triptych.people import LONGEST_NAME
+from triptych.people.accounts import LONGEST_NAME
+from triptych.people.invitations import Guest, GuestList, Invited
 from triptych.storage.models import Role
 
 LIST = (

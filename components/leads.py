@@ -10,9 +10,9 @@ from components import state
 from components.clearing import clear
 from components.invitations import guest_form
 from components.people_table import choose_member, leads_table
-from triptych import invitations, people, roster
-from triptych.invitations import Invited
-from triptych.roster import Member
+from triptych.people import accounts, invitations, roster
+from triptych.people.invitations import Invited
+from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 
 ADD = "Somebody with a lead account on this server."
@@ -47,7 +47,7 @@ def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | No
 def _add(study: Study, actor: str) -> None:
     st.text(ADD)
     with st.form("add-lead", clear_on_submit=True, border=False):
-        name = st.text_input("Name she signs in with", max_chars=people.LONGEST_NAME)
+        name = st.text_input("Name she signs in with", max_chars=accounts.LONGEST_NAME)
         if st.form_submit_button("Add"):
             state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
             st.rerun()

@@ -9,7 +9,7 @@ import streamlit as st
 from components.words import moment
 from triptych.erasure import Copy
 from triptych.exclusions import LONGEST_REASON
-from triptych.roster import Member
+from triptych.people.roster import Member
 from triptych.storage.models import Kind, Study
 
 LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."

@@ -13,8 +13,8 @@ import streamlit as st
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from triptych import people
 from triptych.errors import TriptychError
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person, Role
 from triptych.study.persons import Who
@@ -136,7 +136,7 @@ def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> No
     def command(session: Session) -> Arrival:
         found = identify(session)
         person, code = found if isinstance(found, tuple) else (found, None)
-        return Arrival(people.issue_sign_in_ticket(session, person), code)
+        return Arrival(accounts.issue_sign_in_ticket(session, person), code)
 
     arrival = run_command(command)
     if arrival:

@@ -9,7 +9,7 @@ import streamlit as st
 from components import live, state
 from components.entrance import LOGO
 from components.sign_in import account
-from triptych import people
+from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study.persons import Who
 
@@ -60,7 +60,7 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
     with state.reading() as session:
-        from_panel = people.panel_study(session, st.query_params.to_dict())
+        from_panel = accounts.panel_study(session, st.query_params.to_dict())
     if from_panel:
         return "everyone/panel.py", "Welcome"
     return None if who else ("everyone/sign_in.py", "Sign in")

@@ -33,7 +33,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from bench.server import Server, is_healthy, start_server, wait_until
-from triptych import people
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person
 from triptych.web.session import COOKIE, cookie_value
@@ -157,8 +157,8 @@ def running(home: Path, before: Any = None, start: Callable[..., Any] | None = N
 def session_cookie(app: App, person_id: int) -> str:
     """The cookie value of a new login of this person."""
     with app.writing() as session:
-        ticket = people.issue_sign_in_ticket(session, session.get_one(Person, person_id))
-        secret = people.use_ticket(session, ticket)
+        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, person_id))
+        secret = accounts.use_ticket(session, ticket)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         return cookie_value(secret)

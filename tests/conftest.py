@@ -17,8 +17,9 @@ from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 
 from bench.postgres import postgres_binaries, throw_away_postgres
-from triptych import clock, people
+from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Item, Person, Purpose, Role, Study, StudyState
 from triptych.study import lifecycle
@@ -213,7 +214,7 @@ def add_person(session, name: str, role: Role = Role.annotator) -> Who:
 
 
 def join(session, study: Study, who: Who) -> Who:
-    people.enrol(session, study, who.person_id, who.pseudonym)
+    accounts.enrol(session, study, who.person_id, who.pseudonym)
     return who
 
 

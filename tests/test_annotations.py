@@ -9,10 +9,11 @@ import pytest
 from conftest import full_answers
 from sqlalchemy import func, select
 
-from triptych import annotations, assignments, clock, people
+from triptych import annotations, assignments, clock
 from triptych.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
 from triptych.assignments import Nothing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
@@ -177,7 +178,7 @@ def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is
         study, _, (who, other) = make_study(session)
         work = assignments.current(session, study, who)
         hers, others = (
-            people.use_ticket(session, people.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
+            accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
             for one in (who, other)
         )
     assert not annotations.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
@@ -200,7 +201,7 @@ def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is
     assert not annotations.save_next_draft(engine, hers, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-        people.sign_out(session, people.who_is(session, hers))
+        accounts.sign_out(session, accounts.who_is(session, hers))
     assert not annotations.save_next_draft(engine, hers, draft(work, 3))
 
 

@@ -18,8 +18,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, clock, exclusions, members
+from triptych import annotations, assignments, blinding, clock, exclusions
 from triptych.assignments import Assigned, Nothing, balanced_order
+from triptych.people import membership
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Person, Slot, Study, StudyState
@@ -71,7 +72,7 @@ def enlarged(session, study: Study) -> list[int]:
     return people
 
 
-@pytest.mark.parametrize("asked", [members.MEMBERSHIP, assignments._DONE, assignments._TAKE_NEXT, blinding._SHOWN])
+@pytest.mark.parametrize("asked", [membership.MEMBERSHIP, assignments._DONE, assignments._TAKE_NEXT, blinding._SHOWN])
 def test_on_postgresql_what_every_action_asks_reads_no_table_of_the_whole_study(asked, postgres_engine, make_study):
     """As a plan for any study sees it: PostgreSQL makes one after a few uses of a statement and keeps it."""
     with writing(postgres_engine) as session:

@@ -24,9 +24,10 @@ from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
 from components import state
-from triptych import admission, assignments, clock, desk, entry, people, withdrawal
+from triptych import admission, assignments, clock, desk, entry, withdrawal
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person, Snapshot, Workbook
 from triptych.study import lifecycle
@@ -46,45 +47,47 @@ PAGES = ROOT / "pages"
 #   inner      other commands only
 DOORS = {
     "way in": """
-        people.accept_as_lead people.issue_sign_in_ticket people.join_from_panel people.join_open_study
-        people.return_to_study people.sign_in_lead people.use_setup_ticket
+        people.accounts.accept_as_lead people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
+        people.accounts.join_open_study people.accounts.return_to_study people.accounts.sign_in_lead
+        people.accounts.use_setup_ticket
     """,
     "annotator": """
         admission.answer admission.hand_in admission.start desk.lay entry.read_instructions entry.refuse
-        entry.step people.consent people.join withdrawal.withdraw_myself
+        entry.step people.accounts.consent people.accounts.join withdrawal.withdraw_myself
     """,
     "route": """
         annotations.save_draft annotations.save_next_draft assignments.renew capsule.pieces desk.act
-        people.sign_out people.use_ticket
+        people.accounts.sign_out people.accounts.use_ticket
     """,
     "lead": """
         adjudication.ask adjudication.record adjudication.take_back backup.restore_as dry_run.dry_run
         erasure.delete_copies erasure.erase exclusions.exclude exclusions.let_in exclusions.reinstate
-        invitations.invite_all invitations.invite_one ratings_import.import_ratings reports.heds.store
-        reports.snapshot.keep roster.add_lead roster.disable roster.enable roster.new_link roster.remove_lead
-        study.design.amend study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
-        study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
-        study.lifecycle.unblind study.plans.store withdrawal.withdraw workbooks.cancel workbooks.make
-        workbooks.make_for_new workbooks.take_back
+        people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
+        people.roster.enable people.roster.new_link people.roster.remove_lead ratings_import.import_ratings
+        reports.heds.store reports.snapshot.keep study.design.amend study.duplicate.duplicate
+        study.launch.launch study.lifecycle.create_from_file study.lifecycle.delete_demo
+        study.lifecycle.delete_draft study.lifecycle.set_state study.lifecycle.unblind study.plans.store
+        withdrawal.withdraw workbooks.cancel workbooks.make workbooks.make_for_new workbooks.take_back
     """,
     "shell": """
-        backup.restore capsule.open_capsule demo.load_demo moving.move people.create_lead
-        people.issue_setup_ticket people.reset_passcode ratings_import.import_as scripting.invite
-        scripting.set_state
+        backup.restore capsule.open_capsule demo.load_demo moving.move people.accounts.create_lead
+        people.accounts.issue_setup_ticket people.accounts.reset_passcode ratings_import.import_as
+        scripting.invite scripting.set_state
     """,
     "inner": """
         admission.next_gold admission.outcome admission.sheet annotations.hand_in annotations.set_aside_item
         annotations.submit assignments.current assignments.current_of assignments.free_place
         assignments.free_workbook assignments.give_back_expired assignments.reserve_for_workbook
         assignments.take_place exclusions.give_up_reservations exclusions.settle forgetting.forget_identity
-        forgetting.forget_words passcodes.forget_failures passcodes.note_failure people.annotator_called
-        people.end_links people.end_logins people.enrol people.invite people.issue_link people.new_person
-        roster.enrol_lead storage.database.add_rows storage.events.record_many storage.events.write_pending
-        study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
-        study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria
-        study.contents.write_items study.contents.write_references study.contents.write_training
-        study.design.seal study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
-        study.persons.delete_without_part
+        forgetting.forget_words people.accounts.annotator_called people.accounts.end_links
+        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
+        people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
+        people.roster.enrol_lead storage.database.add_rows storage.events.record_many
+        storage.events.write_pending study.check_items.add_check_items study.contents.number_systems
+        study.contents.remove_items study.contents.rewrite_rubric study.contents.store_rubric
+        study.contents.write_criteria study.contents.write_items study.contents.write_references
+        study.contents.write_training study.design.seal study.lifecycle.create_study study.pairing.apply_overlap
+        study.pairing.give_places study.persons.delete_without_part
     """,
 }
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}
@@ -289,8 +292,8 @@ TRIED = {
     "entry.read_instructions": _with(entry.read_instructions),
     "entry.refuse": _with(entry.refuse),
     "entry.step": _with(entry.step),
-    "people.consent": _with(people.consent, "version"),
-    "people.join": lambda session, study, token, who: people.join(session, study, who),
+    "people.consent": _with(accounts.consent, "version"),
+    "people.join": lambda session, study, token, who: accounts.join(session, study, who),
     "withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
 }
 OPEN_TO = {"people.join": {"annotator", "other annotator", "other lead", "lead"}}  # the study is open to everybody
@@ -485,8 +488,8 @@ def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
     if who is None:
         return []
     with database.writing(web_engine()) as session:
-        ticket = people.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
-        return [(b"cookie", f"{COOKIE}={cookie_value(people.use_ticket(session, ticket))}".encode())]
+        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
+        return [(b"cookie", f"{COOKIE}={cookie_value(accounts.use_ticket(session, ticket))}".encode())]
 
 
 def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:

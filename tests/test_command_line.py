@@ -11,7 +11,8 @@ from sqlalchemy import select
 from test_results import submit
 
 from triptych import __main__ as program
-from triptych import backup, people
+from triptych import backup
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Membership, Person, Study
@@ -52,7 +53,7 @@ def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqli
         assert (study.state, study.raters_per_item, study.access) == ("open", 2, "invited")
         assert settings_of(study).checks.repeat_percent == 5
         secrets = [line.rpartition("join=")[2] for line in said.splitlines()]
-        assert [people.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
+        assert [accounts.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
     assert "next-turns\tmain\topen" in run("studies")[1]
@@ -163,7 +164,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence_with_exit_code_2(run, sqlit
 def test_somebody_elses_study_is_not_there_for_a_lead(run, sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
-        people.create_lead(session, "Dr Other", PASSCODE)
+        accounts.create_lead(session, "Dr Other", PASSCODE)
     code, _, said = run("set-state", "Dr Other", study.slug, "closed")
     assert code == 2
     assert "You lead no study" in said

@@ -12,7 +12,8 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import assignments, demo, erasure, people, verifying
+from triptych import assignments, demo, erasure, verifying
+from triptych.people import accounts
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
@@ -62,11 +63,11 @@ def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engi
     with database.writing(engine) as session:
         own, lead, (anna, _) = make_study(session)
         study = demo_studies(session)[0]
-        guest, _ = people.join_open_study(session, study, "Wilhelmina Zauberberg")
+        guest, _ = accounts.join_open_study(session, study, "Wilhelmina Zauberberg")
         assignments.current(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
         for who in (anna, lead):
-            people.enrol(session, study, who.person_id, who.pseudonym)
-        people.create_lead(session, "Dr Lead", "a long passcode 42")
+            accounts.enrol(session, study, who.person_id, who.pseudonym)
+        accounts.create_lead(session, "Dr Lead", "a long passcode 42")
 
     with database.writing(engine) as session:
         lifecycle.delete_demo(session)

@@ -6,10 +6,11 @@ import pytest
 from conftest import add_person, full_answers, join
 from sqlalchemy import event
 
-from triptych import annotations, assignments, desk, people
+from triptych import annotations, assignments, desk
 from triptych.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.people import accounts
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Person, Study, StudyState
@@ -30,7 +31,7 @@ def submitting(view, name: str, answers: dict | None = None) -> dict:
 
 
 def login_of(session, who) -> str:
-    return people.use_ticket(session, people.issue_sign_in_ticket(session, session.get_one(Person, who.person_id)))
+    return accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id)))
 
 
 @pytest.fixture
@@ -92,8 +93,8 @@ def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, ma
             with pytest.raises(SignedOut):
                 assignments.asked_by(session, unknown, token)
         hers = desk.lay(session, study, other).view.work.token
-        assert assignments.asked_by(session, login, hers) == (people.who_is(session, login), study)
-        people.sign_out(session, people.who_is(session, login))
+        assert assignments.asked_by(session, login, hers) == (accounts.who_is(session, login), study)
+        accounts.sign_out(session, accounts.who_is(session, login))
         with pytest.raises(SignedOut):
             assignments.asked_by(session, login, hers)
 

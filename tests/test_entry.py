@@ -14,11 +14,12 @@ from sqlalchemy import select
 from test_annotations import submission
 from test_checks import check_item, one_engine  # noqa: F401 (a fixture)
 
-from triptych import admission, annotations, assignments, blinding, clock, desk, entry, exclusions, people, verifying
+from triptych import admission, annotations, assignments, blinding, clock, desk, entry, exclusions, verifying
 from triptych.assignments import Assigned, Nothing
 from triptych.entry import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
-from triptych.members import membership_of
+from triptych.people import accounts
+from triptych.people.membership import membership_of
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
@@ -126,7 +127,7 @@ def test_each_step_waits_for_the_one_before(make):
         entry.read_instructions(session, study, who)
     with pytest.raises(Conflict):
         admission.answer(session, study, who, "one", "b")
-    people.consent(session, study, who, consent.version)
+    accounts.consent(session, study, who, consent.version)
     assert at(session, study, who) == Stage.instructions
     assert assignments.current(session, study, who) is Nothing.entry
     entry.read_instructions(session, study, who)
@@ -194,7 +195,7 @@ def test_who_refuses_is_out_with_a_code_and_gets_nothing(make):
 
 def test_a_changed_consent_text_is_asked_again_and_work_on_screen_still_counts(make):
     session, study, who = make(consent=Consent(text="Agree?"))
-    people.consent(session, study, who, Consent(text="Agree?").version)
+    accounts.consent(session, study, who, Consent(text="Agree?").version)
     entry.read_instructions(session, study, who)
     work = assignments.current(session, study, who)
 
@@ -264,7 +265,7 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
         exclusions.let_in(session, study, who.pseudonym, " ", "P-lead")
     exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
     assert at(session, study, who) == Stage.consent
-    people.consent(session, study, who, entry.step(session, study, who).consent.version)
+    accounts.consent(session, study, who, entry.step(session, study, who).consent.version)
     entry.read_instructions(session, study, who)
     admission.start(session, study, who)
     answer_all(session, study, who, RIGHT | {"one": "a"})

@@ -12,19 +12,9 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import (
-    assignments,
-    clock,
-    erasure,
-    exclusions,
-    people,
-    personal_data,
-    results,
-    roster,
-    verifying,
-    withdrawal,
-)
+from triptych import assignments, clock, erasure, exclusions, personal_data, results, verifying, withdrawal
 from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.people import accounts, roster
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import (
@@ -66,11 +56,11 @@ def full(engine, make_study):
     """(study, lead, her pseudonym): somebody who left traces in every table that can hold some."""
     with database.writing(engine) as session:
         study, lead, (ben, _) = make_study(session, items=3)
-        person, _ = people.join_open_study(session, study, NAME)
+        person, _ = accounts.join_open_study(session, study, NAME)
         person.email = EMAIL
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
-        people.use_ticket(session, people.issue_sign_in_ticket(session, person))
-        people.issue_link(session, study, person.id)
+        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        accounts.issue_link(session, study, person.id)
         her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, her, traced_answers())
         work = assignments.current(session, study, her)
@@ -166,7 +156,7 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
-        person, code = people.join_open_study(session, study, NAME)
+        person, code = accounts.join_open_study(session, study, NAME)
         her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         join(session, other, her)
         for one in (study, other):
@@ -182,7 +172,7 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
         said = said.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
         assert [tuple(row) for row in session.execute(said)] == [(other.id, WORDS)]
         assert all(verifying.verify(session, one).holds for one in (study, other))
-        assert people.return_to_study(session, study, NAME, code).id == her.person_id
+        assert accounts.return_to_study(session, study, NAME, code).id == her.person_id
         withdrawal.withdraw(session, other, her.pseudonym, lead.pseudonym)
         assert session.get_one(Person, her.person_id).name is None
 
@@ -206,17 +196,17 @@ def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_e
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, access="panel")
         other, _, _ = make_study(session, access="panel", title="Another")
-        first = people.join_from_panel(session, study, "prolific", PANEL, "s1")
+        first = accounts.join_from_panel(session, study, "prolific", PANEL, "s1")
         withdrawal.withdraw(session, study, first.pseudonym, lead.pseudonym)
         assert PANEL not in session.scalars(select(PanelIdentity.external_id)).all()
 
-        assert people.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
-        elsewhere = people.join_from_panel(session, other, "prolific", PANEL, "s3")
+        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
+        elsewhere = accounts.join_from_panel(session, other, "prolific", PANEL, "s3")
         assert elsewhere.id != first.id
-        assert people.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
+        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
         assert set(session.scalars(select(PanelIdentity.session_id))) == {"", "s3"}
         withdrawal.withdraw(session, other, elsewhere.pseudonym, lead.pseudonym)
-        assert people.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
+        assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
 
 
 def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
@@ -234,16 +224,16 @@ def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgre
 def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session)
-        person, code = people.join_open_study(session, study, "Anna")
-        ticket, link = people.issue_sign_in_ticket(session, person), people.issue_link(session, study, person.id)
-        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        person, code = accounts.join_open_study(session, study, "Anna")
+        ticket, link = accounts.issue_sign_in_ticket(session, person), accounts.issue_link(session, study, person.id)
+        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
     with database.writing(sqlite_engine) as session:
         erasure.erase(session, study, person.pseudonym, lead)
     with database.writing(sqlite_engine) as session:
-        assert people.who_is(session, login) is None
+        assert accounts.who_is(session, login) is None
         for command, *given in (
-            (people.use_ticket, ticket),
-            (people.accept_invitation, link),
+            (accounts.use_ticket, ticket),
+            (accounts.accept_invitation, link),
             (roster.enable, study, person.pseudonym, lead),
             (roster.new_link, study, person.pseudonym, lead.pseudonym),
         ):
@@ -252,9 +242,9 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, lead)
         assert "erased" in [one.state for one in roster.members_of(session, study)]
-        people.join_open_study(session, study, "Anna")  # the name is free for somebody else
+        accounts.join_open_study(session, study, "Anna")  # the name is free for somebody else
     with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
-        people.return_to_study(session, study, "Anna", code)
+        accounts.return_to_study(session, study, "Anna", code)
 
 
 def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lead(sqlite_engine, make_study):
@@ -337,7 +327,7 @@ def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_
 def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
-        person, _ = people.join_open_study(session, study, NAME)
+        person, _ = accounts.join_open_study(session, study, NAME)
         her = Who(person.id, person.pseudonym, person.role, person.name, 0)
         submit(session, study, her, traced_answers("=1+1 qwxplain"))
         found = personal_data.of_member(session, study, her.pseudonym)

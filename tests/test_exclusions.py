@@ -11,9 +11,10 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import assignments, clock, exclusions, exports, people, results, roster, verifying, withdrawal
+from triptych import assignments, clock, exclusions, exports, results, verifying, withdrawal
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.writers.model import EVERYTHING
+from triptych.people import accounts, roster
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
@@ -178,7 +179,7 @@ def test_ratings_are_kept_as_surplus_or_go_as_the_consent_promised_when_she_gave
         study, _, (anna, ben) = make_study(session)
         for who, promised in ((anna, "delete"), (ben, "keep")):
             consent_says(session, study, promised)
-            people.consent(session, study, who, people.settings_of(study).consent.version)
+            accounts.consent(session, study, who, accounts.settings_of(study).consent.version)
             mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
             session.execute(update(Membership).where(mine).values(instructions_read_at=clock.now()))
             submit(session, study, who)
@@ -209,7 +210,7 @@ def test_who_withdrew_gets_no_further_item_and_stores_nothing(sqlite_engine, mak
         with pytest.raises(Conflict):
             withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
         with pytest.raises(NotAllowed):
-            people.consent(session, study, anna, people.settings_of(study).consent.version)
+            accounts.consent(session, study, anna, accounts.settings_of(study).consent.version)
         assert isinstance(assignments.current(session, study, anna), assignments.Nothing)
         with pytest.raises(TriptychError):
             resubmit(session, anna, work, full_answers(), 30.0)
@@ -220,13 +221,13 @@ def test_a_consent_names_the_text_that_was_read(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         consent_says(session, study, "keep")
-        old = people.settings_of(study).consent.version
-        people.consent(session, study, anna, old)
+        old = accounts.settings_of(study).consent.version
+        accounts.consent(session, study, anna, old)
         consent_says(session, study, "delete")
         with pytest.raises(Conflict, match="read it again"):
-            people.consent(session, study, anna, old)
+            accounts.consent(session, study, anna, old)
         with pytest.raises(NotFound):
-            people.consent(session, study, lead, old)
+            accounts.consent(session, study, lead, old)
         by_name = {one.pseudonym: one for one in roster.members_of(session, study)}
 
     assert by_name[anna.pseudonym].consent == "outdated"

@@ -11,11 +11,12 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import demo, invitations, people, results, roster
+from triptych import demo, results
 from triptych.analyses import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.people import accounts, invitations, roster
 from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
@@ -197,7 +198,7 @@ def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
         ("Ben", Role.annotator, other),
     ):
         invitations.invite_one(session, where, name, f"{name}@lab.example", role, lead.pseudonym)
-    people.create_lead(session, "Emil", "a long passcode 42")
+    accounts.create_lead(session, "Emil", "a long passcode 42")
     roster.add_lead(session, draft, "Emil", lead.pseudonym)
 
     assert lifecycle.delete_draft(session, draft) == 2

@@ -12,7 +12,7 @@ from browser import chromium, expect  # noqa: F401  (chromium is a fixture)
 from conftest import ROOT
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
-from triptych import people
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access
@@ -115,7 +115,7 @@ def test_the_setup_link_is_printed_once_makes_the_lead_and_then_works_no_more(se
 
 def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, data, page):
     with writing(data) as session:
-        people.create_lead(session, "Bea", PASSCODE)
+        accounts.create_lead(session, "Bea", PASSCODE)
     page.goto(server.url)
     page.get_by_role("tab", name="Lead").click()
     page.get_by_label("Name", exact=True).fill("Bea")
@@ -154,7 +154,7 @@ def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, 
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
         lifecycle.by_slug(session, study.slug).access = Access.invited
-        secret = people.invite(session, study, "Berta")
+        secret = accounts.invite(session, study, "Berta")
     page.goto("about:blank")
     page.goto(f"{server.url}/?join={secret}")
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
@@ -214,5 +214,5 @@ def test_the_database_of_a_fresh_server_has_no_account(tmp_path):
         assert "?setup=" in fresh.setup_link()
         engine = database.open_engine(f"sqlite:///{tmp_path / 'home' / 'triptych.db'}")
         with reading(engine) as session:
-            assert not people.has_lead(session)
+            assert not accounts.has_lead(session)
         engine.dispose()

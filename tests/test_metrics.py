@@ -12,7 +12,7 @@ from sqlalchemy import text
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from triptych import people
+from triptych.people import accounts
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Role
 from triptych.web import metrics
@@ -98,8 +98,8 @@ def test_open_pages_and_their_annotators_are_counted_while_they_are_open(meter, 
         cookies = []
         for name, role in (("ann", Role.annotator), ("lead", Role.lead)):
             who = add_person(session, name, role)
-            person = session.get_one(people.Person, who.person_id)
-            cookies.append(cookie_value(people.use_ticket(session, people.issue_sign_in_ticket(session, person))))
+            person = session.get_one(accounts.Person, who.person_id)
+            cookies.append(cookie_value(accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))))
     seen: list[dict[str, float]] = []
 
     def page(cookie: str, inside) -> None:

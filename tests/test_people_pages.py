@@ -16,7 +16,8 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import entry, erasure, people, roster
+from triptych import entry, erasure
+from triptych.people import accounts, roster
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
 from triptych.study import lifecycle
@@ -71,7 +72,7 @@ def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(vis
     assert "evil" not in rendered_markdown(page)
     links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
-        assert people.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+        assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
 def test_errors_of_a_list_are_named_by_row_and_nobody_is_invited(visit, mine):  # noqa: F811
@@ -96,14 +97,14 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, mine):  # noqa: F8
     button(page, "New personal link").click().run()
     second = page.code[0].value.partition("?join=")[2]
     with database.writing(web_engine()) as session:
-        person = people.accept_invitation(session, second)
-        login = people.use_ticket(session, people.issue_sign_in_ticket(session, person))
-        with pytest.raises(people.NotAllowed):
-            people.accept_invitation(session, first)
+        person = accounts.accept_invitation(session, second)
+        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        with pytest.raises(accounts.NotAllowed):
+            accounts.accept_invitation(session, first)
 
     button(page, "Disable").click().run()
     with database.reading(web_engine()) as session:
-        assert people.who_is(session, login) is None
+        assert accounts.who_is(session, login) is None
     assert "Disabled" in words(page)
     button(page, "Enable").click().run()
     assert roster_of(study)["Cleo"].state == "active"
@@ -158,8 +159,8 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
     study, lead, _ = mine
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
-    with database.writing(web_engine()) as session, pytest.raises(people.NotAllowed):
-        people.accept_invitation(session, secret)  # a link alone never signs a lead in
+    with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
+        accounts.accept_invitation(session, secret)  # a link alone never signs a lead in
     monkeypatch.setattr(state, "current_person", lambda: None)
     opened = app(join=secret)
     field(opened, "Choose a passcode").input("short")
@@ -170,9 +171,9 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
     with database.writing(web_engine()) as session:
         dora = signs_in(session, opened)
         assert lifecycle.led_by(session, dora, study.slug)
-        assert people.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
-        with pytest.raises(people.NotAllowed):
-            people.accept_as_lead(session, secret, "another passcode")
+        assert accounts.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
+        with pytest.raises(accounts.NotAllowed):
+            accounts.accept_as_lead(session, secret, "another passcode")
 
 
 def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa: F811
@@ -185,9 +186,9 @@ def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa:
     second = page.code[0].value.partition("?join=")[2]
 
     with database.writing(web_engine()) as session:
-        with pytest.raises(people.NotAllowed):
-            people.invited(session, first)
-        people.accept_as_lead(session, second, PASSCODE)
+        with pytest.raises(accounts.NotAllowed):
+            accounts.invited(session, first)
+        accounts.accept_as_lead(session, second, PASSCODE)
     page.run()
     assert "Make a new link" not in labels(page)
 
@@ -206,7 +207,7 @@ def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(vis
 def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # noqa: F811
     study, lead, _ = mine
     with database.writing(web_engine()) as session:
-        other = people.create_lead(session, "Rosa", PASSCODE)
+        other = accounts.create_lead(session, "Rosa", PASSCODE)
     page = visit(lead, "people.py", study=study.slug)
     assert "Take the study from this lead" not in labels(page)
     for name, told in (("Nobody", "There is no lead account"), ("rosa", "")):
@@ -219,7 +220,7 @@ def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # no
     button(page, "Take the study from this lead").click().run()
 
     assert [one.pseudonym for one in roster_of(study).values() if one.role == Role.lead] == [other.pseudonym]
-    with database.writing(web_engine()) as session, pytest.raises(people.NotAllowed, match="at least one lead"):
+    with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed, match="at least one lead"):
         roster.remove_lead(session, study, other.pseudonym, "x")
 
 
@@ -272,6 +273,6 @@ def test_nobody_signs_in_after_an_erasure_in_another_tab(mine):
     study, lead, anna = mine
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)
-        people.use_ticket(session, people.issue_sign_in_ticket(session, person))
+        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
         erasure.erase(session, study, anna.pseudonym, lead)
         assert session.scalars(select(Login)).all() == []

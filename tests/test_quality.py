@@ -11,7 +11,8 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import analyses, assignments, clock, exclusions, people, quality, results
+from triptych import analyses, assignments, clock, exclusions, quality, results
+from triptych.people import accounts
 from triptych.results import Counted
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import database
@@ -228,11 +229,11 @@ def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_a
         study, _, _ = make_study(session, items=2, annotators=0)
         study.access = Access.panel
         session.flush()
-        first = people.join_from_panel(session, study, "prolific", "5f1", "first")
+        first = accounts.join_from_panel(session, study, "prolific", "5f1", "first")
         who = Who(first.id, first.pseudonym, first.role, None, 0)
         submit(session, study, who)
         submit(session, study, who)
-        second = people.join_from_panel(session, study, "prolific", "5f1", "second")
+        second = accounts.join_from_panel(session, study, "prolific", "5f1", "second")
 
         assert second.id == first.id
         assert assignments.current(session, study, who) == assignments.Nothing.finished

@@ -8,7 +8,7 @@ from sqlmodel import Session
 from streamlit.testing.v1 import AppTest
 
 from components import state
-from triptych import people
+from triptych.people import accounts
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState
 from triptych.study import lifecycle
@@ -74,7 +74,7 @@ def arrival(test: AppTest) -> state.Arrival | None:
 
 def signs_in(session: Session, test: AppTest) -> Who:
     """Who the browser would be after posting the ticket that the page gave it."""
-    return people.who_is(session, people.use_ticket(session, arrival(test).ticket))
+    return accounts.who_is(session, accounts.use_ticket(session, arrival(test).ticket))
 
 
 def test_a_stranger_sees_the_sign_in_page_only(study):
@@ -120,7 +120,7 @@ def test_a_lead_starts_with_her_studies(monkeypatch, engine):
 
 def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
     with writing(engine) as session:
-        secret = people.issue_setup_ticket(session)
+        secret = accounts.issue_setup_ticket(session)
     test = app(setup=secret)
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input(PASSCODE)
@@ -132,14 +132,14 @@ def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
 
 def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
     with writing(engine) as session:
-        secret = people.issue_setup_ticket(session)
+        secret = accounts.issue_setup_ticket(session)
     test = app(setup=secret)
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input("short")
 
     assert "8 to 200 characters" in shown(press(test, "Make the account"))
     with reading(engine) as session:
-        assert not people.has_lead(session)
+        assert not accounts.has_lead(session)
 
 
 @pytest.mark.parametrize("secret", ["", "guess"])
@@ -159,7 +159,7 @@ def test_before_there_is_a_lead_the_page_says_where_the_link_is():
 
 def test_a_lead_signs_in_with_name_and_passcode(engine):
     with writing(engine) as session:
-        lead = people.create_lead(session, "Ada", PASSCODE)
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
     test = app()
     field(test, "Name").input("Ada")
     field(test, "Passcode").input(PASSCODE)
@@ -171,12 +171,12 @@ def test_a_lead_signs_in_with_name_and_passcode(engine):
 
 def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine):
     with writing(engine) as session:
-        people.create_lead(session, "Ada", PASSCODE)
+        accounts.create_lead(session, "Ada", PASSCODE)
     test = app()
     for name in ("Ada", "Eve"):
         field(test, "Name").input(name)
         field(test, "Passcode").input("wrong wrong")
-        assert people.WRONG in shown(press(test, "Sign in"))
+        assert accounts.WRONG in shown(press(test, "Sign in"))
         assert arrival(test) is None
 
 
@@ -192,7 +192,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
     assert code in shown(test)
     with writing(engine) as session:
         who = signs_in(session, test)
-        again = people.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
+        again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
         assert who.person_id == again.id
 
 
@@ -235,14 +235,14 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
 def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
     with writing(engine) as session:
-        people.join_open_study(session, study, "Anna")
+        accounts.join_open_study(session, study, "Anna")
         lifecycle.by_slug(session, study.slug).state = now
     assert field(app(study=study.slug), "Return code")
 
 
 def test_the_return_code_brings_her_back(engine, study):
     with writing(engine) as session:
-        person, code = people.join_open_study(session, study, "Anna")
+        person, code = accounts.join_open_study(session, study, "Anna")
     test = app()
     field(test, "Your name in this study").input("Anna")
     field(test, "Return code").input(code)
@@ -255,7 +255,7 @@ def test_the_return_code_brings_her_back(engine, study):
 def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
     name = "![x](https://evil.example/x.png) <b>"
     with writing(engine) as session:
-        people.join_open_study(session, study, name)
+        accounts.join_open_study(session, study, name)
     test = app()
     field(test, "Your name").input(name)
     press(test, "Start")
@@ -266,8 +266,8 @@ def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
 
 def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
     with writing(engine) as session:
-        secret = people.invite(session, study, "Anna")
-        person = people.accept_invitation(session, secret)
+        secret = accounts.invite(session, study, "Anna")
+        person = accounts.accept_invitation(session, secret)
     test = app(join=secret)
 
     with writing(engine) as session:
@@ -283,7 +283,7 @@ def test_a_link_that_is_not_valid_says_so():
 
 def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
     with writing(engine) as session:
-        secret = people.invite(session, study, "Anna")
+        secret = accounts.invite(session, study, "Anna")
         be(monkeypatch, add_person(session, "Ada", Role.lead))
     test = app(join=secret)
 
@@ -299,7 +299,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
 
     with writing(engine) as session:
         who = signs_in(session, test)
-        known = people.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        known = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == known.id
         assert who.name is None
 

@@ -12,19 +12,9 @@ from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import (
-    admission,
-    annotations,
-    assignments,
-    clock,
-    entry,
-    erasure,
-    exclusions,
-    people,
-    verifying,
-    withdrawal,
-)
+from triptych import admission, annotations, assignments, clock, entry, erasure, exclusions, verifying, withdrawal
 from triptych.annotations import SetAsideMessage
+from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Study
@@ -171,7 +161,7 @@ WAY_IN_BY_HAND = [
 def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, said):
     with open_studies(engine) as make:
         session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
-        people.consent(session, study, who, Consent(text="Agree?").version)
+        accounts.consent(session, study, who, Consent(text="Agree?").version)
         entry.read_instructions(session, study, who)
         for right in (RIGHT | {"two": "b"}, RIGHT):
             admission.start(session, study, who)

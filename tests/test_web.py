@@ -14,7 +14,8 @@ import pytest
 from starlette.requests import Request
 
 from bench.server import Server, running_app
-from triptych import people, settings
+from triptych import settings
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
@@ -67,12 +68,12 @@ def send(server: Server, method: str, path: str, **sent: str) -> Answer:
 @pytest.fixture
 def lead(data):
     with writing(data) as transaction:
-        return people.create_lead(transaction, f"Ada {os.urandom(4).hex()}", PASSCODE)
+        return accounts.create_lead(transaction, f"Ada {os.urandom(4).hex()}", PASSCODE)
 
 
 def ticket_for(data, person) -> str:
     with writing(data) as transaction:
-        return people.issue_sign_in_ticket(transaction, person)
+        return accounts.issue_sign_in_ticket(transaction, person)
 
 
 def sign_in(server, data, person, **more: str) -> Answer:
@@ -85,7 +86,7 @@ def holder(data, answer: Answer) -> Who | None:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)
     with reading(data) as transaction:
-        return people.who_is(transaction, secret)
+        return accounts.who_is(transaction, secret)
 
 
 def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):
@@ -160,7 +161,7 @@ def test_signing_out_twice_or_without_a_login_is_no_error(server):
 def test_signing_in_as_somebody_else_ends_the_login_before(server, data, lead):
     first = sign_in(server, data, lead)
     with writing(data) as transaction:
-        other = people.create_lead(transaction, "Somebody else", PASSCODE)
+        other = accounts.create_lead(transaction, "Somebody else", PASSCODE)
     second = sign_in(server, data, other, Cookie=f"{session.COOKIE}={first.cookie.value}")
 
     assert holder(data, first) is None

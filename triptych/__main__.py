@@ -18,8 +18,9 @@ try:
     from sqlalchemy.exc import ArgumentError, DBAPIError
     from sqlmodel import Session
 
-    from triptych import moving, people, settings, verifying
+    from triptych import moving, settings, verifying
     from triptych.errors import NotFound, TriptychError
+    from triptych.people import accounts
     from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
@@ -139,7 +140,7 @@ def open_capsule(arguments: argparse.Namespace) -> int:
 def add_lead(arguments: argparse.Namespace) -> int:
     """Make a lead account."""
     passcode = _passcode("Passcode: ")
-    lead = _written(lambda session: people.create_lead(session, arguments.name, passcode))
+    lead = _written(lambda session: accounts.create_lead(session, arguments.name, passcode))
     say(f"{lead.name} can sign in as {lead.pseudonym}.")
     return 0
 
@@ -147,7 +148,7 @@ def add_lead(arguments: argparse.Namespace) -> int:
 def reset_passcode(arguments: argparse.Namespace) -> int:
     """Give a lead a new passcode."""
     passcode = _passcode("New passcode: ")
-    _written(lambda session: people.reset_passcode(session, arguments.name, passcode))
+    _written(lambda session: accounts.reset_passcode(session, arguments.name, passcode))
     say(f"{arguments.name} has a new passcode.")
     return 0
 

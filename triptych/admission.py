@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from triptych import checks, clock
 from triptych.errors import Conflict, InvalidAnnotation
-from triptych.members import locked_membership, membership_of
+from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric, Section, TestQuestion
 from triptych.storage import events

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exists, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, passcodes, people
+from triptych import assignments, clock
 from triptych.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.people import accounts, passcodes
 from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.rubric.model import Rubric
 from triptych.storage import database, events
@@ -226,7 +227,7 @@ _STORE_DRAFT = (
 )
 _STORE_NEXT_DRAFT = _STORE_DRAFT.where(
     Assignment.reserved_at == bindparam("given_out"),
-    Assignment.person_id == people.PERSON_OF_LOGIN,
+    Assignment.person_id == accounts.PERSON_OF_LOGIN,
     exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed),
 )
 

@@ -38,9 +38,9 @@ from sqlmodel import Session
 from triptych import admission, checks, clock, entry
 from triptych.checks import HIDDEN, Shown
 from triptych.errors import NotFound
-from triptych.members import FACTS, locked_membership, membership_of
-from triptych.passcodes import secret_hash
-from triptych.people import WHO, signed_in
+from triptych.people.accounts import WHO, signed_in
+from triptych.people.membership import FACTS, locked_membership, membership_of
+from triptych.people.passcodes import secret_hash
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -20,9 +20,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine, delete, select, update
 
-from triptych import backup, clock, moving, people, roster, verifying
+from triptych import backup, clock, moving, verifying
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.writers.model import File, Options
+from triptych.people import accounts, roster
 from triptych.storage import database
 from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
 from triptych.study import lifecycle
@@ -172,7 +173,7 @@ def _written(archive: zipfile.ZipFile, member: str, into: Path) -> str:
 def _given_a_lead(source: Engine, name: str, passcode: str) -> backup.Head:
     with database.writing(source) as session:
         study = session.scalars(select(Study)).one()
-        lead = people.create_lead(session, name, passcode)
+        lead = accounts.create_lead(session, name, passcode)
         roster.enrol_lead(session, study, lead, lead.pseudonym)
     with database.reading(source) as session:
         return backup.heads_of(session)[0]

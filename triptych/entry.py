@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from triptych import admission, clock
 from triptych.errors import Conflict
-from triptych.members import locked_membership, membership_of
+from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.model import Section
 from triptych.storage import events
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState

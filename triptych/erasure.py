@@ -18,9 +18,10 @@ from zipfile import BadZipFile, ZipFile
 from sqlalchemy import Engine, delete, select
 from sqlmodel import Session
 
-from triptych import clock, forgetting, roster, settings, withdrawal
+from triptych import clock, forgetting, settings, withdrawal
 from triptych.errors import Conflict, NotAllowed
-from triptych.roster import ERASED, WITHDRAWN
+from triptych.people import roster
+from triptych.people.roster import ERASED, WITHDRAWN
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study

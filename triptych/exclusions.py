@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from sqlalchemy import select, update
 from sqlmodel import Session
 
-from triptych import admission, assignments, clock, roster
+from triptych import admission, assignments, clock
 from triptych.errors import Conflict, NotAllowed
+from triptych.people import roster
 from triptych.storage import events
 from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
 

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
-from triptych import passcodes, people
-from triptych.people import CONSENTED
-from triptych.roster import WITHDRAWN
+from triptych.people import accounts, passcodes
+from triptych.people.accounts import CONSENTED
+from triptych.people.roster import WITHDRAWN
 from triptych.rubric.model import Rubric
 from triptych.storage.models import (
     Assignment,
@@ -110,11 +110,11 @@ def forget_identity(session: Session, person: Person) -> None:
     ids = select(PanelIdentity.panel, PanelIdentity.external_id).where(PanelIdentity.person_id == person.id)
     known_as = session.execute(ids).all()
     for study_id in parts:
-        passcodes.forget_failures(session, f"study {study_id}:{people.folded(person.name)}")
+        passcodes.forget_failures(session, f"study {study_id}:{accounts.folded(person.name)}")
     for table in (PanelIdentity, Login, Ticket, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
     for panel, external_id in known_as:
-        marks = [people.mark_of_panel_id(study_id, external_id) for study_id in parts]
+        marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
     person.name = person.email = person.passcode_hash = None
     session.flush()

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
-from triptych import clock, passcodes
+from triptych import clock
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
@@ -27,6 +27,7 @@ from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work
 from triptych.formats.ratings.model import FinishedRatings, GivenRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
+from triptych.people import passcodes
 from triptych.rubric.answers import count_words
 from triptych.rubric.model import parse_rubric
 from triptych.storage import events

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from triptych import people
 from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
-from triptych.invitations import Invited, invite_all, invite_one, read_list
+from triptych.people import accounts
+from triptych.people.invitations import Invited, invite_all, invite_one, read_list
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle
@@ -21,7 +21,7 @@ TABLES = ("ratings", "highlights")
 
 def lead_called(session: Session, name: str) -> Who:
     """The lead of this name, as if she had signed in. Raises NotFound."""
-    person = people.lead_called(session, name)
+    person = accounts.lead_called(session, name)
     if person is None or person.disabled_at is not None:
         raise NotFound(f"There is no lead called {name!r}. Make one with python -m triptych add-lead.")
     return Who(person.id, person.pseudonym, person.role, person.name, 0)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, exclusions, forgetting, people, roster
+from triptych import assignments, clock, exclusions, forgetting
 from triptych.errors import Conflict, NotFound
-from triptych.roster import WITHDRAWN
+from triptych.people import accounts, roster
+from triptych.people.roster import WITHDRAWN
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,
@@ -73,7 +74,7 @@ def what_was_promised(session: Session, study: Study, membership: Membership, ps
     given = (
         select(EventDetail.new)
         .join(Event, Event.id == EventDetail.event_id)
-        .where(Event.study_id == study.id, Event.kind == people.CONSENTED, Event.subject == pseudonym)
+        .where(Event.study_id == study.id, Event.kind == accounts.CONSENTED, Event.subject == pseudonym)
         .order_by(Event.number.desc())
     )
     last = session.scalars(given.limit(1)).first() or {}
@@ -131,7 +132,7 @@ def _delete_work(session: Session, study: Study, membership: Membership) -> None
 
 def _end_the_rest(session: Session, study: Study, membership: Membership) -> None:
     """Links and workbooks that are out lead nowhere any more."""
-    people.end_links(session, membership.person_id, study)
+    accounts.end_links(session, membership.person_id, study)
     out = (
         (Workbook.study_id == study.id)
         & (Workbook.person_id == membership.person_id)

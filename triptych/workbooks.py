@@ -16,7 +16,7 @@ from datetime import datetime
 from sqlalchemy import case, func, select
 from sqlmodel import Session
 
-from triptych import annotations, assignments, blinding, clock, members, people
+from triptych import annotations, assignments, blinding, clock
 from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
 from triptych.assignments import FINISHED, SEEN
 from triptych.blinding import SeenContext, SeenTurn
@@ -32,6 +32,8 @@ from triptych.formats.workbook import (
     read_filled,
     write_book,
 )
+from triptych.people import accounts
+from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.storage import events
 from triptych.storage.models import (
@@ -142,7 +144,7 @@ def eligible(session: Session, study: Study) -> list[str]:
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
     """As `make`, for somebody called by name, who becomes an annotator of the study if she is none."""
-    return make(session, study, people.annotator_called(session, study, name).pseudonym, count, actor)
+    return make(session, study, accounts.annotator_called(session, study, name).pseudonym, count, actor)
 
 
 def make(session: Session, study: Study, pseudonym: str, count: int, actor: str) -> WorkbookLine:
@@ -343,7 +345,7 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     if not found.ok:
         raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
     if _asks_consent(session, study, who):
-        people.consent(session, study, who, settings_of(study).consent.version)
+        accounts.consent(session, study, who, settings_of(study).consent.version)
     for message in found.messages:
         annotations.hand_in(session, who, message)
     receipt = _receipt(session, workbook)

@@ -20,8 +20,9 @@ from bench.client import OUR_HEADERS, Annotator
 from bench.peers.tool import Project, Screen, browserlike, reachable
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
-from triptych import annotations, assignments, people
+from triptych import annotations, assignments
 from triptych.annotations import SubmitMessage
+from triptych.people import accounts
 from triptych.simulation import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
@@ -143,7 +144,7 @@ async def _exported(project: Project) -> str:
     """The ratings as the lead downloads them."""
     with _database(project) as session:
         lead = session.exec(select(Person).where(Person.role == Role.lead)).one()
-        ticket = people.issue_sign_in_ticket(session, lead)
+        ticket = accounts.issue_sign_in_ticket(session, lead)
     async with browserlike({}) as http:
         signing_in = {**OUR_HEADERS, "X-Triptych-Ticket": ticket}
         async with http.post(f"{project.url}/auth/ticket", headers=signing_in) as answer:

@@ -9,10 +9,11 @@ import streamlit as st
 
 from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
-from triptych import admission, assignments, desk, entry, people
+from triptych import admission, assignments, desk, entry
 from triptych.assignments import Nothing
 from triptych.entry import Stage, Step
 from triptych.errors import TriptychError
+from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study import lifecycle
 
@@ -39,7 +40,7 @@ def answer(sheet: admission.Sheet, question: str) -> None:
 def draw(step: Step) -> None:
     match step.stage:
         case Stage.consent:
-            agree = (people.consent, step.consent.version)
+            agree = (accounts.consent, step.consent.version)
             consent.ask(step.consent, lambda: run(*agree), lambda: run(entry.refuse))
         case Stage.instructions:
             consent.instruct(step.welcome, lambda: run(entry.read_instructions))

@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from triptych import assignments, members, people
+from triptych import assignments
+from triptych.people import accounts, membership
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle
 
@@ -29,7 +30,7 @@ def go(study: Study) -> None:
 
 def join(study: Study) -> None:
     # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(people.join, study, who):
+    if state.current_person() == who and state.run_command(accounts.join, study, who):
         go(study)
 
 
@@ -76,13 +77,13 @@ with state.reading() as session:
     drawn = [
         (
             s,
-            members.membership_of(session, s, who),
+            membership.membership_of(session, s, who),
             assignments.progress(session, s, who),
             assignments.own_work(session, s, who),
         )
         for s in mine
     ]
-    open_to_her = [] if people.came_from_panel(session, who) else lifecycle.open_to_all(session)
+    open_to_her = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
     others = [study for study in open_to_her if study.slug not in {one.slug for one in mine}]
 for study, member, done, work in drawn:
     draw(study, member, done, work)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people
-from triptych.people import panel_of
+from triptych.people import accounts
+from triptych.people.accounts import panel_of
 from triptych.study import lifecycle
 
 slug = st.query_params["study"]
@@ -18,7 +18,7 @@ given = st.query_params.to_dict()
 def come(session):
     study = lifecycle.by_slug(session, slug)
     panel = panel_of(study)
-    return people.join_from_panel(
+    return accounts.join_from_panel(
         session, study, panel.name, given.get(panel.id_param, ""), given.get(panel.session_param, "")
     )
 

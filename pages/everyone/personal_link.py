@@ -6,9 +6,9 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people
 from triptych.errors import NotAllowed
-from triptych.passcodes import SHORTEST
+from triptych.people import accounts
+from triptych.people.passcodes import SHORTEST
 from triptych.storage.models import Role
 
 secret = st.query_params["join"]
@@ -19,7 +19,7 @@ def is_for_a_lead() -> bool:
     """Whether the link makes a lead account; one that is not valid says so when it is opened."""
     try:
         with state.reading() as session:
-            return people.invited(session, secret).role == Role.lead
+            return accounts.invited(session, secret).role == Role.lead
     except NotAllowed:
         return False
 
@@ -30,7 +30,7 @@ def choose_passcode() -> None:
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
         if st.form_submit_button("Make the account", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: people.accept_as_lead(session, secret, passcode))
+            state.sign_in_by(lambda session: accounts.accept_as_lead(session, secret, passcode))
 
 
 with column("Welcome"):
@@ -43,6 +43,6 @@ with column("Welcome"):
     if is_for_a_lead():
         choose_passcode()
     else:
-        state.sign_in_by(lambda session: people.accept_invitation(session, secret))
+        state.sign_in_by(lambda session: accounts.accept_invitation(session, secret))
     state.show_messages()
     st.link_button("To the sign-in page", "/")

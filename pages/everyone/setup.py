@@ -6,14 +6,14 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people
 from triptych.errors import NotAllowed
-from triptych.passcodes import SHORTEST
+from triptych.people import accounts
+from triptych.people.passcodes import SHORTEST
 
 secret = st.query_params["setup"]
 try:
     with state.reading() as session:
-        people.check_setup_ticket(session, secret)
+        accounts.check_setup_ticket(session, secret)
 except NotAllowed as refusal:
     with column("Set up Triptych"):
         state.say(str(refusal), "warning")
@@ -22,9 +22,9 @@ except NotAllowed as refusal:
 
 with column("Set up Triptych", "Make the first lead account. Leads run studies, see results and invite annotators."):
     with st.form("setup", border=False):
-        name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="username")
+        name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
         if st.form_submit_button("Make the account", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: people.use_setup_ticket(session, secret, name, passcode))
+            state.sign_in_by(lambda session: accounts.use_setup_ticket(session, secret, name, passcode))
     state.show_messages()

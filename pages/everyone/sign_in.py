@@ -6,8 +6,8 @@ import streamlit as st
 
 from components import state
 from components.entrance import column
-from triptych import people
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
+from triptych.people import accounts
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -33,7 +33,7 @@ def why_closed() -> str:
         return ""
     try:
         with state.reading() as session:
-            people.refuse_unless_for_all(lifecycle.by_slug(session, linked))
+            accounts.refuse_unless_for_all(lifecycle.by_slug(session, linked))
     except (NotFound, StudyNotOpen, NotAllowed) as refusal:
         return str(refusal)
     return ""
@@ -48,10 +48,10 @@ def take_part(found: list[Study], why_not: str) -> None:
         return
     with st.form("take_part", border=False):
         slug = choose(found, "join_study")
-        name = st.text_input("Your name", max_chars=people.LONGEST_NAME, autocomplete="name")
+        name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
         if st.form_submit_button("Start", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: people.join_open_study(session, lifecycle.by_slug(session, slug), name))
+            state.sign_in_by(lambda session: accounts.join_open_study(session, lifecycle.by_slug(session, slug), name))
 
 
 def come_back(found: list[Study]) -> None:
@@ -60,12 +60,12 @@ def come_back(found: list[Study]) -> None:
         return
     with st.form("come_back", border=False):
         slug = choose(found, "return_study")
-        name = st.text_input("Your name in this study", max_chars=people.LONGEST_NAME, autocomplete="name")
+        name = st.text_input("Your name in this study", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption("Lost it? The lead of your study can send you a personal link.")
         if st.form_submit_button("Continue", type="primary", width="stretch"):
             state.sign_in_by(
-                lambda session: people.return_to_study(session, lifecycle.by_slug(session, slug), name, code)
+                lambda session: accounts.return_to_study(session, lifecycle.by_slug(session, slug), name, code)
             )
 
 
@@ -74,18 +74,18 @@ def lead(has_lead: bool) -> None:
         st.write("There is no lead account yet. Open the set-up link that the terminal printed when the app started.")
         return
     with st.form("lead", border=False):
-        name = st.text_input("Name", max_chars=people.LONGEST_NAME, autocomplete="username")
+        name = st.text_input("Name", max_chars=accounts.LONGEST_NAME, autocomplete="username")
         passcode = st.text_input("Passcode", type="password", autocomplete="current-password")
         if st.form_submit_button("Sign in", type="primary", width="stretch"):
-            state.sign_in_by(lambda session: people.sign_in_lead(session, name, passcode))
+            state.sign_in_by(lambda session: accounts.sign_in_lead(session, name, passcode))
 
 
 linked = st.query_params.get("study") or None
 why_not = why_closed()
 with state.reading() as session:
     open_now = named(lifecycle.open_to_all(session))
-    launched = named(people.studies_to_return_to(session))
-    has_lead = people.has_lead(session)
+    launched = named(accounts.studies_to_return_to(session))
+    has_lead = accounts.has_lead(session)
 
 with column("Triptych", "Read, compare and rate responses side by side."):
     if state.has_cookie():

@@ -10,10 +10,11 @@ from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
-from triptych import erasure, exclusions, invitations, roster, withdrawal
+from triptych import erasure, exclusions, withdrawal
 from triptych.errors import ImportRefused
-from triptych.invitations import Invited
-from triptych.roster import Member
+from triptych.people import invitations, roster
+from triptych.people.invitations import Invited
+from triptych.people.roster import Member
 from triptych.storage.models import Access, Role
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of

@@ -19,7 +19,7 @@ from stack import APP, FILES, OWNER, SECRET, Stack, Visitor, check_stored, comma
 
 from bench.client import OUR_HEADERS
 from bench.server import free_port, start_server
-from triptych import people
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.models import Person
 from triptych.web.session import COOKIE
@@ -75,7 +75,7 @@ def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
 def test_a_person_signs_in_through_the_proxy_and_every_process_knows_her(stack):
     with database.writing(stack.engine) as session:
         person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
-        ticket = people.issue_sign_in_ticket(session, person)
+        ticket = accounts.issue_sign_in_ticket(session, person)
 
     async def sign_in() -> tuple[int, str]:
         jar = aiohttp.CookieJar(unsafe=True)

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych import settings
-from triptych.passcodes import secret_hash
+from triptych.people.passcodes import secret_hash
 from triptych.storage.database import DatabaseAway, reading
 from triptych.storage.models import Login, Person, Role, Submission
 from triptych.web.session import COOKIE, login_secret, web_engine

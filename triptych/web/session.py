@@ -17,8 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych import people, settings
+from triptych import settings
 from triptych.errors import NotAllowed
+from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.study.persons import Who
@@ -72,7 +73,7 @@ def who_holds(cookie: str | None) -> Who | None:
     if secret is None:
         return None
     with reading(web_engine()) as session:
-        return people.who_is(session, secret)
+        return accounts.who_is(session, secret)
 
 
 def current_login(request: Request) -> Who | None:
@@ -107,13 +108,13 @@ def _sign_in(request: Request, ticket: str) -> JSONResponse:
     before = current_login(request)
     try:
         with writing(web_engine()) as session:
-            secret = people.use_ticket(session, ticket)
+            secret = accounts.use_ticket(session, ticket)
             if before is not None:
-                people.sign_out(session, before)
+                accounts.sign_out(session, before)
     except NotAllowed as refusal:
         return _answer(403, str(refusal))
     answer = _answer(200, "Signed in.")
-    life = int(people.LOGIN_LIFE.total_seconds())
+    life = int(accounts.LOGIN_LIFE.total_seconds())
     secure = _is_https(request)
     answer.set_cookie(
         COOKIE, cookie_value(secret), max_age=life, httponly=True, samesite="lax", secure=secure, path="/"
@@ -132,7 +133,7 @@ def _sign_out(request: Request) -> JSONResponse:
     who = current_login(request)
     if who is not None:
         with writing(web_engine()) as session:
-            people.sign_out(session, who)
+            accounts.sign_out(session, who)
     answer = _answer(200, "Signed out.")
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="lax", secure=_is_https(request))
     return answer

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import logs, people, settings
+from triptych import logs, settings
+from triptych.people import accounts
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing
 from triptych.web import metrics
@@ -72,10 +73,10 @@ def finish_writes(engine: Engine, patience: float = LAST_WRITES) -> bool:
 def setup_link(engine: Engine, address: str) -> str | None:
     """A new one-time link for the first lead account; None if there is a lead."""
     with reading(engine) as session:
-        if people.has_lead(session):
+        if accounts.has_lead(session):
             return None
     with writing(engine) as session:
-        return f"{address}/?setup={people.issue_setup_ticket(session)}"
+        return f"{address}/?setup={accounts.issue_setup_ticket(session)}"
 
 
 def hand_out(link: str, bound: str | None) -> None:

@@ -19,10 +19,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych import annotations, assignments, desk, people
+from triptych import annotations, assignments, desk
 from triptych.annotations import DraftMessage, Refusal
 from triptych.desk import Desk
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
+from triptych.people import accounts
 from triptych.storage.database import DatabaseAway, writing
 from triptych.storage.models import Study
 from triptych.study.persons import Who
@@ -112,7 +113,7 @@ def _next_draft(secret: str | None, body: Any) -> Response:
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    who = people.signed_in(session, secret)
+    who = accounts.signed_in(session, secret)
     answer = annotations.save_draft(session, who, annotations.read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
@@ -121,7 +122,7 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
 
 
 def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
-    who = people.signed_in(session, secret)
+    who = accounts.signed_in(session, secret)
     return JSONResponse({"renewed": assignments.renew(session, who, _text(body, "assignment"))})
 
 
@@ -135,7 +136,7 @@ def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]
     try:
         return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
     except InvalidAnnotation:
-        people.signed_in(session, secret)
+        accounts.signed_in(session, secret)
         raise
 
 

@@ -12,8 +12,9 @@ from datetime import datetime
 from sqlalchemy import and_, func, select
 from sqlmodel import Session
 
-from triptych import clock, people
+from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.study import lifecycle
@@ -149,7 +150,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     if person.disabled_at is not None:
         return
     person.disabled_at = clock.now()
-    people.end_logins(session, person.id)
+    accounts.end_logins(session, person.id)
     session.flush()
     events.record(session, study.id, "account disabled", who.pseudonym, subject=pseudonym)
 
@@ -202,7 +203,7 @@ def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
         raise NotAllowed(f"{pseudonym} is disabled. Enable the account first.")
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
-    secret = people.issue_link(session, study, person.id)
+    secret = accounts.issue_link(session, study, person.id)
     events.record(session, study.id, "link issued", actor, subject=pseudonym)
     return secret
 
@@ -223,7 +224,7 @@ def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
     Raises NotFound if no lead has this name, Conflict if she leads the study already.
     """
     study = lifecycle.lock(session, study.id)
-    lead = people.lead_called(session, name)
+    lead = accounts.lead_called(session, name)
     if lead is None or lead.disabled_at is not None:
         raise NotFound(f"There is no lead account called {name.strip()!r}. Invite this person as a lead instead.")
     enrol_lead(session, study, lead, actor)
@@ -249,7 +250,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     membership, person = find(session, study, pseudonym, Role.lead)
     if person.id in _leads(session, study, able=True) and len(_leads(session, study, able=True)) == 1:
         raise NotAllowed("A study keeps at least one lead who can sign in. Add another one first.")
-    people.end_links(session, person.id, study)
+    accounts.end_links(session, person.id, study)
     session.delete(membership)
     session.flush()
     gone = delete_without_part(session, [person.id])  # her name is free again, to invite her anew

@@ -14,8 +14,9 @@ from datetime import timedelta
 from sqlalchemy import bindparam, delete, select, update
 from sqlmodel import Session
 
-from triptych import clock, passcodes
+from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
+from triptych.people import passcodes
 from triptych.storage import events
 from triptych.storage.models import (
     Access,

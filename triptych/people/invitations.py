@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import people, roster
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
+from triptych.people import accounts, roster
 from triptych.storage import events
 from triptych.storage.models import Membership, Person, Role, Study
 from triptych.study import lifecycle
@@ -116,7 +116,7 @@ def _guests(rows: Sequence[Cells], columns: Sequence[str], findings: Findings) -
 def _guest(row: int, given: dict[str, str], findings: Findings) -> Guest | None:
     email, role = given.get("email", ""), given.get("role", "").casefold() or Role.annotator
     try:
-        name = people.read_name(given.get("name", ""))
+        name = accounts.read_name(given.get("name", ""))
     except NotAllowed as refusal:
         findings.error(str(refusal), row, "name")
         return None
@@ -136,14 +136,14 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
     names: dict[str, int] = {}
     emails: dict[str, int] = {}
     for guest in guests:
-        first = names.setdefault(people.folded(guest.name), guest.row)
+        first = names.setdefault(accounts.folded(guest.name), guest.row)
         if first != guest.row:
             findings.error(
                 f"'{guest.name}' stands in row {first} already. Two people of one name need a surname or an initial.",
                 guest.row,
                 "name",
             )
-        first = emails.setdefault(people.folded(guest.email), guest.row) if guest.email else guest.row
+        first = emails.setdefault(accounts.folded(guest.email), guest.row) if guest.email else guest.row
         if first != guest.row:
             findings.error(f"'{guest.email}' stands in row {first} already.", guest.row, "email")
 
@@ -152,16 +152,18 @@ def _find_known(session: Session, study: Study, guests: Sequence[Guest], finding
     """Whom the study has already: a new link for her is issued on its own, so that the old one ends knowingly."""
     here = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     rows = session.execute(here.where(Membership.study_id == study.id)).all()
-    names = {people.folded(row.name): row.pseudonym for row in rows if row.name}
-    emails = {people.folded(row.email): row.pseudonym for row in rows if row.email}
+    names = {accounts.folded(row.name): row.pseudonym for row in rows if row.name}
+    emails = {accounts.folded(row.email): row.pseudonym for row in rows if row.email}
     leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
-    has_account = {people.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
+    has_account = {accounts.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:
-        known = names.get(people.folded(guest.name)) or emails.get(people.folded(guest.email) if guest.email else "")
+        known = names.get(accounts.folded(guest.name)) or emails.get(
+            accounts.folded(guest.email) if guest.email else ""
+        )
         if known:
             findings.error(f"Takes part already, as {known}. Issue a new link for this person instead.", guest.row)
-        elif guest.role == Role.lead and people.folded(guest.name) in has_account:
-            when = "instead" if has_account[people.folded(guest.name)] else "as soon as she has chosen a passcode"
+        elif guest.role == Role.lead and accounts.folded(guest.name) in has_account:
+            when = "instead" if has_account[accounts.folded(guest.name)] else "as soon as she has chosen a passcode"
             findings.error(f"There is a lead called {guest.name} already. Add this lead by name {when}.", guest.row)
 
 
@@ -184,7 +186,7 @@ def invite_one(session: Session, study: Study, name: str, email: str, role: Role
     if email.strip() and not _is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
     study = lifecycle.lock(session, study.id)
-    guest = Guest(1, people.read_name(name), email.strip() or None, role)
+    guest = Guest(1, accounts.read_name(name), email.strip() or None, role)
     findings = Findings()
     _find_known(session, study, [guest], findings)
     if findings.has_errors:
@@ -193,11 +195,11 @@ def invite_one(session: Session, study: Study, name: str, email: str, role: Role
 
 
 def _invite(session: Session, study: Study, guest: Guest, actor: str) -> Invited:
-    person = people.new_person(session, guest.role, name=guest.name, email=guest.email)
+    person = accounts.new_person(session, guest.role, name=guest.name, email=guest.email)
     if guest.role == Role.lead:
         roster.enrol_lead(session, study, person, actor)
     else:
-        people.enrol(session, study, person.id, person.pseudonym)
+        accounts.enrol(session, study, person.id, person.pseudonym)
     events.record(session, study.id, INVITED, actor, subject=person.pseudonym)
-    secret = people.issue_link(session, study, person.id)
+    secret = accounts.issue_link(session, study, person.id)
     return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret)

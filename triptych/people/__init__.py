@@ -1,0 +1,1 @@
+"""Who there is and how they come in: accounts, passcodes, invitations, memberships. Nothing they annotate."""
