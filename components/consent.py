@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.entrance import READING, column
 from components.state import plain
-from triptych.entry import Welcome
+from triptych.annotate.onboarding import Welcome
 from triptych.rubric.model import Section
 from triptych.study.settings import Consent
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from components.live import follow
 from triptych import clock
-from triptych.assignments import Nothing
-from triptych.entry import Ending
+from triptych.annotate.assignments import Nothing
+from triptych.annotate.onboarding import Ending
 
 SAYS = {
     Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),

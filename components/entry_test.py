@@ -9,7 +9,7 @@ import streamlit as st
 from components.consent import sections
 from components.entrance import READING, column
 from components.state import plain
-from triptych.admission import Explained, Outcome, Question, Sheet
+from triptych.annotate.entry_test import Explained, Outcome, Question, Sheet
 
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from components.words import moment
+from triptych.annotate.exclusions import LONGEST_REASON
 from triptych.erasure import Copy
-from triptych.exclusions import LONGEST_REASON
 from triptych.people.roster import Member
 from triptych.storage.models import Kind, Study
 

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from components.study_form import ACCESS, PRESENTATIONS, ROUNDS
-from triptych.admission import GOLD_ATTEMPTS, GOLD_PERCENT
+from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study, StudyState
 from triptych.study.design import LONGEST_REASON, Parts

@@ -9,8 +9,8 @@ import streamlit as st
 
 from components import state
 from components.words import NONE, moment
+from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
 from triptych.storage.models import Study
-from triptych.workbooks import MOST_ITEMS, Returned, WorkbookLine
 
 NEW = "Somebody new, by name"
 SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}

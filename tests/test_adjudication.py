@@ -7,7 +7,8 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, assignments, clock, results, verifying
+from triptych import adjudication, clock, results, verifying
+from triptych.annotate import assignments
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results import Counted
 from triptych.storage import events

@@ -9,9 +9,10 @@ import pytest
 from conftest import full_answers
 from sqlalchemy import func, select
 
-from triptych import annotations, assignments, clock
-from triptych.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
-from triptych.assignments import Nothing
+from triptych import clock
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import DraftMessage, Refusal, SetAsideMessage, SubmitMessage
+from triptych.annotate.assignments import Nothing
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts
 from triptych.storage import events

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_desk import submitting
 from test_sign_in_pages import ROUTER, be, press, shown
 
-from triptych import desk
+from triptych.annotate import desk
 from triptych.storage import database
 from triptych.storage.models import Assignment, StudyState
 from triptych.study import lifecycle

@@ -18,8 +18,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, clock, exclusions
-from triptych.assignments import Assigned, Nothing, balanced_order
+from triptych import clock
+from triptych.annotate import annotations, assignments, blinding, exclusions
+from triptych.annotate.assignments import Assigned, Nothing, balanced_order
 from triptych.people import membership
 from triptych.storage import database
 from triptych.storage.database import reading, writing

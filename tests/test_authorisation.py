@@ -24,7 +24,8 @@ from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
 from components import state
-from triptych import admission, assignments, clock, desk, entry, withdrawal
+from triptych import clock, withdrawal
+from triptych.annotate import assignments, desk, entry_test, onboarding
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.people import accounts
@@ -52,22 +53,24 @@ DOORS = {
         people.accounts.use_setup_ticket
     """,
     "annotator": """
-        admission.answer admission.hand_in admission.start desk.lay entry.read_instructions entry.refuse
-        entry.step people.accounts.consent people.accounts.join withdrawal.withdraw_myself
+        annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in annotate.entry_test.start
+        annotate.onboarding.read_instructions annotate.onboarding.refuse annotate.onboarding.step
+        people.accounts.consent people.accounts.join withdrawal.withdraw_myself
     """,
     "route": """
-        annotations.save_draft annotations.save_next_draft assignments.renew capsule.pieces desk.act
-        people.accounts.sign_out people.accounts.use_ticket
+        annotate.annotations.save_draft annotate.annotations.save_next_draft annotate.assignments.renew
+        annotate.desk.act capsule.pieces people.accounts.sign_out people.accounts.use_ticket
     """,
     "lead": """
-        adjudication.ask adjudication.record adjudication.take_back backup.restore_as dry_run.dry_run
-        erasure.delete_copies erasure.erase exclusions.exclude exclusions.let_in exclusions.reinstate
-        people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
-        people.roster.enable people.roster.new_link people.roster.remove_lead ratings_import.import_ratings
-        reports.heds.store reports.snapshot.keep study.design.amend study.duplicate.duplicate
-        study.launch.launch study.lifecycle.create_from_file study.lifecycle.delete_demo
-        study.lifecycle.delete_draft study.lifecycle.set_state study.lifecycle.unblind study.plans.store
-        withdrawal.withdraw workbooks.cancel workbooks.make workbooks.make_for_new workbooks.take_back
+        adjudication.ask adjudication.record adjudication.take_back annotate.exclusions.exclude
+        annotate.exclusions.let_in annotate.exclusions.reinstate annotate.workbooks.cancel
+        annotate.workbooks.make annotate.workbooks.make_for_new annotate.workbooks.take_back backup.restore_as
+        dry_run.dry_run erasure.delete_copies erasure.erase people.invitations.invite_all
+        people.invitations.invite_one people.roster.add_lead people.roster.disable people.roster.enable
+        people.roster.new_link people.roster.remove_lead ratings_import.import_ratings reports.heds.store
+        reports.snapshot.keep study.design.amend study.duplicate.duplicate study.launch.launch
+        study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
+        study.lifecycle.set_state study.lifecycle.unblind study.plans.store withdrawal.withdraw
     """,
     "shell": """
         backup.restore capsule.open_capsule demo.load_demo moving.move people.accounts.create_lead
@@ -75,19 +78,21 @@ DOORS = {
         scripting.invite scripting.set_state
     """,
     "inner": """
-        admission.next_gold admission.outcome admission.sheet annotations.hand_in annotations.set_aside_item
-        annotations.submit assignments.current assignments.current_of assignments.free_place
-        assignments.free_workbook assignments.give_back_expired assignments.reserve_for_workbook
-        assignments.take_place exclusions.give_up_reservations exclusions.settle forgetting.forget_identity
-        forgetting.forget_words people.accounts.annotator_called people.accounts.end_links
-        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
-        people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
-        people.roster.enrol_lead storage.database.add_rows storage.events.record_many
-        storage.events.write_pending study.check_items.add_check_items study.contents.number_systems
-        study.contents.remove_items study.contents.rewrite_rubric study.contents.store_rubric
-        study.contents.write_criteria study.contents.write_items study.contents.write_references
-        study.contents.write_training study.design.seal study.lifecycle.create_study study.pairing.apply_overlap
-        study.pairing.give_places study.persons.delete_without_part
+        annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
+        annotate.assignments.current annotate.assignments.current_of annotate.assignments.free_place
+        annotate.assignments.free_workbook annotate.assignments.give_back_expired
+        annotate.assignments.reserve_for_workbook annotate.assignments.take_place annotate.entry_test.next_gold
+        annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
+        annotate.exclusions.settle forgetting.forget_identity forgetting.forget_words
+        people.accounts.annotator_called people.accounts.end_links people.accounts.end_logins
+        people.accounts.enrol people.accounts.invite people.accounts.issue_link people.accounts.new_person
+        people.passcodes.forget_failures people.passcodes.note_failure people.roster.enrol_lead
+        storage.database.add_rows storage.events.record_many storage.events.write_pending
+        study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
+        study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria
+        study.contents.write_items study.contents.write_references study.contents.write_training
+        study.design.seal study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
+        study.persons.delete_without_part
     """,
 }
 DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}
@@ -285,13 +290,13 @@ def _with(command, *given):
 
 
 TRIED = {
-    "admission.answer": _with(admission.answer, "q", "a"),
-    "admission.hand_in": _with(admission.hand_in),
-    "admission.start": _with(admission.start),
+    "admission.answer": _with(entry_test.answer, "q", "a"),
+    "admission.hand_in": _with(entry_test.hand_in),
+    "admission.start": _with(entry_test.start),
     "desk.lay": lambda session, study, token, who: desk.lay(session, study, who, showing=token),
-    "entry.read_instructions": _with(entry.read_instructions),
-    "entry.refuse": _with(entry.refuse),
-    "entry.step": _with(entry.step),
+    "entry.read_instructions": _with(onboarding.read_instructions),
+    "entry.refuse": _with(onboarding.refuse),
+    "entry.step": _with(onboarding.step),
     "people.consent": _with(accounts.consent, "version"),
     "people.join": lambda session, study, token, who: accounts.join(session, study, who),
     "withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),

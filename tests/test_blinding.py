@@ -9,8 +9,8 @@ from conftest import SYSTEMS, add_person, join
 from pydantic import ValidationError
 from sqlalchemy import delete, select
 
-from triptych import assignments, blinding
-from triptych.blinding import View, Work
+from triptych.annotate import assignments, blinding
+from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.storage.database import writing

@@ -16,8 +16,8 @@ import pytest
 from conftest import SMALL_RUBRIC, add_person, join
 from sqlmodel import select
 
-from triptych import annotations, desk
-from triptych.annotations import SubmitMessage, read_message
+from triptych.annotate import annotations, desk
+from triptych.annotate.annotations import SubmitMessage, read_message
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.storage.models import Person, Role, StudyState
 from triptych.study import lifecycle

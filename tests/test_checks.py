@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from test_annotations import submission
 
-from triptych import annotations, assignments, blinding, checks, desk, results
-from triptych.assignments import Assigned, Nothing
-from triptych.checks import HIDDEN, Shown, due, expected, verdict
+from triptych import results
+from triptych.annotate import annotations, assignments, blinding, checks, desk
+from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
 from triptych.storage import database, events

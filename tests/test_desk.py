@@ -6,8 +6,8 @@ import pytest
 from conftest import add_person, full_answers, join
 from sqlalchemy import event
 
-from triptych import annotations, assignments, desk
-from triptych.assignments import Nothing
+from triptych.annotate import annotations, assignments, desk
+from triptych.annotate.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.people import accounts

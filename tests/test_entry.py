@@ -14,9 +14,10 @@ from sqlalchemy import select
 from test_annotations import submission
 from test_checks import check_item, one_engine  # noqa: F401 (a fixture)
 
-from triptych import admission, annotations, assignments, blinding, clock, desk, entry, exclusions, verifying
-from triptych.assignments import Assigned, Nothing
-from triptych.entry import Stage
+from triptych import clock, verifying
+from triptych.annotate import annotations, assignments, blinding, desk, entry_test, exclusions, onboarding
+from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.onboarding import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.people import accounts
 from triptych.people.membership import membership_of
@@ -99,17 +100,17 @@ def make_on_both(engine):
 
 
 def at(session, study, who) -> Stage:
-    return entry.stage(session, study, membership_of(session, study, who), who)
+    return onboarding.stage(session, study, membership_of(session, study, who), who)
 
 
 def answer_all(session, study, who, given=RIGHT) -> None:
     for question, option in given.items():
-        admission.answer(session, study, who, question, option)
-    admission.hand_in(session, study, who)
+        entry_test.answer(session, study, who, question, option)
+    entry_test.hand_in(session, study, who)
 
 
-def outcome(session, study, who) -> admission.Outcome:
-    return admission.outcome(session, study, membership_of(session, study, who))
+def outcome(session, study, who) -> entry_test.Outcome:
+    return entry_test.outcome(session, study, membership_of(session, study, who))
 
 
 def kinds(session) -> list[str]:
@@ -124,16 +125,16 @@ def test_each_step_waits_for_the_one_before(make):
     assert at(session, study, who) == Stage.consent
     assert assignments.current(session, study, who) is Nothing.entry
     with pytest.raises(Conflict):
-        entry.read_instructions(session, study, who)
+        onboarding.read_instructions(session, study, who)
     with pytest.raises(Conflict):
-        admission.answer(session, study, who, "one", "b")
+        entry_test.answer(session, study, who, "one", "b")
     accounts.consent(session, study, who, consent.version)
     assert at(session, study, who) == Stage.instructions
     assert assignments.current(session, study, who) is Nothing.entry
-    entry.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who)
     assert at(session, study, who) == Stage.test
     assert assignments.current(session, study, who) is Nothing.entry
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
     answer_all(session, study, who)
     assert at(session, study, who) == Stage.passed
     assert isinstance(assignments.current(session, study, who), Assigned)
@@ -147,7 +148,7 @@ def test_training_stands_between_the_instructions_and_the_work(make):
     session, study, who = make(yaml, instructions="Read.")
 
     assert at(session, study, who) == Stage.instructions
-    entry.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who)
     assert at(session, study, who) == Stage.training
     assert assignments.current(session, study, who).purpose == Purpose.training
 
@@ -171,7 +172,7 @@ def test_training_items_are_counted_apart_from_the_work(make):
 def test_a_study_without_a_way_in_leads_to_the_work_at_once(make):
     session, study, who = make()
 
-    assert entry.step(session, study, who) is None
+    assert onboarding.step(session, study, who) is None
     assert isinstance(assignments.current(session, study, who), Assigned)
 
 
@@ -180,14 +181,14 @@ def test_who_refuses_is_out_with_a_code_and_gets_nothing(make):
         consent=Consent(text="Agree?"), panel=PanelAddress(return_url="https://p.example/x?cc={code}")
     )
 
-    entry.refuse(session, study, who)
+    onboarding.refuse(session, study, who)
 
-    step = entry.step(session, study, who)
+    step = onboarding.step(session, study, who)
     assert step.stage == Stage.screened_out
-    assert step.ending == entry.Ending("OUT1", "https://p.example/x?cc=OUT1")
+    assert step.ending == onboarding.Ending("OUT1", "https://p.example/x?cc=OUT1")
     assert assignments.current(session, study, who) is Nothing.screened_out
     with pytest.raises(Conflict):
-        entry.refuse(session, study, who)
+        onboarding.refuse(session, study, who)
     membership = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
     assert (membership.turned_away_as, membership.consent_version) == ("screened_out", None)
     assert kinds(session)[-1] == "consent refused"
@@ -196,7 +197,7 @@ def test_who_refuses_is_out_with_a_code_and_gets_nothing(make):
 def test_a_changed_consent_text_is_asked_again_and_work_on_screen_still_counts(make):
     session, study, who = make(consent=Consent(text="Agree?"))
     accounts.consent(session, study, who, Consent(text="Agree?").version)
-    entry.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who)
     work = assignments.current(session, study, who)
 
     study.settings = stored(StudySettings(consent=Consent(text="Agree to more?")))
@@ -210,64 +211,64 @@ def test_a_changed_consent_text_is_asked_again_and_work_on_screen_still_counts(m
 
 def test_a_reload_keeps_the_answers_and_gives_no_second_try(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS)
-    admission.start(session, study, who)
-    admission.answer(session, study, who, "one", "a")
-    admission.answer(session, study, who, "one", "b")
+    entry_test.start(session, study, who)
+    entry_test.answer(session, study, who, "one", "a")
+    entry_test.answer(session, study, who, "one", "b")
 
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
 
-    sheet = entry.step(session, study, who).sheet
+    sheet = onboarding.step(session, study, who).sheet
     assert [question.given for question in sheet.questions] == ["b", None]
     assert (sheet.number, sheet.study_page) == (1, ())
     assert len(session.scalars(select(TestAnswer)).all()) == 1
     with pytest.raises(InvalidAnnotation, match="Question 2: no answer yet"):
-        admission.hand_in(session, study, who)
+        entry_test.hand_in(session, study, who)
     with pytest.raises(InvalidAnnotation, match="no such question"):
-        admission.answer(session, study, who, "one", "c")
+        entry_test.answer(session, study, who, "one", "c")
 
 
 def test_right_answers_stay_behind_until_the_last_attempt_has_ended(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS)
-    admission.start(session, study, who)
-    asked = repr(entry.step(session, study, who))
+    entry_test.start(session, study, who)
+    asked = repr(onboarding.step(session, study, who))
     answer_all(session, study, who, RIGHT | {"one": "a"})
-    failed = entry.step(session, study, who).sheet.last
+    failed = onboarding.step(session, study, who).sheet.last
 
     assert "Because" not in asked
     assert "correct" not in asked
     assert (failed.right, failed.asked, failed.percent, failed.tries_left) == (1, 2, 50, 1)
     assert [one.correct for one in failed.answers] == [False, True]
     assert {(one.right, one.reason) for one in failed.answers} == {("", "")}
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
     answer_all(session, study, who)
     assert [one.reason for one in outcome(session, study, who).answers] == ["Because of b.", "Because of a."]
 
 
 def test_failing_the_last_attempt_ends_with_its_own_code(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1, pass_percent=51))
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
     answer_all(session, study, who, RIGHT | {"one": "a"})
 
-    step = entry.step(session, study, who)
+    step = onboarding.step(session, study, who)
     assert (step.stage, step.ending.code) == (Stage.failed_test, "FAIL1")
     assert [one.right for one in step.outcome.answers] == ["Beta", "Alpha"]
     assert assignments.current(session, study, who) is Nothing.failed_test
     with pytest.raises(Conflict):
-        admission.start(session, study, who)
+        entry_test.start(session, study, who)
 
 
 def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"), entry=EntryRules(attempts=1))
     with pytest.raises(Conflict, match="was not turned away"):
         exclusions.let_in(session, study, who.pseudonym, "kind of you", "P-lead")
-    entry.refuse(session, study, who)
+    onboarding.refuse(session, study, who)
     with pytest.raises(NotAllowed, match="Say why"):
         exclusions.let_in(session, study, who.pseudonym, " ", "P-lead")
     exclusions.let_in(session, study, who.pseudonym, "pressed the wrong button", "P-lead")
     assert at(session, study, who) == Stage.consent
-    accounts.consent(session, study, who, entry.step(session, study, who).consent.version)
-    entry.read_instructions(session, study, who)
-    admission.start(session, study, who)
+    accounts.consent(session, study, who, onboarding.step(session, study, who).consent.version)
+    onboarding.read_instructions(session, study, who)
+    entry_test.start(session, study, who)
     answer_all(session, study, who, RIGHT | {"one": "a"})
     events.write_pending(session)
     assert at(session, study, who) == Stage.failed_test
@@ -278,7 +279,7 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
     assert at(session, study, who) == Stage.work
     assert isinstance(assignments.current(session, study, who), Assigned)
     with pytest.raises(Conflict, match="moved on"):
-        admission.start(session, study, who)
+        entry_test.start(session, study, who)
     told = select(Event.kind, EventDetail.new).join(EventDetail).where(Event.actor == "P-lead")
     assert [(kind, new["reason"]) for kind, new in session.execute(told.order_by(Event.id))] == [
         ("consent asked again", "pressed the wrong button"),
@@ -303,7 +304,7 @@ def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_t
             if stage is None:
                 assert at(session, study, who) == Stage.work
                 continue
-            admission.start(session, study, who)
+            entry_test.start(session, study, who)
             wrong = {q.key: next(o.key for o in q.options if o.key != q.answer) for q in questions[right:]}
             answer_all(session, study, who, {q.key: q.answer for q in questions} | wrong)
             assert at(session, study, who) == stage
@@ -324,9 +325,9 @@ def rate_gold(session, study, who, **answers) -> list[Assigned]:
 
 def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make_on_both):
     session, study, who = make_on_both(gold=5, entry=GOLD)
-    sheet = entry.step(session, study, who).sheet
+    sheet = onboarding.step(session, study, who).sheet
     assert (sheet.asked, sheet.begun) == (2, False)
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
 
     view = desk.lay(session, study, who).view
     rated = rate_gold(session, study, who, fluency=2)
@@ -334,7 +335,7 @@ def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make
     assert (view.work.purpose, view.progress.done, view.progress.total) == ("entry_test", 0, 2)
     assert "As agreed." not in view.model_dump_json()
     assert len(rated) == 2
-    told = entry.step(session, study, who)
+    told = onboarding.step(session, study, who)
     assert (told.stage, told.outcome.right, told.outcome.asked) == (Stage.passed, 12, 12)
     assert told.outcome.answers[0].reason == "As agreed."
     assert [one.right for one in told.outcome.answers[3:6]] == ["Accept or Cannot say"] * 3
@@ -345,10 +346,10 @@ def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make
 
 def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make):
     session, study, who = make(gold=4, entry=GOLD)
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
     first = rate_gold(session, study, who, fluency=1)
-    assert entry.step(session, study, who).sheet.last.answers[0].reason == "As agreed."
-    admission.start(session, study, who)
+    assert onboarding.step(session, study, who).sheet.last.answers[0].reason == "As agreed."
+    entry_test.start(session, study, who)
     second = rate_gold(session, study, who, fluency=1)
 
     assert {work.item_id for work in first}.isdisjoint({work.item_id for work in second})
@@ -360,17 +361,17 @@ def test_another_attempt_has_gold_items_of_its_own_and_the_last_one_decides(make
 
 def test_a_test_of_gold_items_may_be_taken_twice_unless_the_lead_says_otherwise(make):
     session, study, _ = make(gold=4, entry=EntryRules(kind="gold", gold_items=2))
-    assert (admission.asked_of(session, study).percent, admission.asked_of(session, study).attempts) == (70, 2)
+    assert (entry_test.asked_of(session, study).percent, entry_test.asked_of(session, study).attempts) == (70, 2)
     study.settings = stored(StudySettings(entry=EntryRules(kind="gold", gold_items=2, attempts=1)))
-    assert admission.asked_of(session, study).attempts == 1
+    assert entry_test.asked_of(session, study).attempts == 1
 
 
 def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1))
-    admission.start(session, study, who)
+    entry_test.start(session, study, who)
     for question in lifecycle.design_of(session, study).rubric.entry_test.questions:
-        admission.answer(session, study, who, question.key, "a")
-    admission.hand_in(session, study, who)
+        entry_test.answer(session, study, who, question.key, "a")
+    entry_test.hand_in(session, study, who)
     at_home = outcome(session, study, who)
     study.access = Access.panel
     session.flush()
@@ -396,9 +397,9 @@ def test_no_step_is_taken_in_a_study_that_is_not_open(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
     lifecycle.set_state(session, study, StudyState.closed, "lead")
 
-    assert entry.step(session, study, who) is None
+    assert onboarding.step(session, study, who) is None
     assert assignments.current(session, study, who) is Nothing.closed
-    for command in (entry.refuse, entry.read_instructions, admission.start, admission.hand_in):
+    for command in (onboarding.refuse, onboarding.read_instructions, entry_test.start, entry_test.hand_in):
         with pytest.raises(StudyNotOpen):
             command(session, study, who)
 
@@ -406,10 +407,10 @@ def test_no_step_is_taken_in_a_study_that_is_not_open(make):
 def test_the_way_back_is_quoted_and_https_only(make):
     _, study, _ = make(panel=PanelAddress(return_url="https://p.example/done?cc={code}&x=1"))
 
-    assert entry.way_back(study, "A B&c") == "https://p.example/done?cc=A%20B%26c&x=1"
-    assert entry.way_back(study, "") is None
+    assert onboarding.way_back(study, "A B&c") == "https://p.example/done?cc=A%20B%26c&x=1"
+    assert onboarding.way_back(study, "") is None
     study.settings = {"panel": {"return_url": ""}}
-    assert entry.way_back(study, "A") is None
+    assert onboarding.way_back(study, "A") is None
 
 
 # What is given out
@@ -433,7 +434,7 @@ def test_an_explicit_plan_gives_each_her_own_items_in_order(make_on_both):
     assert given == [items[4], items[1], items[2]]
     assert work is Nothing.finished
     assert assignments.current(session, study, stranger) is Nothing.none_left
-    assert [entry.ending(study, one).code for one in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
+    assert [onboarding.ending(study, one).code for one in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
     assert assignments.current(session, study, other).item_id == items[1]
 
 
@@ -465,7 +466,7 @@ def test_treatment_suggestions_belong_to_the_experts_round():
 
 def test_what_the_study_says_can_be_read_again_at_every_item(make):
     session, study, who = make(instructions="Take your time.", content_note="Sad texts.", contact="Ada")
-    entry.read_instructions(session, study, who)
+    onboarding.read_instructions(session, study, who)
 
     guidelines = desk.lay(session, study, who).view.rubric["guidelines"]
 

@@ -12,7 +12,8 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import assignments, clock, erasure, exclusions, personal_data, results, verifying, withdrawal
+from triptych import clock, erasure, personal_data, results, verifying, withdrawal
+from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, roster
 from triptych.storage import database, events

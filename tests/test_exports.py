@@ -23,8 +23,9 @@ from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 from test_export import get
 
-from triptych import annotations, assignments, clock, exports
-from triptych.annotations import SubmitMessage
+from triptych import clock, exports
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER

@@ -8,9 +8,10 @@ from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import __main__ as program
-from triptych import annotations, moving
-from triptych.annotations import SubmitMessage
-from triptych.assignments import current
+from triptych import moving
+from triptych.annotate import annotations
+from triptych.annotate.annotations import SubmitMessage
+from triptych.annotate.assignments import current
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing

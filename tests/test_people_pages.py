@@ -16,7 +16,8 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import entry, erasure
+from triptych import erasure
+from triptych.annotate import onboarding
 from triptych.people import accounts, roster
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
@@ -115,7 +116,7 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F81
     with database.writing(web_engine()) as session:
         here = session.get_one(Study, study.id)
         here.settings = stored(changed(here, consent={"text": "Agree?"}))
-        entry.refuse(session, here, anna)
+        onboarding.refuse(session, here, anna)
     page = visit(lead, "people.py", study=study.slug)
     assert "Screened out" in words(page)
     button(page, f"Let {anna.pseudonym} in").click().run()

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych import assignments, clock
+from triptych import clock
+from triptych.annotate import assignments
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.storage import events
 from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState

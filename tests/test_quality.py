@@ -11,7 +11,8 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import analyses, assignments, clock, exclusions, quality, results
+from triptych import analyses, clock, quality, results
+from triptych.annotate import assignments, exclusions
 from triptych.people import accounts
 from triptych.results import Counted
 from triptych.stats.diagnostics import FlaggedRate

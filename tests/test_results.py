@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import annotations, assignments, clock, findings, results, texts
-from triptych.annotations import SetAsideMessage, SubmitMessage
+from triptych import clock, findings, results, texts
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
 from triptych.results import Counted, Filters, keeping
 from triptych.storage import database, events

@@ -12,8 +12,9 @@ from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import admission, annotations, assignments, clock, entry, erasure, exclusions, verifying, withdrawal
-from triptych.annotations import SetAsideMessage
+from triptych import clock, erasure, verifying, withdrawal
+from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding
+from triptych.annotate.annotations import SetAsideMessage
 from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.database import reading, writing
@@ -162,9 +163,9 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
     with open_studies(engine) as make:
         session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
         accounts.consent(session, study, who, Consent(text="Agree?").version)
-        entry.read_instructions(session, study, who)
+        onboarding.read_instructions(session, study, who)
         for right in (RIGHT | {"two": "b"}, RIGHT):
-            admission.start(session, study, who)
+            entry_test.start(session, study, who)
             answer_all(session, study, who, right)
         join(session, study, add_person(session, "ben"))
         untouched = verifying.verify(session, study)

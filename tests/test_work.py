@@ -9,7 +9,7 @@ from conftest import SMALL_RUBRIC, join
 from sqlalchemy import select
 from test_desk import login_of, submitting
 
-from triptych import desk
+from triptych.annotate import desk
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Item, Membership, StudyState, Submission
 from triptych.study import lifecycle

@@ -15,8 +15,9 @@ from openpyxl import load_workbook
 from sqlalchemy import func, select
 from test_results import resubmit, submit
 
-from triptych import annotations, assignments, clock, demo, workbooks
-from triptych.assignments import Nothing
+from triptych import clock, demo
+from triptych.annotate import annotations, assignments, workbooks
+from triptych.annotate.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft

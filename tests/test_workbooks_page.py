@@ -13,7 +13,7 @@ from test_study_pages import ROUTER, button, labels
 from test_workbooks import Sheet
 
 from components import state
-from triptych import workbooks
+from triptych.annotate import workbooks
 from triptych.storage import database
 from triptych.web import export
 from triptych.web.session import web_engine

@@ -18,7 +18,8 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
-from triptych import annotations, clock
+from triptych import clock
+from triptych.annotate import annotations
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results import Counted, Frame, counted_ratings
 from triptych.rubric.model import Best, Choice

@@ -16,9 +16,10 @@ from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock
-from triptych.annotations import SetAsideMessage, SubmitMessage
-from triptych.assignments import Assigned, Nothing
+from triptych import clock
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
+from triptych.annotate.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.settings import app_folder

@@ -29,10 +29,11 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych import annotations, assignments, clock, results
+from triptych import clock, results
 from triptych.analyses import StudyAnalysis
-from triptych.annotations import SubmitMessage
-from triptych.assignments import Assigned, Nothing
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import SubmitMessage
+from triptych.annotate.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
 from triptych.recovery import Check, Planted, Recovered, checks, imagined
 from triptych.results import Counted

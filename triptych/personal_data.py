@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych import withdrawal
-from triptych.blinding import LETTERS
+from triptych.annotate.blinding import LETTERS
 from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.storage.models import (

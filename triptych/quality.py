@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from sqlmodel import Session
 
 from triptych.analyses import AnnotatorLook, Repeated, StudyAnalysis, speed_flag
-from triptych.assignments import RATED, SEEN
-from triptych.checks import compared
+from triptych.annotate.assignments import RATED, SEEN
+from triptych.annotate.checks import compared
 from triptych.findings import or_words
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
 from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study

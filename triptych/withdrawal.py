@@ -10,7 +10,8 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock, exclusions, forgetting
+from triptych import clock, forgetting
+from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotFound
 from triptych.people import accounts, roster
 from triptych.people.roster import WITHDRAWN

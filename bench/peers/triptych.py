@@ -20,8 +20,8 @@ from bench.client import OUR_HEADERS, Annotator
 from bench.peers.tool import Project, Screen, browserlike, reachable
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
-from triptych import annotations, assignments
-from triptych.annotations import SubmitMessage
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import SubmitMessage
 from triptych.people import accounts
 from triptych.simulation import SimulatedCandidate, generate_answers
 from triptych.storage import database

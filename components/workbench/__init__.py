@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from triptych.blinding import View
+from triptych.annotate.blinding import View
 from triptych.web.assets import modules, version
 
 # The modules come from a versioned route that browsers may keep for ever; only these lines ride in each message.

@@ -9,9 +9,10 @@ import streamlit as st
 
 from components import consent, endings, entrance, entry_test, state
 from components.workbench import workbench
-from triptych import admission, assignments, desk, entry
-from triptych.assignments import Nothing
-from triptych.entry import Stage, Step
+from triptych.annotate import assignments, desk, onboarding
+from triptych.annotate import entry_test as admission
+from triptych.annotate.assignments import Nothing
+from triptych.annotate.onboarding import Stage, Step
 from triptych.errors import TriptychError
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
@@ -41,9 +42,9 @@ def draw(step: Step) -> None:
     match step.stage:
         case Stage.consent:
             agree = (accounts.consent, step.consent.version)
-            consent.ask(step.consent, lambda: run(*agree), lambda: run(entry.refuse))
+            consent.ask(step.consent, lambda: run(*agree), lambda: run(onboarding.refuse))
         case Stage.instructions:
-            consent.instruct(step.welcome, lambda: run(entry.read_instructions))
+            consent.instruct(step.welcome, lambda: run(onboarding.read_instructions))
         case Stage.test if not step.sheet.begun:
             entry_test.prepare(step.sheet, lambda: run(admission.start))
         case Stage.test:
@@ -59,13 +60,13 @@ def draw(step: Step) -> None:
 try:
     with state.writing() as session:
         study = lifecycle.by_slug(session, slug)
-        step = entry.step(session, study, who)
+        step = onboarding.step(session, study, who)
         if step and step.stage == Stage.passed and state.recall(TOLD):
             step = None
         back = state.recall(BACK)
         showing = assignments.changeable(session, study, who, back) if back else None
         laid = None if step else desk.lay(session, study, who, showing=showing)
-        ending = entry.ending(study, laid.nothing) if laid and laid.nothing else None
+        ending = onboarding.ending(study, laid.nothing) if laid and laid.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
 except DatabaseAway:
     raise  # the router says so, and looks again by itself

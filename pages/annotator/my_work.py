@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from components import state
-from triptych import assignments
+from triptych.annotate import assignments
 from triptych.people import accounts, membership
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle

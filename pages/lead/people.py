@@ -10,7 +10,8 @@ from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
-from triptych import erasure, exclusions, withdrawal
+from triptych import erasure, withdrawal
+from triptych.annotate import exclusions
 from triptych.errors import ImportRefused
 from triptych.people import invitations, roster
 from triptych.people.invitations import Invited

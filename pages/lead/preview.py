@@ -7,7 +7,7 @@ import streamlit as st
 from components import state
 from components.study_choice import choose_study
 from components.workbench import workbench
-from triptych import preview
+from triptych.annotate import preview
 from triptych.study import contents, lifecycle
 
 who = state.require("lead")

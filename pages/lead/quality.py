@@ -7,9 +7,10 @@ import streamlit as st
 from components import pay_meter, quality, state
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import analyses, exclusions, pay, results, texts
+from triptych import analyses, pay, results, texts
 from triptych import quality as watched
 from triptych.analyses import StudyAnalysis
+from triptych.annotate import exclusions
 from triptych.quality import Line
 from triptych.results import Counted, Frame
 from triptych.storage import events

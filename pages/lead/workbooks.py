@@ -7,7 +7,7 @@ import streamlit as st
 from components import state
 from components.study_choice import choose_study
 from components.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
-from triptych import workbooks
+from triptych.annotate import workbooks
 from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle

@@ -142,7 +142,7 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych import workbooks
+    from triptych.annotate import workbooks
 
     name, data = workbooks.file_of(session, study, request.path_params["number"])
     return name, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", lambda *_: iter([data])

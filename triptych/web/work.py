@@ -19,9 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych import annotations, assignments, desk
-from triptych.annotations import DraftMessage, Refusal
-from triptych.desk import Desk
+from triptych.annotate import annotations, assignments, desk
+from triptych.annotate.annotations import DraftMessage, Refusal
+from triptych.annotate.desk import Desk
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway, writing

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from sqlalchemy import select, update
 from sqlmodel import Session
 
-from triptych import admission, assignments, clock
+from triptych import clock
+from triptych.annotate import assignments, entry_test
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.storage import events
@@ -69,7 +70,7 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
         raise Conflict(f"{pseudonym} was not turned away, or has withdrawn.")
     membership.turned_away_at = membership.turned_away_as = None
     session.flush()
-    kind = admission.WAIVED if turned_away_as == admission.FAILED else CONSENT_ASKED_AGAIN
+    kind = entry_test.WAIVED if turned_away_as == entry_test.FAILED else CONSENT_ASKED_AGAIN
     events.record(session, study.id, kind, actor, subject=pseudonym, new={"reason": neat})
 
 

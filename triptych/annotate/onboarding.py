@@ -10,7 +10,8 @@ from urllib.parse import quote
 from sqlalchemy import Row, bindparam, func, select, update
 from sqlmodel import Session
 
-from triptych import admission, clock
+from triptych import clock
+from triptych.annotate import entry_test
 from triptych.errors import Conflict
 from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.model import Section
@@ -47,7 +48,7 @@ class Stage(StrEnum):
     """The step an annotator is at; the first two are ends."""
 
     screened_out = SCREENED_OUT
-    failed_test = admission.FAILED
+    failed_test = entry_test.FAILED
     consent = "consent"
     instructions = "instructions"
     training = "training"
@@ -78,9 +79,9 @@ def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Sta
         return to_read
     if next_training(session, study, who) is not None:
         return Stage.training
-    if admission.outstanding(session, study, membership, who) is not None:
+    if entry_test.outstanding(session, study, membership, who) is not None:
         return Stage.test
-    return Stage.passed if admission.has_just_passed(session, study, membership, who) else Stage.work
+    return Stage.passed if entry_test.has_just_passed(session, study, membership, who) else Stage.work
 
 
 def unread(study: Study, membership: Row[Any]) -> Stage | None:
@@ -161,7 +162,7 @@ class Ending:
 def ending(study: Study, reason: str) -> Ending:
     """The ending for a reason why there is no item; only being finished, failing and refusing have a code."""
     codes = settings_of(study).codes
-    known = {"finished": codes.finished, admission.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
+    known = {"finished": codes.finished, entry_test.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
     code = known.get(reason, "")
     return Ending(code, way_back(study, code) if reason in known else None)
 
@@ -173,8 +174,8 @@ class Step:
     stage: Stage
     consent: Consent | None = None
     welcome: Welcome | None = None
-    sheet: admission.Sheet | None = None
-    outcome: admission.Outcome | None = None
+    sheet: entry_test.Sheet | None = None
+    outcome: entry_test.Outcome | None = None
     ending: Ending | None = None
 
 
@@ -190,8 +191,8 @@ def step(session: Session, study: Study, who: Who) -> Step | None:
         case Stage.instructions:
             return Step(now, welcome=welcome(session, study))
         case Stage.test:
-            sheet = admission.sheet(session, study, membership)
+            sheet = entry_test.sheet(session, study, membership)
             return None if sheet.begun and sheet.test.kind == "gold" else Step(now, sheet=sheet)
         case _:
-            told = admission.outcome(session, study, membership)
+            told = entry_test.outcome(session, study, membership)
             return Step(now, outcome=told, ending=ending(study, now))

@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych import annotations, assignments
-from triptych.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
-from triptych.assignments import Assigned, Nothing
-from triptych.blinding import Notice, View, view
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
+from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.blinding import Notice, View, view
+from triptych.annotate.training import feedback
 from triptych.errors import InvalidAnnotation, NotFound
 from triptych.storage.models import Purpose, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-from triptych.training import feedback
 
 STEPS = {"back": -1, "forward": 1}
 

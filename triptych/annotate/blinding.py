@@ -15,9 +15,9 @@ from sqlalchemy import bindparam, case, exists, func, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from triptych import assignments
-from triptych.admission import BEFORE_WORK
-from triptych.assignments import Assigned
+from triptych.annotate import assignments
+from triptych.annotate.assignments import Assigned
+from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.rubric.model import Choice, Criterion, Likert, Rubric
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who

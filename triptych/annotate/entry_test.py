@@ -13,7 +13,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, bindparam, exists, func, select, update
 from sqlmodel import Session
 
-from triptych import checks, clock
+from triptych import clock
+from triptych.annotate import checks
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.answers import LETTERS

@@ -16,10 +16,11 @@ from datetime import datetime
 from sqlalchemy import case, func, select
 from sqlmodel import Session
 
-from triptych import annotations, assignments, blinding, clock
-from triptych.annotations import SetAsideMessage, SubmitMessage, read_message
-from triptych.assignments import FINISHED, SEEN
-from triptych.blinding import SeenContext, SeenTurn
+from triptych import clock
+from triptych.annotate import annotations, assignments, blinding
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_message
+from triptych.annotate.assignments import FINISHED, SEEN
+from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
     LONGEST_TEXT,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlmodel import Session
 
-from triptych.assignments import Assigned
-from triptych.blinding import LETTERS, Feedback, FeedbackRow
-from triptych.checks import compared, in_words, verdict
+from triptych.annotate.assignments import Assigned
+from triptych.annotate.blinding import LETTERS, Feedback, FeedbackRow
+from triptych.annotate.checks import compared, in_words, verdict
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Boolean, Engine, Float, Row, bindparam, case, delete, exists, func, insert, or_, select, update
 from sqlmodel import Session
 
-from triptych import assignments, clock
-from triptych.assignments import Assigned, Nothing, reservation_life
+from triptych import clock
+from triptych.annotate import assignments
+from triptych.annotate.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts, passcodes
 from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers

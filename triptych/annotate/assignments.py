@@ -35,8 +35,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import defer
 from sqlmodel import Session
 
-from triptych import admission, checks, clock, entry
-from triptych.checks import HIDDEN, Shown
+from triptych import clock
+from triptych.annotate import checks, entry_test, onboarding
+from triptych.annotate.checks import HIDDEN, Shown
 from triptych.errors import NotFound
 from triptych.people.accounts import WHO, signed_in
 from triptych.people.membership import FACTS, locked_membership, membership_of
@@ -277,8 +278,8 @@ class Nothing(StrEnum):
     closed = "closed"
     excluded = "excluded"
     withdrawn = "withdrawn"
-    screened_out = entry.SCREENED_OUT
-    failed_test = admission.FAILED
+    screened_out = onboarding.SCREENED_OUT
+    failed_test = entry_test.FAILED
     entry = "entry"  # a step of the way in comes first: see triptych.entry
     finished = "finished"
     none_left = "none left"
@@ -329,7 +330,7 @@ def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
         return Nothing(membership.turned_away_as)
     if study.state != StudyState.open:
         return NOT_OPEN[StudyState(study.state)]
-    return Nothing.entry if entry.unread(study, membership) else None
+    return Nothing.entry if onboarding.unread(study, membership) else None
 
 
 def _takes_hers(study: Study, barred: Nothing | None) -> bool:
@@ -371,13 +372,13 @@ def _before_work(
     session: Session, study: Study, who: Who, membership: Row[Any], expired: Sequence[Assigned]
 ) -> Assigned | Nothing | None:
     """Training and entry test; None once they are behind her."""
-    training = entry.next_training(session, study, who)
+    training = onboarding.next_training(session, study, who)
     if training is not None:
         return _reserve(session, study, who, training, Purpose.training, expired)
-    test = admission.outstanding(session, study, membership, who)
+    test = entry_test.outstanding(session, study, membership, who)
     if test is None:
         return None
-    gold = admission.next_gold(session, study, who, membership, test)
+    gold = entry_test.next_gold(session, study, who, membership, test)
     return Nothing.entry if gold is None else _reserve(session, study, who, gold, Purpose.entry_test, expired)
 
 
@@ -733,10 +734,10 @@ def progress(session: Session, study: Study, who: Who) -> Progress:
 
 def progress_in_test(session: Session, study: Study, who: Who) -> Progress:
     """Counted over the gold items of her entry test."""
-    done, asked = admission.gold_progress(session, study, who)
+    done, asked = entry_test.gold_progress(session, study, who)
     return Progress(done, max(asked, done), None)
 
 
 def progress_in_training(session: Session, study: Study, who: Who) -> Progress:
     """Counted over the study's training items."""
-    return Progress(*entry.training_progress(session, study, who), None)
+    return Progress(*onboarding.training_progress(session, study, who), None)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from triptych.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
+from triptych.annotate.blinding import Routes, SeenProgress, SeenStudy, View, Work, as_seen, rubric_in
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
