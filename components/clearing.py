@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from components import state
-from triptych import erasure
+from triptych.privacy import erasure
 from triptych.storage.database import Wiped
 
 LEFT = "left in the files"

@@ -8,8 +8,8 @@ import streamlit as st
 
 from components.words import moment
 from triptych.annotate.exclusions import LONGEST_REASON
-from triptych.erasure import Copy
 from triptych.people.roster import Member
+from triptych.privacy.erasure import Copy
 from triptych.storage.models import Kind, Study
 
 LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."

@@ -24,11 +24,12 @@ from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
 from components import state
-from triptych import clock, withdrawal
+from triptych import clock
 from triptych.annotate import assignments, desk, entry_test, onboarding
 from triptych.errors import NotFound, TriptychError
 from triptych.formats.writers import FORMATS
 from triptych.people import accounts
+from triptych.privacy import withdrawal
 from triptych.storage import database
 from triptych.storage.models import Person, Snapshot, Workbook
 from triptych.study import lifecycle
@@ -55,7 +56,7 @@ DOORS = {
     "annotator": """
         annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in annotate.entry_test.start
         annotate.onboarding.read_instructions annotate.onboarding.refuse annotate.onboarding.step
-        people.accounts.consent people.accounts.join withdrawal.withdraw_myself
+        people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
     """,
     "route": """
         annotate.annotations.save_draft annotate.annotations.save_next_draft annotate.assignments.renew
@@ -65,12 +66,13 @@ DOORS = {
         adjudication.ask adjudication.record adjudication.take_back annotate.exclusions.exclude
         annotate.exclusions.let_in annotate.exclusions.reinstate annotate.workbooks.cancel
         annotate.workbooks.make annotate.workbooks.make_for_new annotate.workbooks.take_back backup.restore_as
-        dry_run.dry_run erasure.delete_copies erasure.erase people.invitations.invite_all
-        people.invitations.invite_one people.roster.add_lead people.roster.disable people.roster.enable
-        people.roster.new_link people.roster.remove_lead ratings_import.import_ratings reports.heds.store
-        reports.snapshot.keep study.design.amend study.duplicate.duplicate study.launch.launch
-        study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
-        study.lifecycle.set_state study.lifecycle.unblind study.plans.store withdrawal.withdraw
+        dry_run.dry_run people.invitations.invite_all people.invitations.invite_one people.roster.add_lead
+        people.roster.disable people.roster.enable people.roster.new_link people.roster.remove_lead
+        privacy.erasure.delete_copies privacy.erasure.erase privacy.withdrawal.withdraw
+        ratings_import.import_ratings reports.heds.store reports.snapshot.keep study.design.amend
+        study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
+        study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
+        study.lifecycle.unblind study.plans.store
     """,
     "shell": """
         backup.restore capsule.open_capsule demo.load_demo moving.move people.accounts.create_lead
@@ -83,10 +85,10 @@ DOORS = {
         annotate.assignments.free_workbook annotate.assignments.give_back_expired
         annotate.assignments.reserve_for_workbook annotate.assignments.take_place annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
-        annotate.exclusions.settle forgetting.forget_identity forgetting.forget_words
-        people.accounts.annotator_called people.accounts.end_links people.accounts.end_logins
-        people.accounts.enrol people.accounts.invite people.accounts.issue_link people.accounts.new_person
-        people.passcodes.forget_failures people.passcodes.note_failure people.roster.enrol_lead
+        annotate.exclusions.settle people.accounts.annotator_called people.accounts.end_links
+        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
+        people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
+        people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.database.add_rows storage.events.record_many storage.events.write_pending
         study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
         study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria

@@ -12,9 +12,10 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import demo, erasure, verifying
+from triptych import demo, verifying
 from triptych.annotate import assignments
 from triptych.people import accounts
+from triptych.privacy import erasure
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.database import Wiped

@@ -12,10 +12,11 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import clock, erasure, personal_data, results, verifying, withdrawal
+from triptych import clock, results, verifying
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, roster
+from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import (

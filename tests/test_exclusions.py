@@ -11,11 +11,12 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import clock, exports, results, verifying, withdrawal
+from triptych import clock, exports, results, verifying
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.writers.model import EVERYTHING
 from triptych.people import accounts, roster
+from triptych.privacy import withdrawal
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -16,9 +16,9 @@ from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
 from components import state
-from triptych import erasure
 from triptych.annotate import onboarding
 from triptych.people import accounts, roster
+from triptych.privacy import erasure
 from triptych.storage import database, events
 from triptych.storage.models import Login, Person, Role, Study
 from triptych.study import lifecycle

@@ -12,10 +12,11 @@ from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import clock, erasure, verifying, withdrawal
+from triptych import clock, verifying
 from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding
 from triptych.annotate.annotations import SetAsideMessage
 from triptych.people import accounts
+from triptych.privacy import erasure, withdrawal
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Study

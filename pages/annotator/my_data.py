@@ -8,8 +8,8 @@ import streamlit as st
 
 from components import state
 from components.words import moment
-from triptych import erasure, personal_data, withdrawal
-from triptych.personal_data import Part
+from triptych.privacy import erasure, personal_data, withdrawal
+from triptych.privacy.personal_data import Part
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Study, StudyState
 

@@ -10,12 +10,12 @@ from components.clearing import clear, what_is_left
 from components.leads import leads
 from components.people_table import choose_member, members_table
 from components.study_choice import choose_study
-from triptych import erasure, withdrawal
 from triptych.annotate import exclusions
 from triptych.errors import ImportRefused
 from triptych.people import invitations, roster
 from triptych.people.invitations import Invited
 from triptych.people.roster import Member
+from triptych.privacy import erasure, withdrawal
 from triptych.storage.models import Access, Role
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from triptych import personal_data
 from triptych.errors import NotFound
+from triptych.privacy import personal_data
 from triptych.storage.database import reading
 from triptych.storage.models import Role
 from triptych.study import lifecycle

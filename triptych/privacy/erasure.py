@@ -18,10 +18,11 @@ from zipfile import BadZipFile, ZipFile
 from sqlalchemy import Engine, delete, select
 from sqlmodel import Session
 
-from triptych import clock, forgetting, settings, withdrawal
+from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.people.roster import ERASED, WITHDRAWN
+from triptych.privacy import scrub, withdrawal
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
@@ -51,9 +52,9 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
         if withdrawn_at is None:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
         else:
-            forgetting.forget_words(session, part, person)  # what was written about her since
+            scrub.forget_words(session, part, person)  # what was written about her since
         events.record(session, part.id, ERASED, who.pseudonym, subject=pseudonym)
-    forgetting.forget_identity(session, person)
+    scrub.forget_identity(session, person)
     session.execute(delete(PanelIdentity).where(PanelIdentity.person_id == person.id))
     person.disabled_at = person.disabled_at or clock.now()
     session.flush()

@@ -10,11 +10,12 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
-from triptych import clock, forgetting
+from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotFound
 from triptych.people import accounts, roster
 from triptych.people.roster import WITHDRAWN
+from triptych.privacy import scrub
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,
@@ -54,9 +55,9 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     _end_the_rest(session, study, membership)
     membership.withdrawn_at = clock.now()
     session.flush()
-    forgetting.forget_words(session, study, person)
-    if forgetting.is_done_here(session, person):
-        forgetting.forget_identity(session, person)
+    scrub.forget_words(session, study, person)
+    if scrub.is_done_here(session, person):
+        scrub.forget_identity(session, person)
     new = {"ratings": promised}
     events.record(session, study.id, WITHDRAWN, actor, subject=pseudonym, new=new)
     return promised

@@ -1,0 +1,1 @@
+"""Leaving and being forgotten: withdrawal, erasure, one's own data. No statistics."""
