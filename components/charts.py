@@ -11,7 +11,7 @@ import streamlit as st
 from plotly.colors import find_intermediate_color
 
 from components.state import recall
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import CriterionResult, SystemResult, spoken
 from triptych.rubric.model import Choice, Likert
 from triptych.stats.intervals import Interval

@@ -13,10 +13,11 @@ from components.findings import ratings_link
 from components.marked import pick_item
 from components.state import plain
 from components.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
-from triptych.analyses import Contrast, StudyAnalysis, verdict
-from triptych.analyses.contrasts import HOCHBERG, foremost
+from triptych.analyses.conclusions import verdict
+from triptych.analyses.contrasts import HOCHBERG, Contrast, foremost
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import CriterionResult, SystemResult, headline, interval_note, spoken, within
-from triptych.results import Filters
+from triptych.results.table import Filters
 from triptych.rubric.model import Choice
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary

@@ -7,7 +7,8 @@ import streamlit as st
 
 from components import charts, comparisons, figures, trust
 from components.state import plain
-from triptych.analyses import StudyAnalysis, verdict
+from triptych.analyses.conclusions import verdict
+from triptych.analyses.study import StudyAnalysis
 from triptych.dry_run import DryRun
 from triptych.recovery import Check, Recovered
 from triptych.simulation import Recipe

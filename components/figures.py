@@ -10,7 +10,9 @@ import plotly.graph_objects as go
 
 from components.charts import DOT, axis_title, frame, plain_label, short
 from components.words import signed
-from triptych.analyses import Contrast, Disagreement, PeopleOf
+from triptych.analyses.contrasts import Contrast
+from triptych.analyses.disagreement import Disagreement
+from triptych.analyses.trust import PeopleOf
 from triptych.findings import Agreement
 from triptych.planner import Chances
 from triptych.stats.coefficients import BANDS

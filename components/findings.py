@@ -9,8 +9,10 @@ import streamlit as st
 
 from components.state import plain
 from components.words import duration, moment
-from triptych.analyses import Finding, NotRun, StudyAnalysis
-from triptych.results import Board, Filters
+from triptych.analyses.conclusions import Finding, NotRun
+from triptych.analyses.study import StudyAnalysis
+from triptych.results.page import Board
+from triptych.results.table import Filters
 
 SHOWN_FIRST = 2
 

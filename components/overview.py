@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE, joined, number
-from triptych.analyses import Contrast, StudyAnalysis
+from triptych.analyses.contrasts import Contrast
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import APPROXIMATE, CriterionResult, SystemResult, spoken
 from triptych.stats.intervals import Interval
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.words import duration, moment
 from triptych.people.roster import Member
-from triptych.results import AnnotatorProgress, Overview
+from triptych.results.progress import AnnotatorProgress, Overview
 from triptych.storage.models import Role
 
 PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)

@@ -11,7 +11,10 @@ from components.findings import ratings_link
 from components.state import say
 from components.trust import look_row
 from components.words import NONE, limits, moment, number, percent, signed, signed_limits
-from triptych.analyses import Contrast, Finding, Repeated, StudyAnalysis, WithSelf
+from triptych.analyses.conclusions import Finding
+from triptych.analyses.contrasts import Contrast
+from triptych.analyses.study import StudyAnalysis
+from triptych.analyses.trust import Repeated, WithSelf
 from triptych.quality import Attempt, Line
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import charts, state
 from components.export_menu import export_menu
-from triptych.results import Board
+from triptych.results.page import Board
 from triptych.study import lifecycle
 
 BLIND = (

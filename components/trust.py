@@ -9,9 +9,10 @@ import streamlit as st
 
 from components import charts, figures
 from components.words import NONE, limits, number, p_value, percent, signed, signed_limits
-from triptych.analyses import AnnotatorLook, EffectsOf, LengthOf, PeopleOf, StudyAnalysis, speed_flag
+from triptych.analyses.study import LengthOf, StudyAnalysis
+from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
 from triptych.findings import titles_apart
-from triptych.results import LETTERS
+from triptych.results.frame import LETTERS
 from triptych.stats.coefficients import AgreementTable, Coefficient
 from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from triptych.findings import CriterionResult, criterion_ratings, criterion_result
-from triptych.results import LABELS, Counted, Frame
+from triptych.results.frame import Counted, Frame
+from triptych.results.loading import LABELS
 from triptych.rubric.model import parse_rubric
 from triptych.study.lifecycle import Design
 

@@ -7,10 +7,12 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, clock, results, verifying
+from triptych import adjudication, clock, verifying
 from triptych.annotate import assignments
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.results import Counted
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
+from triptych.results.rows import export_ratings
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
@@ -44,23 +46,23 @@ def decide(session, study, lead, item, values, reason=WHY):
 def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
     engine, study, lead, people, item = rated
     with writing(engine) as session:
-        before = stored(session), results.frame_of(session, study).ratings.shape
+        before = stored(session), frame_of(session, study).ratings.shape
         decide(session, study, lead, item, {(1, "fluency"): 3, (2, "verdict"): "reject"})
 
     with reading(engine) as session:
-        assert (stored(session), results.frame_of(session, study).ratings.shape) == before
+        assert (stored(session), frame_of(session, study).ratings.shape) == before
         assert session.scalars(select(Item.taken)).one() == 2
         final = adjudication.final_values(session, study)[item]
         assert final.values == {(1, "fluency"): 3.0, (2, "verdict"): "reject"}
         assert (final.by, final.reason, final.waiting) == (lead.pseudonym, WHY, False)
-        rows = [row for row in results.export_ratings(session, study) if row[15] == "adjudication"]
+        rows = [row for row in export_ratings(session, study) if row[15] == "adjudication"]
         assert sorted((row[6], row[8], row[9], row[10]) for row in rows) == [
             ("System 1", "fluency", 3.0, None),
             ("System 2", "verdict", None, "reject"),
         ]
         assert {row[7] for row in rows} == {None}
         assert verifying.verify(session, study).holds
-        shares = adjudication.agreement(results.frame_of(session, study), Counted(), {item: final})
+        shares = adjudication.agreement(frame_of(session, study), Counted(), {item: final})
     assert {(one.same, one.of) for one in shares} == {(1, 2), (0, 2)}
 
 

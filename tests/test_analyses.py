@@ -18,12 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_results import BEST_RUBRIC, first_work, resubmit, submit
 
-from triptych import analyses, results, texts
-from triptych.analyses import StudyAnalysis, verdict
+from triptych import texts
+from triptych.analyses.conclusions import verdict
 from triptych.analyses.disagreement import disagreement
-from triptych.analyses.trust import NO_TIMES
+from triptych.analyses.study import StudyAnalysis, analyse, lengths, spans
+from triptych.analyses.trust import NO_TIMES, speeds_of
 from triptych.findings import criterion_ratings
-from triptych.results import Counted, Frame
+from triptych.results.frame import Counted, Frame
+from triptych.results.keeping import frame_of
+from triptych.results.table import ratings_table
 from triptych.storage import database
 from triptych.storage.models import Kind
 
@@ -44,7 +47,7 @@ SECTIONS = (
 
 
 def analysis(frame: Frame, **scope: Any) -> StudyAnalysis:
-    return analyses.analyse(frame, Counted(**scope), NAMES)
+    return analyse(frame, Counted(**scope), NAMES)
 
 
 def leaves(value: Any) -> Iterator[Any]:
@@ -258,7 +261,7 @@ def test_what_a_lead_rated_after_unblinding_is_marked_and_told():
     late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)
     told = [finding for finding in analysis(frame).findings if finding.kind == "after unblinding"]
     assert told[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
-    marked = results.ratings_table(frame, told[0].examples, NAMES)
+    marked = ratings_table(frame, told[0].examples, NAMES)
     assert marked.count == 3 * late.sum()
     assert set(marked.rows["Marks"]) == {"after unblinding"}
 
@@ -390,9 +393,9 @@ def test_longer_responses_that_please_show_in_the_effect_of_length():
     pieces = [(0, f"item-{i}", system, -1, 10 * system, 2 * system) for i in range(30) for system in (1, 2, 3)]
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
     known = texts.Texts(pd.DataFrame(pieces, columns=columns), {f"item-{i}": 5 for i in range(30)})
-    (found,) = analyses.lengths(analysis(frame), known)
+    (found,) = lengths(analysis(frame), known)
     assert found.correlations.kendall.value > 0.5
-    (found,) = analyses.lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
+    (found,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
     assert found.correlations == "Not defined: the candidates have no text."
 
 
@@ -405,7 +408,7 @@ def marked(sqlite_engine, make_study):
             submit(session, study, who)
         spans = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}]
         resubmit(session, people[0], first_work(session, people[0]), {**full_answers(), "highlights": spans})
-        yield session, study, results.frame_of(session, study)
+        yield session, study, frame_of(session, study)
 
 
 def test_readings_hold_those_who_marked_nothing_too(marked):
@@ -413,10 +416,10 @@ def test_readings_hold_those_who_marked_nothing_too(marked):
     rows = texts.readings_of(session, study, frame, Counted())
     assert (len(rows), int(rows["start"].notna().sum())) == (6, 1)
     assert set(rows["length"]) == {32}
-    every, good = analyses.spans(rows)
+    every, good = spans(rows)
     assert (every.texts, every.spans, good.label, good.exact) == (3, 1, "good", 0.0)
     alone = Counted(annotators=frozenset({frame.ratings["annotator"].iloc[0]}))
-    assert analyses.spans(texts.readings_of(session, study, frame, alone)) == "No text was read by two annotators."
+    assert spans(texts.readings_of(session, study, frame, alone)) == "No text was read by two annotators."
 
 
 def test_words_to_read_are_those_of_the_context_and_all_candidates(marked):
@@ -425,7 +428,7 @@ def test_words_to_read_are_those_of_the_context_and_all_candidates(marked):
     assert found.contexts == {"item-1": 3}
     assert found.reading == {"item-1": 3 + 3 * 9}
     assert texts.texts_of(session, study) is found
-    speeds = analyses.speeds_of(frame, Counted(), found)
+    speeds = speeds_of(frame, Counted(), found)
     assert [(speed.n, speed.median, speed.unread) for speed in speeds] == [(1, 30.0, 0), (1, 30.0, 0)]
 
 

@@ -19,7 +19,7 @@ from triptych.analyses.trust import people_of
 from triptych.findings import Ratings, criterion_ratings, criterion_result
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.results import Counted
+from triptych.results.frame import Counted
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.descriptive import majority, summary
 from triptych.stats.icc import reliability

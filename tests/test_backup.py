@@ -14,9 +14,10 @@ from conftest import add_person, full_answers
 from sqlalchemy import select
 from test_results import submit
 
-from triptych import backup, results, verifying
+from triptych import backup, verifying
 from triptych.backup import BackupFailed
 from triptych.errors import NotAllowed
+from triptych.results.keeping import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Role, Setting, Study
@@ -92,14 +93,14 @@ def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_lo
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:
         submit(session, study, people[1], full_answers(fluency=1))
-        assert len(results.frame_of(session, study).work) == 2
+        assert len(frame_of(session, study).work) == 2
         events.record(session, study.id, "person erased", lead.pseudonym, subject=people[0].pseudonym)
         events.record(session, study.id, "withdrew", people[1].pseudonym, subject=people[1].pseudonym)
 
     done = backup.restore_as(sqlite_engine, made.name, lead)
 
     with reading(sqlite_engine) as session:
-        assert len(results.frame_of(session, session.get_one(Study, study.id)).work) == 1
+        assert len(frame_of(session, session.get_one(Study, study.id)).work) == 1
         last = events.since(session, study.id, 0)[-1]
         assert (last.kind, last.actor) == ("restored from a backup", lead.pseudonym)
         assert verifying.verify(session, session.get_one(Study, study.id)).holds
@@ -107,7 +108,7 @@ def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_lo
     assert done.again == (people[0].pseudonym, people[1].pseudonym)
     copy = database.open_engine(f"sqlite:///{done.before}")
     with reading(copy) as session:
-        assert len(results.build_frame(session, session.scalars(select(Study)).one()).work) == 2
+        assert len(build_frame(session, session.scalars(select(Study)).one()).work) == 2
     copy.dispose()
     with writing(sqlite_engine) as session:
         submit(session, session.get_one(Study, study.id), people[1])

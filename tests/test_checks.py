@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from test_annotations import submission
 
-from triptych import results
 from triptych.annotate import annotations, assignments, blinding, checks, desk
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
+from triptych.results.keeping import frame_of
 from triptych.storage import database, events
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
@@ -212,7 +212,7 @@ def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checke
     assert {view.progress.total for view in views} == {48}
     # checks take no place and are not among the results
     assert set(session.scalars(select(Item.taken).where(Item.purpose != Purpose.main))) == {0}
-    assert len(results.frame_of(session, study).work) == 40
+    assert len(frame_of(session, study).work) == 40
     # what is told in an event's values tells the order; a repeat has another one than the first time
     for repeat in (work for work in done if work.purpose == Purpose.repeat):
         original = session.get_one(Assignment, session.get_one(Assignment, repeat.id).repeat_of)

@@ -12,11 +12,12 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import clock, results, verifying
+from triptych import clock, verifying
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, roster
 from triptych.privacy import erasure, personal_data, withdrawal
+from triptych.results.keeping import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import (
@@ -90,7 +91,7 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
     before = files_of(engine)
     assert all(trace.encode() in before for trace in TRACES)
     with database.reading(engine) as session:
-        results.frame_of(session, study)
+        frame_of(session, study)
 
     with database.writing(engine) as session:
         erasure.erase(session, study, her.pseudonym, lead)
@@ -102,7 +103,7 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
     assert b"ownmark" in after
     with database.reading(engine) as session:
         assert events.first_broken(session, study.id) is None
-        assert same(results.frame_of(session, study), results.build_frame(session, study))
+        assert same(frame_of(session, study), build_frame(session, study))
         person = session.get_one(Person, her.person_id)
         assert (person.name, person.email, person.passcode_hash) == (None, None, None)
         assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
@@ -138,7 +139,7 @@ def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_cons
         assert len(kept) == {"keep": 6, "delete": 0}[promised]
         logged = [new for new in session.scalars(select(EventDetail.new)) if "answers" in (new or {})]
         assert (logged, len(session.scalars(select(EntryAttempt)).all())) == ([], {"keep": 1, "delete": 0}[promised])
-        assert same(results.frame_of(session, study), results.build_frame(session, study))
+        assert same(frame_of(session, study), build_frame(session, study))
 
 
 def passes_an_entry_test(engine, study, her) -> None:

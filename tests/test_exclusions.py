@@ -11,12 +11,16 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import clock, exports, results, verifying
+from triptych import clock, exports, verifying
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.writers.model import EVERYTHING
 from triptych.people import accounts, roster
 from triptych.privacy import withdrawal
+from triptych.results.counted import mostly_ignored
+from triptych.results.frame import Counted
+from triptych.results.keeping import build_frame, frame_of
+from triptych.results.progress import overview
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
@@ -127,7 +131,7 @@ def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_eng
     with database.writing(sqlite_engine) as session:
         study, lead, annotators = make_study(session, items=3, annotators=3, raters_per_item=2)
         consent_says(session, study, promised)
-        results.frame_of(session, study)
+        frame_of(session, study)
         for step, number in steps:
             who = annotators[number]
             try:
@@ -147,7 +151,7 @@ def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_eng
             session.commit()  # each command is a transaction of its own: what is forgotten later is in the log by then
         session.flush()
         assert taken(session, study) == filled(session, study)
-        assert same(results.frame_of(session, study), results.build_frame(session, study))
+        assert same(frame_of(session, study), build_frame(session, study))
         found = verifying.verify(session, study)
         assert found.holds, found.sentence
 
@@ -163,8 +167,8 @@ def test_an_item_that_was_ignored_stays_so_when_its_place_goes_to_somebody_else(
 
     with database.reading(engine) as session:
         assert states(session, study, anna) == ["surplus"]
-        assert results.mostly_ignored(results.frame_of(session, study), results.Counted()) == ["item-1"]
-        view = results.overview(session, study, results.Counted())
+        assert mostly_ignored(frame_of(session, study), Counted()) == ["item-1"]
+        view = overview(session, study, Counted())
         assert (view.done, view.ignored, view.surplus) == (2, 2, 0)
         (item,) = exports.read_finished(session, study).items(EVERYTHING)
         assert sorted(one.state for one in item.annotations) == ["ignored", "ignored", "submitted"]
@@ -195,7 +199,7 @@ def test_ratings_are_kept_as_surplus_or_go_as_the_consent_promised_when_she_gave
         left = select(Assignment.person_id).join(Rating, Rating.assignment_id == Assignment.id).distinct()
         assert session.scalars(left).all() == [ben.person_id]
         assert set(taken(session, study).values()) == {0}
-        frame = results.frame_of(session, study)
+        frame = frame_of(session, study)
         assert set(frame.ratings["annotator"].astype(str)) == {ben.pseudonym}
         details = session.scalars(select(EventDetail.new)).all()
         assert sum("ratings" in (new or {}) and isinstance(new["ratings"], list) for new in details) == 1

@@ -11,8 +11,8 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import demo, results
-from triptych.analyses import StudyAnalysis
+from triptych import demo
+from triptych.analyses.study import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
@@ -21,6 +21,9 @@ from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
+from triptych.results.rows import export_ratings
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -296,14 +299,14 @@ def test_every_rating_keeps_the_hash_under_which_its_item_was_given(session, mak
     study, _, (ann, other) = make_study(session, items=3)
     first = study.design_hash
     submit(session, study, ann, full_answers())
-    results.frame_of(session, study)
+    frame_of(session, study)
     amend(session, study, WHY, items=file(MORE))
     submit(session, study, other, full_answers())
 
     hashes = set(session.scalars(select(Assignment.design_hash)))
     assert hashes == {first, study.design_hash}
-    assert {row[RATINGS_HEADER.index("design_hash")] for row in results.export_ratings(session, study)} <= hashes
-    assert "9" in results.frame_of(session, study).meta
+    assert {row[RATINGS_HEADER.index("design_hash")] for row in export_ratings(session, study)} <= hashes
+    assert "9" in frame_of(session, study).meta
 
 
 def test_an_amendment_holds_on_both_databases(engine):
@@ -387,6 +390,6 @@ def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_u
 
 def methods_of(session, study) -> str:
     names = system_names(session, study)
-    found = StudyAnalysis(results.frame_of(session, study), results.Counted(), names)
+    found = StudyAnalysis(frame_of(session, study), Counted(), names)
     known = facts_of(session, study, found)
     return paragraph(known, found, Book.of(found, known.pay))

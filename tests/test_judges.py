@@ -9,7 +9,7 @@ from frames import likert_rubric, make_frame
 
 from triptych.analyses.judges import JudgeOf, judges, judges_in
 from triptych.findings import criterion_ratings
-from triptych.results import Counted, Frame
+from triptych.results.frame import Counted, Frame
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
 from triptych.study.settings import StudySettings

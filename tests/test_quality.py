@@ -11,10 +11,14 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import analyses, clock, quality, results
+from triptych import clock, quality
+from triptych.analyses.conclusions import missing_answers
+from triptych.analyses.study import StudyAnalysis
+from triptych.analyses.trust import repeated, with_self
 from triptych.annotate import assignments, exclusions
 from triptych.people import accounts
-from triptych.results import Counted
+from triptych.results.frame import Counted
+from triptych.results.keeping import build_frame, frame_of, twice_rated
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import database
 from triptych.storage.models import (
@@ -142,7 +146,7 @@ def test_gold_asks_for_a_look_when_even_the_best_of_eight_or_more_is_below_seven
         assert isinstance(found.gold, FlaggedRate)
         assert (found.gold.rate.hits, found.gold.rate.n) == (right, n)
         assert any("gold items" in flag for flag in found.flags) is flagged
-        assert results.build_frame(session, study).work.empty
+        assert build_frame(session, study).work.empty
 
 
 def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine, make_study):
@@ -185,7 +189,7 @@ def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_
         for fluency in (1, 2, 3):
             submit(session, study, who, full_answers(fluency=fluency, verdict="accept"))
         submit(session, study, other)
-        frame = results.frame_of(session, study)
+        frame = frame_of(session, study)
         first = session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).all()
         rated = frame.ratings[frame.ratings["criterion"] == "fluency"].set_index("assignment")["value"]
         for work, off in zip(first[:2], (0, 1), strict=True):
@@ -193,16 +197,16 @@ def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_
             item = session.get_one(Item, work.item_id)
             answers = (own, own, own + off if own < 3 else own - off)
             rate(session, study, who, item, Purpose.repeat, answers, repeat_of=work.id)
-        twice = results.twice_rated(session, study, frame)
-        found = analyses.repeated(twice, Counted())[who.pseudonym]
+        twice = twice_rated(session, study, frame)
+        found = repeated(twice, Counted())[who.pseudonym]
 
-        assert list(analyses.repeated(twice, Counted())) == [who.pseudonym]
+        assert list(repeated(twice, Counted())) == [who.pseudonym]
         assert (found.same.hits, found.same.n) == (5, 6)
         assert found.apart == pytest.approx(1 / 6 / 2)
-        tables = {one.criterion: one.table for one in analyses.with_self(twice, Counted())}
+        tables = {one.criterion: one.table for one in with_self(twice, Counted())}
         assert tables["fluency"]["percent"].value == pytest.approx(5 / 6)
         assert tables["verdict"] == "No item was rated twice by the same annotator."
-        assert len(results.build_frame(session, study).work) == 4
+        assert len(build_frame(session, study).work) == 4
 
 
 def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, make_study):
@@ -213,8 +217,8 @@ def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, m
                 value = 1 + n % 3 if place else 3 - n % 3
                 submit(session, study, who, full_answers(fluency=value))
         exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
-        frame, names = results.frame_of(session, study), system_names(session, study)
-        one, everybody = (analyses.StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
+        frame, names = frame_of(session, study), system_names(session, study)
+        one, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
         found = quality.lines(quality.standings(session, study, HUMAN), one, everybody, "", {})
 
         assert [line.standing.annotator for line in found][-1] == people_[0].pseudonym
@@ -283,7 +287,7 @@ def test_many_answers_that_the_rubric_sets_apart_speak_about_the_rubric():
         for n in range(10)
     ]
     frame = make_frame(f"{head}    scale: {{kind: choice, {options}}}\n", rows)
-    (found,) = analyses.missing_answers(analyses.StudyAnalysis(frame, Counted(), {1: "System 1"}))
+    (found,) = missing_answers(StudyAnalysis(frame, Counted(), {1: "System 1"}))
 
     assert found.sentence == "Criterion 1: 30 % of the answers are “I don't know”; is the question clear?"
     assert found.examples.values == {"dont"}

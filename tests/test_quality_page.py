@@ -9,7 +9,8 @@ from conftest import full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import clock, results
+from triptych import clock
+from triptych.results.keeping import frame_of
 from triptych.storage import database, events
 from triptych.storage.models import Membership, Role, Round, Study
 from triptych.study.settings import changed, stored
@@ -57,7 +58,7 @@ def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_
     assert f"{out} (excluded)" in said and "Upside down" in said and "With them" in said
     with database.reading(web_engine()) as session:
         last = events.since(session, study.id, 0)[-1]
-        assert results.frame_of(session, study).work["excluded"].sum() == 2
+        assert frame_of(session, study).work["excluded"].sum() == 2
     assert (last.kind, last.actor, last.subject) == ("annotator excluded", lead.pseudonym, out)
 
     {widget.label: widget for widget in app.selectbox}["Excluded annotator"].set_value(out)

@@ -15,7 +15,7 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych import ratings_import, results, verifying
+from triptych import ratings_import, verifying
 from triptych.__main__ import main
 from triptych.analyses.judges import judges
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
@@ -25,7 +25,12 @@ from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.reports.build import build_report
-from triptych.results import Counted
+from triptych.results.counted import counted_ratings
+from triptych.results.frame import Counted, Frame
+from triptych.results.highlights import highlight_counts, highlights_of_item
+from triptych.results.keeping import frame_of
+from triptych.results.progress import overview
+from triptych.results.rows import export_ratings
 from triptych.stats.correlation import segment_correlation
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -80,12 +85,12 @@ def imported(sqlite_engine):
         def importing(found: Assembled, **more: Any):
             plan = Plan(title=more.pop("title", "From elsewhere"), raters_per_item=more.pop("raters", 1))
             study = ratings_import.import_ratings(session, plan, found, lead, **more)
-            return study, results.frame_of(session, study), session
+            return study, frame_of(session, study), session
 
         yield importing
 
 
-def means(frame: results.Frame, session: Any, study: Study) -> dict[tuple[str, str], float]:
+def means(frame: Frame, session: Any, study: Study) -> dict[tuple[str, str], float]:
     wanted = select(System.blind_code, System.name).where(System.study_id == study.id)
     names = dict(session.execute(wanted).all())
     rows = frame.ratings.assign(name=frame.ratings["system"].map(names))
@@ -97,7 +102,7 @@ def test_a_table_without_texts_and_rubric_becomes_a_closed_study_with_results(im
 
     assert (study.state, study.access, study.raters_per_item) == ("closed", "invited", 2)
     assert means(frame, session, study) == {("m", "fluency"): 4.0, ("n", "fluency"): 2.0}
-    view = results.overview(session, study, Counted())
+    view = overview(session, study, Counted())
     assert (view.done, view.expected, view.items_complete) == (3, 3, 2)
     assert criterion_results(frame)[0].agreement.units == 1
 
@@ -120,11 +125,11 @@ def test_people_are_pseudonyms_and_only_the_people_table_knows_the_names(importe
 def test_a_judge_counts_only_when_asked_for_and_takes_no_place(imported):
     study, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n2,m,big-model,fluency,1\n"))
 
-    assert len(results.counted_ratings(frame, Counted())) == 4
-    assert len(results.counted_ratings(frame, EVERYONE)) == 6
+    assert len(counted_ratings(frame, Counted())) == 4
+    assert len(counted_ratings(frame, EVERYONE)) == 6
     origins = session.execute(select(Assignment.origin, func.count()).group_by(Assignment.origin)).all()
     assert dict(map(tuple, origins)) == {"import": 3, "judge": 2}
-    assert results.overview(session, study, Counted()).done == 3
+    assert overview(session, study, Counted()).done == 3
 
 
 PEOPLE = LONG + "".join(
@@ -229,7 +234,7 @@ def test_what_the_file_calls_a_repeat_is_kept_as_a_repeat(imported):
     assert frame.ratings["value"].tolist() == [3]
     first, again = session.scalars(select(Assignment).order_by(Assignment.id)).all()
     assert (again.purpose, again.repeat_of) == ("repeat", first.id)
-    assert [row[RATINGS_HEADER.index("value")] for row in results.export_ratings(session, study)] == [3, 5]
+    assert [row[RATINGS_HEADER.index("value")] for row in export_ratings(session, study)] == [3, 5]
     alone = together("item_id,system,annotator,criterion,value,repeat\ni1,s,w1,c,5,second\n")
     assert "without having rated it before" in told(alone)[0]
 
@@ -283,12 +288,12 @@ def test_highlights_are_stored_with_their_quotes_and_unaligned_ones_without_a_pl
         (None, None, "bad", "not there", ""),
     ]
     assert [label.key for label in frame.rubric.highlights] == ["good", "bad"]
-    assert results.highlights_of_item(session, study, "1", Counted()).unaligned == 1
+    assert highlights_of_item(session, study, "1", Counted()).unaligned == 1
 
 
 def test_texts_of_an_item_file_stand_in_the_study_and_what_is_not_in_it_is_an_error(imported):
     study, _, session = imported(together(ROWS, items=ITEMS))
-    item = results.highlights_of_item(session, study, "1", Counted())
+    item = highlights_of_item(session, study, "1", Counted())
     assert item.context[0].text == "Why?"
     assert {candidate.passages[0].text for candidate in item.candidates} == {"So it is", "Thus"}
 
@@ -326,7 +331,7 @@ def test_a_best_of_rubric_takes_its_own_export(imported):
 
 def test_the_export_of_a_study_is_imported_with_the_same_ratings(imported, make_study):
     first, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n", items=ITEMS))
-    exported = [RATINGS_HEADER, *results.export_ratings(session, first)]
+    exported = [RATINGS_HEADER, *export_ratings(session, first)]
     text = "\n".join(",".join("" if cell is None else str(cell) for cell in row) for row in exported)
 
     again, copy, _ = imported(together(text), title="Again")
@@ -346,7 +351,7 @@ def test_excluded_annotators_of_an_export_stay_excluded(imported):
     header = "item_id,system,annotator,criterion,value,excluded,exclusion_reason\n"
     study, frame, session = imported(together(header + "1,m,w,c,4,0,\n1,m,v,c,1,1,too fast\n"))
     assert frame.ratings.set_index("value")["excluded"].to_dict() == {4: False, 1: True}
-    assert results.overview(session, study, Counted()).done == 1
+    assert overview(session, study, Counted()).done == 1
 
 
 def test_every_annotation_is_an_event_of_its_own_and_the_chain_holds(imported):
@@ -406,7 +411,7 @@ def test_both_databases_take_an_import(engine):
         found = together(header + "1,m,w,c,4,Why,\n1,m,w,c,5,Again,r\n1,m,v,c,yes,,\n".replace("yes", "3"))
         study = ratings_import.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
     with database.reading(engine) as session:
-        assert sorted(results.frame_of(session, study).ratings["value"]) == [3, 4]
+        assert sorted(frame_of(session, study).ratings["value"]) == [3, 4]
         found = verifying.verify(session, session.get_one(Study, study.id))
         assert found.holds, found.sentence
     with database.writing(engine) as session:
@@ -458,7 +463,7 @@ def test_the_command_line_says_which_options_count_as_positive(tmp_path, capsys)
     assert "no criterion 'verdict' has an option 'maybe'" in capsys.readouterr().err
     assert main([*words, "verdict=accept"]) == 0
     with database.reading(web_engine()) as session:
-        frame = results.frame_of(session, session.scalars(select(Study)).one())
+        frame = frame_of(session, session.scalars(select(Study)).one())
     (scale,) = (criterion.scale for criterion in frame.rubric.criteria)
     assert [(option.key, option.positive) for option in scale.options] == [("accept", True), ("reject", False)]
 
@@ -517,9 +522,7 @@ def test_real_ratings_with_texts_and_highlights_become_a_finished_study(imported
     assert len(marks) == len(files[1].highlights)
     without = sum(mark.start is None for mark in marks)
     assert 97 <= without == len(told(found, "warning")) < 110
-    item = results.highlights_of_item(
-        session, study, next(iter(results.highlight_counts(session, study, Counted()))), Counted()
-    )
+    item = highlights_of_item(session, study, next(iter(highlight_counts(session, study, Counted()))), Counted())
     texts = {passage.text for candidate in item.candidates for passage in candidate.passages}
     assert all(
         0 <= s.start < s.end <= max(map(len, texts)) for c in item.candidates for p in c.passages for s in p.spans

@@ -27,8 +27,7 @@ from openpyxl import load_workbook
 from sqlmodel import select
 from test_results import exclude, submit
 
-from triptych import results
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import spoken_number
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.reports import data, replay
@@ -36,7 +35,8 @@ from triptych.reports.build import ABOUT, build_report
 from triptych.reports.numbers import Book
 from triptych.reports.recompute import whole as recompute
 from triptych.reports.tables import tables_of
-from triptych.results import Counted
+from triptych.results.frame import Counted
+from triptych.results.keeping import build_frame
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership, Role, StudyState
 from triptych.study import lifecycle
@@ -371,7 +371,7 @@ def frame(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
-        return results.build_frame(session, study), system_names(session, study)
+        return build_frame(session, study), system_names(session, study)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

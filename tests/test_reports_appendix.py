@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 from frames import make_frame
 
-from triptych.analyses import StudyAnalysis, study, verdict
+from triptych.analyses import study
+from triptych.analyses.conclusions import verdict
 from triptych.analyses.judges import margin
+from triptych.analyses.study import StudyAnalysis
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
 from triptych.reports.further import further_from
@@ -24,7 +26,7 @@ from triptych.reports.recompute import ordinal
 from triptych.reports.recompute.whole import recomputed
 from triptych.reports.script import script
 from triptych.reports.tables import tables_of
-from triptych.results import Counted
+from triptych.results.frame import Counted
 from triptych.study.settings import Preregistration, StudySettings
 from triptych.texts import Texts
 

@@ -16,12 +16,12 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
 from triptych import __main__ as command_line
-from triptych import results
 from triptych.analyses.judges import margin
 from triptych.errors import NotFound
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
-from triptych.results import Counted
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
 from triptych.storage import database
 from triptych.storage.models import Item, Kind, Person, Role
 from triptych.study import design, lifecycle
@@ -75,13 +75,13 @@ def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study)
 def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_page_and_in_reports(engine, make_study):
     study, lead, _ = rated(engine, make_study)
     with database.reading(engine) as session:
-        before = results.frame_of(session, study)
+        before = frame_of(session, study)
     with database.writing(engine) as session:
         wanted = Parts(settings={"expertise": "expert"})
         assert design.amend(session, study, wanted, "They are editors.", lead.pseudonym)
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
-        after, report = results.frame_of(session, study), build_report(session, study)
+        after, report = frame_of(session, study), build_report(session, study)
         (amendment,) = design.amendments(session, study)
 
     assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]

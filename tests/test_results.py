@@ -13,11 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import clock, findings, results, texts
+from triptych import clock, findings, texts
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
-from triptych.results import Counted, Filters, keeping
+from triptych.results import keeping
+from triptych.results.counted import counted_ratings
+from triptych.results.frame import Counted, Frame
+from triptych.results.highlights import highlight_counts, highlights_of_item
+from triptych.results.keeping import build_frame, frame_of
+from triptych.results.page import read_board
+from triptych.results.progress import overview
+from triptych.results.table import Filters, ratings_table
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Membership, Person
 from triptych.study import lifecycle
@@ -91,7 +98,7 @@ def as_plain(rows: pd.DataFrame) -> list[tuple]:
     return sorted(map(tuple, rows.reindex(columns=sorted(rows.columns)).astype(str).to_numpy().tolist()))
 
 
-def same(one: results.Frame, other: results.Frame) -> bool:
+def same(one: Frame, other: Frame) -> bool:
     return all(as_plain(getattr(one, part)) == as_plain(getattr(other, part)) for part in ("work", "ratings")) and list(
         one.ratings.dtypes.index
     ) == list(other.ratings.dtypes.index)
@@ -109,7 +116,7 @@ STEPS = st.tuples(
 def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_engine, make_study, steps):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=3, annotators=3, title=f"S {uuid.uuid4().hex[:6]}")
-        results.frame_of(session, study)
+        frame_of(session, study)
         last: dict[int, Assignment] = {}
         out: set[int] = set()
         for n, kind, value in steps:
@@ -129,9 +136,9 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
                     exclude(session, study, who, kind == "exclude")
                     out = out | {n} if kind == "exclude" else out - {n}
                 case "look":
-                    results.frame_of(session, study)
+                    frame_of(session, study)
         session.flush()
-        assert same(results.frame_of(session, study), results.build_frame(session, study))
+        assert same(frame_of(session, study), build_frame(session, study))
 
 
 @pytest.fixture
@@ -146,29 +153,29 @@ def filled(engine, make_study):
 
 
 def criterion(session, study, key, counted=Counted()):  # noqa: B008
-    found = criterion_results(results.frame_of(session, study), counted)
+    found = criterion_results(frame_of(session, study), counted)
     return next(result for result in found if result.criterion.key == key)
 
 
 def test_a_frame_without_ratings_has_the_columns_of_a_full_one(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session)
-        before = results.build_frame(session, study)
+        before = build_frame(session, study)
         submit(session, study, people[0])
-        after = results.build_frame(session, study)
+        after = build_frame(session, study)
     assert [*before.ratings.columns] == [*after.ratings.columns]
     assert [str(t) for t in before.ratings.dtypes] == [str(t) for t in after.ratings.dtypes]
 
 
 def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     session, study, _, people = filled
-    results.frame_of(session, study)
+    frame_of(session, study)
     asked = []
     load = keeping.load
     monkeypatch.setattr(keeping, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
     work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
-    assert len(results.frame_of(session, study).ratings) == 48
+    assert len(frame_of(session, study).ratings) == 48
     assert asked == [{work.id}]
 
 
@@ -192,13 +199,13 @@ def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         counted = Counted()
-        board = results.board(session, study, counted)
+        board = read_board(session, study, counted)
         assert (board.overview.done, board.overview.expected, board.overview.minutes_left) == (0, 12, None)
         for result in criterion_results(board.frame, counted):
             assert result.agreement.alpha == result.agreement.percent == "No item was rated by two annotators."
             assert isinstance(result.positions, str)
             assert findings.headline(result, board.names) == "There is no rating yet."
-        assert results.ratings_table(board.frame, Filters(), board.names).count == 0
+        assert ratings_table(board.frame, Filters(), board.names).count == 0
 
 
 def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_study):
@@ -246,7 +253,7 @@ def test_an_item_that_most_raters_ignored_is_left_out_until_asked_for(sqlite_eng
         set_aside(session, study, people[1], "ignore", "empty")
         assert criterion(session, study, "fluency").n == 3
         set_aside(session, study, people[2], "ignore", "empty")
-        assert results.board(session, study, Counted()).ignored_items == ("item-1",)
+        assert read_board(session, study, Counted()).ignored_items == ("item-1",)
         assert criterion(session, study, "fluency").n == 0
         assert criterion(session, study, "fluency", Counted(with_ignored=True)).n == 3
         only = frozenset({people[0].pseudonym})
@@ -261,10 +268,10 @@ def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ra
         submit(session, study, people[0], full_answers() | {"highlights": [mark]})
         for who in people[1:]:
             set_aside(session, study, who, "ignore", "empty")
-        frame = results.frame_of(session, study)
+        frame = frame_of(session, study)
         found = {
             counted.with_ignored: (
-                results.highlight_counts(session, study, counted),
+                highlight_counts(session, study, counted),
                 len(texts.readings_of(session, study, frame, counted)),
                 len(texts.comments_of(session, study, frame, counted)),
             )
@@ -277,7 +284,7 @@ def test_an_excluded_annotator_counts_nowhere_but_in_the_list_of_ratings(filled)
     session, study, _, people = filled
     exclude(session, study, people[0])
     assert criterion(session, study, "fluency").systems[0].summary.mean == 2
-    table = results.ratings_table(results.frame_of(session, study), Filters(marks=frozenset({"excluded"})), {})
+    table = ratings_table(frame_of(session, study), Filters(marks=frozenset({"excluded"})), {})
     assert table.count == 24
     assert set(table.rows["Marks"]) == {"excluded"}
 
@@ -286,9 +293,9 @@ def test_only_people_count_unless_simulated_annotators_are_asked_for(filled):
     session, study, _, people = filled
     session.get_one(Person, people[0].person_id).kind = Kind.simulated
     session.flush()
-    frame = results.build_frame(session, study)
-    assert len(results.counted_ratings(frame, Counted())) == 24
-    assert len(results.counted_ratings(frame, Counted(frozenset(Kind)))) == 48
+    frame = build_frame(session, study)
+    assert len(counted_ratings(frame, Counted())) == 24
+    assert len(counted_ratings(frame, Counted(frozenset(Kind)))) == 48
 
 
 def test_reasons_are_counted_by_their_hidden_tag_and_system(sqlite_engine, make_study):
@@ -323,7 +330,7 @@ def test_the_mean_by_position_shows_who_always_likes_the_first(sqlite_engine, ma
 
 def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
     session, study, _, people = filled
-    set_up = results.overview(session, study, Counted())
+    set_up = overview(session, study, Counted())
     assert (set_up.done, set_up.expected, set_up.minutes_left, set_up.items_complete) == (8, 12, 4, 0)
     assert [(a.pseudonym, a.done, a.total, a.minutes_left) for a in set_up.annotators] == [
         (who.pseudonym, 4, 4, 0) for who in people
@@ -333,15 +340,15 @@ def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
 
 def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(filled):
     session, study, _, people = filled
-    frame, names = results.frame_of(session, study), system_names(session, study)
+    frame, names = frame_of(session, study), system_names(session, study)
     wanted = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
-    table = results.ratings_table(frame, wanted, names, limit=5)
+    table = ratings_table(frame, wanted, names, limit=5)
     assert (len(table.rows), table.count, table.total) == (5, 12, 48)
     assert set(table.rows["Value"]) == {"3"}
     assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
-    assert results.ratings_table(frame, Filters(values=frozenset({"accept"})), names).count == 24
-    assert results.ratings_table(frame, Filters(text="(nothing"), names).count == 0
-    assert results.ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
+    assert ratings_table(frame, Filters(values=frozenset({"accept"})), names).count == 24
+    assert ratings_table(frame, Filters(text="(nothing"), names).count == 0
+    assert ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
 
 
 def test_systems_are_numbers_until_the_lead_unblinds(filled):
@@ -357,8 +364,8 @@ def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
     work = first_work(session, people[0])
     spans = [{"slot": "A", "turn": None, "start": 26, "end": 29, "label": "good", "comment": "a smile"}]
     resubmit(session, people[0], work, {**full_answers(), "highlights": spans})
-    (external_id, count), *_ = results.highlight_counts(session, study, Counted()).items()
-    item = results.highlights_of_item(session, study, external_id, Counted())
+    (external_id, count), *_ = highlight_counts(session, study, Counted()).items()
+    item = highlights_of_item(session, study, external_id, Counted())
     (span,) = [s for c in item.candidates for p in c.passages for s in p.spans]
     passage = next(p for c in item.candidates for p in c.passages if p.spans)
     assert count == 1
@@ -366,12 +373,12 @@ def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
     assert (span.annotator, span.label, span.comment) == (people[0].pseudonym, "good", "a smile")
     assert item.context[0].text.startswith("Question number")
     with pytest.raises(NotFound):
-        results.highlights_of_item(session, study, "item-99", Counted())
+        highlights_of_item(session, study, "item-99", Counted())
 
 
 def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
     session, study, _, _ = filled
-    for result in criterion_results(results.frame_of(session, study)):
+    for result in criterion_results(frame_of(session, study)):
         for one in result.systems:
             numbers = [one.interval.mean, one.interval.low, one.interval.high]
             assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)

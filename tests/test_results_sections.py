@@ -17,14 +17,15 @@ from test_results import exclude, submit
 from components import charts, comparisons, figures
 from components.comparisons import contrast_table
 from components.overview import leader, leaders
-from triptych import results, texts
-from triptych.analyses import StudyAnalysis
+from triptych import texts
 from triptych.analyses.contrasts import HOCHBERG, foremost
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import APPROXIMATE, interval_note
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
-from triptych.results import Counted
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
 from triptych.storage import database
 
 ROOT = Path(__file__).parents[1]
@@ -187,8 +188,8 @@ def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, ma
             answers = full_answers()
             mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": words}
             submit(session, study, who, answers | {"highlights": [mark]})
-        frame, scope = results.frame_of(session, study), Counted()
+        frame, scope = frame_of(session, study), Counted()
         (row,) = texts.comments_of(session, study, frame, scope).itertuples()
         assert (row.comment, row.annotator, len(row.quote)) == ("too vague", people[0].pseudonym, 6)
         exclude(session, study, people[0])
-        assert texts.comments_of(session, study, results.frame_of(session, study), scope).empty
+        assert texts.comments_of(session, study, frame_of(session, study), scope).empty

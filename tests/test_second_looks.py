@@ -7,8 +7,10 @@ from conftest import full_answers
 from sqlalchemy import update
 from test_results import exclude, set_aside, submit
 
-from triptych import adjudication, analyses, results, second_looks
-from triptych.results import Counted
+from triptych import adjudication, second_looks
+from triptych.analyses.study import analyse
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Item, Study
 from triptych.study import lifecycle
@@ -41,9 +43,9 @@ def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
 
 
 def look_at(session, study, item=None, counted=Counted()):  # noqa: B008
-    frame = results.frame_of(session, study)
+    frame = frame_of(session, study)
     names = system_names(session, study)
-    found = analyses.analyse(frame, counted, names).disagreement
+    found = analyse(frame, counted, names).disagreement
     lines = second_looks.lines(session, study, found, counted)
     return lines, second_looks.look(session, study, frame, item or lines[0].item, counted)
 

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 from test_results import exclude, set_aside, submit
 
-from triptych import demo, results
+from triptych import demo
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
-from triptych.results import Counted
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import Counted
+from triptych.results.progress import overview
 from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
@@ -176,8 +178,8 @@ def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
 
 def assert_same_as_results(session, lead):
     for line in lifecycle.lines_for_lead(session, lead):
-        counted = Counted(results.kinds_by_default(line.study))
-        view = results.overview(session, line.study, counted)
+        counted = Counted(kinds_by_default(line.study))
+        view = overview(session, line.study, counted)
         active = [row for row in view.annotators if not row.excluded]
         assert (line.done, line.expected, line.annotators) == (view.done, view.expected, len(active))
 

@@ -27,6 +27,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.people.roster import ERASED, WITHDRAWN
+from triptych.results.keeping import forget
 from triptych.storage import database, events
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who
@@ -310,6 +311,5 @@ def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple
 
 def _forget() -> None:
     """The ratings that this process remembers may not be those of the database any more."""
-    from triptych import results  # pandas, which no other command of this module needs
 
-    results.forget()
+    forget()

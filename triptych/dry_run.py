@@ -29,14 +29,15 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from triptych import clock, results
-from triptych.analyses import StudyAnalysis
+from triptych import clock
+from triptych.analyses.study import StudyAnalysis
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
 from triptych.recovery import Check, Planted, Recovered, checks, imagined
-from triptych.results import Counted
+from triptych.results.frame import Counted, Frame
+from triptych.results.keeping import build_frame
 from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
 from triptych.storage.models import (
     Base,
@@ -271,6 +272,6 @@ def _message(work: Assigned, answers: dict[str, Any], rng: Random) -> SubmitMess
     )
 
 
-def _results(copy: Session) -> tuple[results.Frame, Counted, dict[int, str]]:
+def _results(copy: Session) -> tuple[Frame, Counted, dict[int, str]]:
     study = copy.scalars(select(Study)).one()
-    return results.build_frame(copy, study), SIMULATED, system_names(copy, study)
+    return build_frame(copy, study), SIMULATED, system_names(copy, study)

@@ -16,7 +16,6 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session
 
-from triptych import results
 from triptych.errors import NotAllowed, NotFound
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
@@ -33,6 +32,10 @@ from triptych.formats.writers.model import (
     Selection,
 )
 from triptych.formats.writers.writing import zipped
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import FINISHED
+from triptych.results.loading import GIVEN_STATE
+from triptych.results.rows import export_highlights, export_ratings
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
@@ -59,7 +62,7 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BATCH = 300
-DONE = (*results.FINISHED, AssignmentState.skipped)
+DONE = (*FINISHED, AssignmentState.skipped)
 Groups = dict[Any, list[Any]]
 
 
@@ -114,10 +117,10 @@ def read_finished(session: Session, study: Study) -> Finished:
         most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,
         has_turns=session.scalar(select(exists(select(Turn.id).join(Item).where(main)))),
         has_conversations=_has_conversations(session, main),
-        counted_kinds=results.kinds_by_default(study),
+        counted_kinds=kinds_by_default(study),
         items=partial(_items, session, study, names),
-        ratings=partial(results.export_ratings, session, study),
-        highlights=partial(results.export_highlights, session, study),
+        ratings=partial(export_ratings, session, study),
+        highlights=partial(export_highlights, session, study),
         events=partial(_events, session, study),
     )
 
@@ -220,7 +223,7 @@ def _annotations(selection: Selection) -> Select[Any]:
             Person.kind,
             Assignment.purpose,
             first_item.external_id.label("repeat_of"),
-            results.GIVEN_STATE.label("state"),
+            GIVEN_STATE.label("state"),
             Assignment.reason,
             (Assignment.version - 1).label("version"),
             Assignment.submitted_at,

@@ -16,7 +16,7 @@ import numpy as np
 
 from triptych.errors import UndefinedStatistic
 from triptych.findings import or_words
-from triptych.results import FINISHED, Frame
+from triptych.results.frame import FINISHED, Frame
 from triptych.study.settings import Pay
 
 HOUR = 3600

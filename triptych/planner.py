@@ -10,11 +10,13 @@ from functools import lru_cache
 import numpy as np
 from sqlmodel import Session
 
-from triptych import results
-from triptych.analyses import Contrast, StudyAnalysis, analyse
+from triptych.analyses.contrasts import Contrast
+from triptych.analyses.study import StudyAnalysis, analyse
 from triptych.findings import ends_of, or_words
 from triptych.pay import hourly
-from triptych.results import Counted
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.storage.models import Study
@@ -78,8 +80,8 @@ def bases(session: Session, study: Study) -> tuple[Basis, ...]:
 
     Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
     """
-    scope = Counted(results.kinds_by_default(study))
-    one = analyse(results.frame_of(session, study), scope, system_names(session, study))
+    scope = Counted(kinds_by_default(study))
+    one = analyse(frame_of(session, study), scope, system_names(session, study))
     return tuple(_bases(one, study.round))
 
 

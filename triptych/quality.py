@@ -14,7 +14,8 @@ from enum import StrEnum
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.analyses import AnnotatorLook, Repeated, StudyAnalysis, speed_flag
+from triptych.analyses.study import StudyAnalysis
+from triptych.analyses.trust import AnnotatorLook, Repeated, speed_flag
 from triptych.annotate.assignments import RATED, SEEN
 from triptych.annotate.checks import compared
 from triptych.findings import or_words

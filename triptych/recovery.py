@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 from scipy.stats import binom
 
-from triptych.analyses import Contrast, StudyAnalysis
-from triptych.analyses.contrasts import not_comparable
+from triptych.analyses.contrasts import Contrast, not_comparable
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import spoken, spoken_number
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion

@@ -11,6 +11,7 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
+from triptych.results.rows import export_highlights, export_ratings
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle
@@ -85,7 +86,7 @@ def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests:
 def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     """A study in a format, or one of the tables "ratings" and "highlights" as CSV. Raises NotFound."""
     # numpy and the writers take a second to import, which no other command needs
-    from triptych import exports, results
+    from triptych import exports
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.model import Options
@@ -94,9 +95,9 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     exports.see_one_state(session)
     study = lifecycle.by_slug(session, slug)
     if name == "ratings":
-        return in_blocks(write_csv(results.export_ratings(session, study), RATINGS_HEADER))
+        return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
     if name == "highlights":
-        return in_blocks(write_csv(results.export_highlights(session, study), HIGHLIGHTS_HEADER))
+        return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
     return exports.export_zip(session, study, name, Options(0, None))
 
 

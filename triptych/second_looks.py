@@ -11,10 +11,13 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych import adjudication, results
+from triptych import adjudication
 from triptych.adjudication import ABOUT_ITEM, FinalValue
-from triptych.analyses import Disagreement
-from triptych.results import Counted, Frame, HighlightedItem
+from triptych.analyses.disagreement import Disagreement
+from triptych.results.counted import counted_ratings, people_counted
+from triptych.results.frame import FINISHED, Counted, Frame
+from triptych.results.highlights import HighlightedItem, highlights_of_item
+from triptych.results.loading import GIVEN_STATE, membership_of
 from triptych.rubric.model import Choice, Criterion, Rubric
 from triptych.storage.models import (
     Assignment,
@@ -32,7 +35,7 @@ from triptych.study.system_names import system_names
 
 ITEM, FINAL = "the item", "Final value"
 UNSCORED = -1.0
-SEEN = (*results.FINISHED, AssignmentState.skipped)
+SEEN = (*FINISHED, AssignmentState.skipped)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def _main(study: Study) -> tuple[Any, ...]:
 
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """(item, state) → annotations that count; item → how many carry a note."""
-    state = results.GIVEN_STATE.label("given")  # grouped by its name: PostgreSQL takes two parameters for two values
+    state = GIVEN_STATE.label("given")  # grouped by its name: PostgreSQL takes two parameters for two values
     wanted = (
         _work(study, counted, Item.external_id, state, func.count(), func.count(Assignment.note))
         .group_by(Item.external_id, "given")
@@ -137,15 +140,15 @@ def _work(study: Study, counted: Counted, *columns: Any) -> Any:
         .select_from(Assignment)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
-        .outerjoin(Membership, results.membership_of())
+        .outerjoin(Membership, membership_of())
         .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Assignment.state.in_(SEEN))
-        .where(*results.people_counted(counted))
+        .where(*people_counted(counted))
     )
 
 
 def look(session: Session, study: Study, frame: Frame, item: str, counted: Counted) -> Look:
     """One item. Raises NotFound."""
-    texts = results.highlights_of_item(session, study, item, counted)
+    texts = highlights_of_item(session, study, item, counted)
     found = session.execute(
         select(Item.id, Item.retired, Item.retired_reason).where(*_main(study), Item.external_id == item)
     )
@@ -153,7 +156,7 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
     names, final = system_names(session, study), adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
     here = {code: names[code] for code in sorted(session.scalars(codes.where(Candidate.item_id == item_id)))}
-    rows = results.counted_ratings(frame, counted_all(counted))
+    rows = counted_ratings(frame, counted_all(counted))
     rows = rows[rows["item"] == item].sort_values(["system", "annotator"])
     return Look(
         texts=texts,
@@ -234,7 +237,7 @@ def _reasons(criterion: Criterion) -> dict[str, str]:
 def _remarks(
     session: Session, study: Study, rubric: Rubric, item: str, counted: Counted, names: dict[int, str]
 ) -> Iterator[Remark]:
-    columns = (Assignment.id, Person.pseudonym, results.GIVEN_STATE.label("state"), Assignment.reason, Assignment.note)
+    columns = (Assignment.id, Person.pseudonym, GIVEN_STATE.label("state"), Assignment.reason, Assignment.note)
     work = session.execute(
         _work(study, counted, *columns).where(Item.external_id == item).order_by(Assignment.submitted_at)
     ).all()

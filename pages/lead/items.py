@@ -5,7 +5,10 @@ import streamlit as st
 from components import second_look, state
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
-from triptych import adjudication, analyses, results, second_looks
+from triptych import adjudication, second_looks
+from triptych.analyses.study import analyse
+from triptych.results.counted import kinds_by_default
+from triptych.results.keeping import frame_of
 from triptych.second_looks import Look
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -49,12 +52,12 @@ with state.reading() as session:
 slug = choose_study(mine)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
-    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+    kinds, frame = kinds_by_default(study), frame_of(session, study)
     names = system_names(session, study)
 scope = choose_scope(frame, kinds, slug)
 scope_notes(frame, scope, kinds)
 state.show_messages()
-one = analyses.analyse(frame, scope, names)
+one = analyse(frame, scope, names)
 with state.reading() as session:
     lines = second_looks.lines(session, study, one.disagreement, scope)
     people = adjudication.adjudicators(session, study)

@@ -7,12 +7,16 @@ import streamlit as st
 from components import pay_meter, quality, state
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import analyses, pay, results, texts
+from triptych import pay, texts
 from triptych import quality as watched
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.conclusions import missing_answers
+from triptych.analyses.study import StudyAnalysis, analyse
+from triptych.analyses.trust import repeated, speeds_of, with_self
 from triptych.annotate import exclusions
 from triptych.quality import Line
-from triptych.results import Counted, Frame
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import Counted, Frame
+from triptych.results.keeping import frame_of, twice_rated
 from triptych.storage import events
 from triptych.storage.models import Round, Study
 from triptych.study import lifecycle
@@ -30,8 +34,8 @@ def lines_of(one: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list
     with state.reading() as session:
         read = texts.texts_of(session, study)
         people = watched.standings(session, study, kinds)
-    speeds = analyses.speeds_of(one.frame, everybody.scope, read)
-    return watched.lines(people, one, everybody, speeds, analyses.repeated(twice, everybody.scope))
+    speeds = speeds_of(one.frame, everybody.scope, read)
+    return watched.lines(people, one, everybody, speeds, repeated(twice, everybody.scope))
 
 
 def exclusions_of(lines: list[Line], one: StudyAnalysis, who: Who) -> None:
@@ -69,7 +73,7 @@ def pay_of(frame: Frame, mine: Iterable[Study]) -> None:
     found, whose = pay.meter_of(settings, frame, kinds), "this study"
     if isinstance(found, str) and pilot is not None:
         with state.reading() as session:
-            found, whose = pay.meter_of(settings, results.frame_of(session, pilot), kinds), "the pilot"
+            found, whose = pay.meter_of(settings, frame_of(session, pilot), kinds), "the pilot"
     if not isinstance(found, str):
         pay_meter.pay_meter(found, whose)
     elif seconds := pay_meter.guess(slug):
@@ -83,17 +87,17 @@ with state.reading() as session:
 slug = choose_study(mine)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
-    kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
-    names, twice = system_names(session, study), results.twice_rated(session, study, frame)
+    kinds, frame = kinds_by_default(study), frame_of(session, study)
+    names, twice = system_names(session, study), twice_rated(session, study, frame)
 state.show_messages()
-one = analyses.analyse(frame, Counted(kinds), names)
-everybody = analyses.analyse(frame, Counted(kinds, with_excluded=True), names)
+one = analyse(frame, Counted(kinds), names)
+everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
 lines = lines_of(one, everybody, twice)
 quality.annotators(lines)
-quality.rubric_warnings(list(analyses.missing_answers(one)), one, slug)
+quality.rubric_warnings(list(missing_answers(one)), one, slug)
 if not twice.ratings.empty:
     st.subheader("The same item twice", anchor=False)
-    quality.with_self(analyses.with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
+    quality.with_self(with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
 exclusions_of(lines, one, who)
 pay_of(frame, mine)
 every = 1 if len(frame.ratings) < 100_000 else 1000

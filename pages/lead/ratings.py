@@ -6,8 +6,9 @@ from components import state
 from components.grid import ratings_grid
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import results
-from triptych.results import MARKS, Filters, Frame
+from triptych.results.frame import Frame
+from triptych.results.keeping import frame_of
+from triptych.results.table import MARKS, Filters, ratings_table, values_in
 from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -29,7 +30,7 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
     people = first.multiselect("Annotator", sorted(frame.work["annotator"].cat.categories), key="annotator", **bound)
     systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **bound)
     criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **bound)
-    values = fourth.multiselect("Value", results.values_in(frame), key="value", **bound)
+    values = fourth.multiselect("Value", values_in(frame), key="value", **bound)
     item = first.text_input("Item id contains", key="item", **bound)
     text = second.text_input("Explanation contains", key="text", **bound)
     marks = third.multiselect("Only", MARKS, key="only", **bound)
@@ -50,9 +51,9 @@ with state.reading() as session:
 slug = choose_study(mine)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
-    frame = results.frame_of(session, study)
+    frame = frame_of(session, study)
     names = system_names(session, study)
-table = results.ratings_table(frame, filters(frame, names), names, LIMIT)
+table = ratings_table(frame, filters(frame, names), names, LIMIT)
 cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
 st.text(f"{table.count:,} of {table.total:,} ratings{cut}.")
 ratings_grid(table.rows, key=f"ratings-{slug}")

@@ -7,9 +7,11 @@ from components.heds_form import heds_form
 from components.scope import choose_scope
 from components.snapshots import snapshots
 from components.study_choice import choose_study
-from triptych import exports, results
+from triptych import exports
 from triptych.reports import build, heds, snapshot
-from triptych.results import Counted
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import Counted
+from triptych.results.keeping import frame_of
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -56,7 +58,7 @@ with state.reading() as session:
 slug = choose_study(mine)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
-    frame = results.frame_of(session, study)
+    frame = frame_of(session, study)
     made = snapshot.listed(session, study)
 state.show_messages()
 st.text(WHAT)
@@ -66,7 +68,7 @@ if study.unblinded_at is None:
     st.caption(BLIND)
 with st.container(horizontal=True, vertical_alignment="center"):
     asked = st.button("Make a report", type="primary", icon=":material/lock:")
-    scope = choose_scope(frame, results.kinds_by_default(study), slug)
+    scope = choose_scope(frame, kinds_by_default(study), slug)
     st.page_link("lead/results.py", label="Results", query_params={"study": slug})
 if asked:
     make(who, slug, scope)

@@ -10,9 +10,14 @@ from components.people_table import people_table
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
 from components.study_tools import study_tools
-from triptych import analyses, results, texts
-from triptych.analyses import StudyAnalysis
-from triptych.results import Board
+from triptych import texts
+from triptych.analyses.study import StudyAnalysis, analyse, spans
+from triptych.analyses.trust import speeds_of
+from triptych.results.counted import kinds_by_default
+from triptych.results.highlights import highlights_of_item
+from triptych.results.keeping import frame_of
+from triptych.results.page import Board, read_board
+from triptych.results.table import Filters
 from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -34,7 +39,7 @@ def texts_of(study: Study) -> texts.Texts:
 def trusted(one: StudyAnalysis, board: Board) -> None:
     trust.agreement(one, board.study.slug)
     st.subheader("Annotators", anchor=False)
-    trust.annotators(one.annotators, analyses.speeds_of(one.frame, one.scope, texts_of(board.study)))
+    trust.annotators(one.annotators, speeds_of(one.frame, one.scope, texts_of(board.study)))
 
 
 def disagreed(one: StudyAnalysis, board: Board) -> None:
@@ -53,9 +58,9 @@ def item(one: StudyAnalysis, study: Study, chosen: str | None, where: str) -> No
     if chosen is None:
         return
     with state.reading() as session:
-        found = results.highlights_of_item(session, study, chosen, one.scope)
+        found = highlights_of_item(session, study, chosen, one.scope)
     marked_item(found, key=f"marked-{where}-{study.slug}-{chosen}")
-    findings.ratings_link(f"Ratings of {chosen}", results.Filters(item=chosen), one, study.slug)
+    findings.ratings_link(f"Ratings of {chosen}", Filters(item=chosen), one, study.slug)
     if found.unaligned:
         st.caption(f"{found.unaligned} imported quotes are not in the text and are not shown.")
 
@@ -70,7 +75,7 @@ def said(one: StudyAnalysis, board: Board) -> None:
     with state.reading() as session:
         readings = texts.readings_of(session, study, one.frame, one.scope)
         comments = texts.comments_of(session, study, one.frame, one.scope)
-    explanations.highlights(readings, analyses.spans(readings), labels, one, study.slug)
+    explanations.highlights(readings, spans(readings), labels, one, study.slug)
     item(one, study, explanations.comments(comments, labels, one, study.slug), "comment")
     if board.highlights:
         marked = [f"{name} ({count})" for name, count in board.highlights.items()]
@@ -89,11 +94,11 @@ slug = choose_study(mine)
 with live.drawing(slug):
     with state.reading() as session:
         study = lifecycle.led_by(session, who, slug)
-        kinds, frame = results.kinds_by_default(study), results.frame_of(session, study)
+        kinds, frame = kinds_by_default(study), frame_of(session, study)
     with st.container(horizontal=True, vertical_alignment="center"):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
-            board = results.board(session, study, scope)
+            board = read_board(session, study, scope)
         study_tools(board, who.pseudonym)
     scope_notes(board.frame, scope, kinds)
     findings.header(board)
@@ -103,7 +108,7 @@ with live.drawing(slug):
     if board.frame.ratings.empty:
         st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
         st.stop()
-    one = analyses.analyse(board.frame, scope, board.names)
+    one = analyse(board.frame, scope, board.names)
     st.subheader("Before you conclude", anchor=False)
     findings.conclusions(one.all_findings if one.n_ratings <= SMALL else one.findings, one, slug)
     sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")

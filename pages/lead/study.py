@@ -11,8 +11,9 @@ from components.people_table import progress
 from components.study_choice import choose_study
 from components.study_form import PRESENTATIONS
 from components.way_in import way_in
-from triptych import results
-from triptych.results import Counted, Overview
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import Counted
+from triptych.results.progress import Overview, overview
 from triptych.storage import events
 from triptych.storage.models import Study, StudyState
 from triptych.study import duplicate, lifecycle
@@ -99,7 +100,7 @@ with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     number = events.last_number(session, study.id)
     free = duplicate.free_rounds(session, study)
-    view = results.overview(session, study, Counted(results.kinds_by_default(study)))
+    view = overview(session, study, Counted(kinds_by_default(study)))
 state.show_messages()
 state_of(study)
 facts(study, view)

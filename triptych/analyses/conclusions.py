@@ -13,7 +13,7 @@ import numpy as np
 from triptych.analyses.contrasts import CLEAR, Contrast, turned_by_one
 from triptych.analyses.trust import EffectsOf
 from triptych.findings import Ratings
-from triptych.results import Filters
+from triptych.results.table import Filters
 from triptych.rubric.model import Choice
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE

@@ -14,7 +14,7 @@ import pandas as pd
 
 from triptych.analyses.contrasts import not_comparable
 from triptych.findings import Ratings, criterion_ratings, or_words
-from triptych.results import Counted, Frame
+from triptych.results.frame import Counted, Frame
 from triptych.stats.correlation import Correlations, segment_correlation, system_correlation
 from triptych.stats.judge import EPSILON, AltTest, alt_test
 from triptych.storage.models import Kind

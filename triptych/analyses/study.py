@@ -29,7 +29,8 @@ from triptych.analyses.disagreement import Disagreement, disagreement
 from triptych.analyses.judges import metrics_in
 from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
 from triptych.findings import Agreement, CriterionResult, Ratings, criterion_ratings, criterion_result, or_words
-from triptych.results import RATED, Counted, Frame, StudyName, counted_ratings, counted_work, mostly_ignored
+from triptych.results.counted import counted_ratings, counted_work, mostly_ignored
+from triptych.results.frame import RATED, Counted, Frame, StudyName
 from triptych.stats.columns import codes
 from triptych.stats.comparison import SideBySide
 from triptych.stats.correlation import Correlations

@@ -9,7 +9,8 @@ import numpy as np
 
 from triptych.analyses.contrasts import not_comparable
 from triptych.findings import RESAMPLES, Ratings, agreement_values, criterion_ratings, ends_of, or_words
-from triptych.results import RATED, Counted, Frame, counted_work
+from triptych.results.counted import counted_work
+from triptych.results.frame import RATED, Counted, Frame
 from triptych.stats.coefficients import AgreementTable, intra_annotator
 from triptych.stats.columns import codes
 from triptych.stats.diagnostics import (

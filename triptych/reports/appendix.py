@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from triptych.analyses import LengthOf, OrdinalOf, PeopleOf, RankingOf, StudyAnalysis
+from triptych.analyses.contrasts import RankingOf
 from triptych.analyses.judges import JudgeOf
+from triptych.analyses.study import LengthOf, OrdinalOf, StudyAnalysis
+from triptych.analyses.trust import PeopleOf
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.ordinal import SPREADS

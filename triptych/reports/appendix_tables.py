@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.reports.cells import Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
 from triptych.reports.places import Number

@@ -16,9 +16,10 @@ from xml.etree.ElementTree import Element  # noqa: S405 (a type)
 import pyarrow as pa
 from sqlmodel import Session
 
-from triptych import exports, results
-from triptych.analyses import StudyAnalysis, verdict
+from triptych import exports
+from triptych.analyses.conclusions import verdict
 from triptych.analyses.judges import margin
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import RESAMPLES, headline
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import File, Options
@@ -33,7 +34,9 @@ from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script
-from triptych.results import Counted
+from triptych.results.counted import kinds_by_default
+from triptych.results.frame import FINISHED, Counted
+from triptych.results.keeping import build_frame
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 
@@ -106,8 +109,8 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
 
     scope: the filters; without them, those of the results page.
     """
-    scope = scope or Counted(results.kinds_by_default(study))
-    frame = results.build_frame(session, study)
+    scope = scope or Counted(kinds_by_default(study))
+    frame = build_frame(session, study)
     found = StudyAnalysis(frame, scope, system_names(session, study))
     facts = facts_of(session, study, found)
     further = further_of(session, study, found)
@@ -155,7 +158,7 @@ def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     """What the numbers about pay are made of, where there are any."""
     if isinstance(facts.pay, str):
         return {}
-    pay, states = facts.pay.pay, [state.value for state in results.FINISHED]
+    pay, states = facts.pay.pay, [state.value for state in FINISHED]
     counted = {"kinds": sorted(scope.kinds), "states": states}
     return {"pay": {"per_item": float(pay.per_item), "currency": pay.currency, **counted}}
 

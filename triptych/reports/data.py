@@ -13,13 +13,13 @@ from typing import Any
 import pandas as pd
 from openpyxl import Workbook
 
-from triptych import results
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.formats.long_csv import Cell, safe_cell
 from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
+from triptych.results.counted import counting
 from triptych.texts import WHOLE
 
 RATINGS_HEADER = (
@@ -63,7 +63,7 @@ def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterato
 
     words: of each candidate, by (item, system).
     """
-    counted, lengths = results.counting(found.frame, found.scope), words_of(found, words)
+    counted, lengths = counting(found.frame, found.scope), words_of(found, words)
     ratings = found.frame.ratings.assign(counted=counted, beside=beside(found), words=lengths)
     order = [criterion.key for criterion in found.frame.rubric.asked(found.frame.round)]
     ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych import results
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.pay import PayMeter, meter_of
 from triptych.quality import Standing, standings
+from triptych.results.counted import mostly_ignored
 from triptych.rubric.model import Rubric
 from triptych.storage.models import (
     Assignment,
@@ -148,7 +148,7 @@ def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Ex
 def _items(session: Session, study: Study, found: StudyAnalysis) -> list[Exclusion]:
     retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
     work = found.frame.work["item"].astype(str).value_counts()
-    ignored = results.mostly_ignored(found.frame, found.scope)
+    ignored = mostly_ignored(found.frame, found.scope)
     listed = [(item, "most annotators ignored it", found.scope.with_ignored) for item in sorted(ignored)]
     listed += [(item, reason or "taken out of the study", True) for item, reason in session.execute(retired)]
     return [

@@ -8,20 +8,12 @@ import numpy as np
 import pandas as pd
 from sqlmodel import Session
 
-from triptych import results
-from triptych.analyses import (
-    LengthOf,
-    Repeated,
-    StudyAnalysis,
-    WithSelf,
-    lengths,
-    repeated,
-    spans,
-    speeds_of,
-    with_self,
-)
 from triptych.analyses.judges import ALONE, JudgeOf, judges
-from triptych.results import Frame
+from triptych.analyses.study import LengthOf, StudyAnalysis, lengths, spans
+from triptych.analyses.trust import Repeated, WithSelf, repeated, speeds_of, with_self
+from triptych.results.counted import counting
+from triptych.results.frame import Frame
+from triptych.results.keeping import twice_rated
 from triptych.stats.diagnostics import Speed
 from triptych.stats.spans import SpanAgreement
 from triptych.storage.models import Study
@@ -59,12 +51,12 @@ def further_of(session: Session, study: Study, found: StudyAnalysis) -> Further:
     """All of it for one analysis."""
     asked = found.frame.rubric.highlights
     readings = readings_of(session, study, found.frame, found.scope) if asked else None
-    return further_from(found, results.twice_rated(session, study, found.frame), texts_of(session, study), readings)
+    return further_from(found, twice_rated(session, study, found.frame), texts_of(session, study), readings)
 
 
 def further_from(found: StudyAnalysis, twice: Frame, texts: Texts, readings: pd.DataFrame | None = None) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
-    counts = results.counting(twice, found.scope).any()
+    counts = counting(twice, found.scope).any()
     known = words_of(found, texts.words).notna().any()
     return Further(
         twice=replace(found, frame=twice) if len(twice.ratings) else None,
@@ -91,4 +83,4 @@ def words_of(found: StudyAnalysis, words: pd.Series | None) -> pd.Series:
 
 def beside(found: StudyAnalysis) -> np.ndarray:
     """(n,) whether a rating of the frame is a judge's score that is set beside the ratings that count."""
-    return results.counting(found.frame, replace(found.scope, kinds=ALONE, annotators=frozenset()))
+    return counting(found.frame, replace(found.scope, kinds=ALONE, annotators=frozenset()))

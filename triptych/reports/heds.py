@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.analyses import StudyAnalysis
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import RESAMPLES
 from triptych.pay import rate_of
 from triptych.reports.facts import Facts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from triptych.analyses import StudyAnalysis
 from triptych.analyses.contrasts import HOCHBERG, Contrast
+from triptych.analyses.study import StudyAnalysis
 from triptych.findings import Agreement, CriterionResult, interval_note, titles_apart
 from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits
@@ -13,7 +13,7 @@ from triptych.reports.numbers import Book
 from triptych.reports.places import Number, name_of
 from triptych.reports.recompute.agreement import SET_APART
 from triptych.reports.trust_tables import trust_tables
-from triptych.results import LETTERS
+from triptych.results.frame import LETTERS
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -27,7 +27,7 @@ class Board:
     highlights: dict[str, int] = field(default_factory=dict)
 
 
-def board(session: Session, study: Study, counted: Counted) -> Board:
+def read_board(session: Session, study: Study, counted: Counted) -> Board:
     """The page's one read."""
     frame = frame_of(session, study)
     return Board(

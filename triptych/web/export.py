@@ -17,6 +17,7 @@ from starlette.routing import Route
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+from triptych.results.rows import export_highlights, export_ratings
 from triptych.storage.database import reading
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
@@ -32,15 +33,13 @@ Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
 def _ratings(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-    from triptych import results  # here, because pandas would slow the start down
 
-    return results.export_ratings(session, study)
+    return export_ratings(session, study)
 
 
 def _highlights(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-    from triptych import results
 
-    return results.export_highlights(session, study)
+    return export_highlights(session, study)
 
 
 FILES: dict[str, tuple[Sequence[str], Rows]] = {
