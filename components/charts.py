@@ -11,8 +11,8 @@ import streamlit as st
 from plotly.colors import find_intermediate_color
 
 from components.state import recall
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import CriterionResult, SystemResult, spoken
+from triptych.results.criterion import CriterionResult, SystemResult, spoken
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Choice, Likert
 from triptych.stats.intervals import Interval
 

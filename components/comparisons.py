@@ -13,11 +13,11 @@ from components.findings import ratings_link
 from components.marked import pick_item
 from components.state import plain
 from components.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
-from triptych.analyses.conclusions import verdict
-from triptych.analyses.contrasts import HOCHBERG, Contrast, foremost
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import CriterionResult, SystemResult, headline, interval_note, spoken, within
-from triptych.results.table import Filters
+from triptych.results.contrasts import HOCHBERG, Contrast, foremost
+from triptych.results.criterion import CriterionResult, SystemResult, headline, interval_note, spoken, within
+from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import verdict
 from triptych.rubric.model import Choice
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary

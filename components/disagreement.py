@@ -8,8 +8,8 @@ import streamlit as st
 from components import charts, figures
 from components.marked import pick_item
 from components.words import NONE, percent
-from triptych.analyses.disagreement import Disagreement
-from triptych.analyses.study import StudyAnalysis
+from triptych.results.disagreement import Disagreement
+from triptych.results.study_analysis import StudyAnalysis
 
 NOTHING = "Nothing was rated by two annotators yet."
 

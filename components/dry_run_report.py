@@ -7,10 +7,10 @@ import streamlit as st
 
 from components import charts, comparisons, figures, trust
 from components.state import plain
-from triptych.analyses.conclusions import verdict
-from triptych.analyses.study import StudyAnalysis
 from triptych.dry_run import DryRun
 from triptych.recovery import Check, Recovered
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import verdict
 from triptych.simulation import Recipe
 
 USUAL = Recipe()

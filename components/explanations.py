@@ -11,8 +11,8 @@ from components import charts
 from components.figures import highlights as highlights_figure
 from components.marked import pick_item
 from components.words import number
-from triptych.analyses.study import StudyAnalysis
-from triptych.results.table import Filters, ratings_table
+from triptych.results.frame.table import Filters, ratings_table
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Choice, HighlightLabel
 from triptych.stats.spans import SpanAgreement
 

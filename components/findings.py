@@ -9,10 +9,10 @@ import streamlit as st
 
 from components.state import plain
 from components.words import duration, moment
-from triptych.analyses.conclusions import Finding, NotRun
-from triptych.analyses.study import StudyAnalysis
+from triptych.results.frame.table import Filters
 from triptych.results.page import Board
-from triptych.results.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding, NotRun
 
 SHOWN_FIRST = 2
 

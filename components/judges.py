@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE, p_value, percent, signed, signed_limits
-from triptych.analyses.judges import JudgeOf, judges, judges_in, margin
-from triptych.analyses.study import StudyAnalysis
+from triptych.results.judges import JudgeOf, judges, judges_in, margin
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.correlation import Correlation, Correlations
 from triptych.stats.judge import AltTest
 from triptych.study.settings import EXPERTISE

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from triptych.results.highlights import HighlightedItem, Passage
+from triptych.results.frame.highlights import HighlightedItem, Passage
 
 STYLE = """
 .tm { --tm-1: 37 129 196; --tm-2: 214 110 30; --tm-3: 20 145 110; --tm-4: 178 80 150; --tm-5: 190 150 20;

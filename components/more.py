@@ -12,11 +12,11 @@ from components import comparisons, trust
 from components.findings import not_run
 from components.judges import beside_annotators
 from components.words import NONE, number, p_value, signed, signed_limits
-from triptych.analyses.contrasts import RankingOf
-from triptych.analyses.study import StudyAnalysis, lengths
+from triptych.results.contrasts import RankingOf
+from triptych.results.study_analysis import StudyAnalysis, lengths
+from triptych.results.texts import Texts
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.stats.preferences import Preferences
-from triptych.texts import Texts
 
 
 @dataclass(frozen=True)

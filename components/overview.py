@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE, joined, number
-from triptych.analyses.contrasts import Contrast
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.results.contrasts import Contrast
+from triptych.results.criterion import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.intervals import Interval
 
 NOBODY = "No system stands clearly above all others on {}."

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from components.state import say
-from triptych.pay import PayMeter, money, rate_of
+from triptych.results.pay import PayMeter, money, rate_of
 
 HOW = (
     "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "

@@ -11,11 +11,11 @@ from components.findings import ratings_link
 from components.state import say
 from components.trust import look_row
 from components.words import NONE, limits, moment, number, percent, signed, signed_limits
-from triptych.analyses.conclusions import Finding
-from triptych.analyses.contrasts import Contrast
-from triptych.analyses.study import StudyAnalysis
-from triptych.analyses.trust import Repeated, WithSelf
-from triptych.quality import Attempt, Line
+from triptych.results.annotators import Repeated, WithSelf
+from triptych.results.contrasts import Contrast
+from triptych.results.quality import Attempt, Line
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate
 

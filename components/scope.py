@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from components.state import plain
-from triptych.results.counted import mostly_ignored
-from triptych.results.frame import Counted, Frame
+from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.model import Counted, Frame
 from triptych.storage.models import Kind
 
 EVERY = "Every item"

@@ -12,9 +12,9 @@ import streamlit as st
 from components.marked import marked_item
 from components.state import plain
 from components.words import NONE, moment, percent, read_aloud
-from triptych.adjudication import Agreement, FinalValue
+from triptych.results.adjudication import Agreement, FinalValue
+from triptych.results.item_review import ItemLine, Look, about
 from triptych.rubric.model import Best, Choice, Criterion, Likert
-from triptych.second_looks import ItemLine, Look, about
 
 MOST_LINES = 2000
 KINDS = {

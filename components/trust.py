@@ -9,10 +9,10 @@ import streamlit as st
 
 from components import charts, figures
 from components.words import NONE, limits, number, p_value, percent, signed, signed_limits
-from triptych.analyses.study import LengthOf, StudyAnalysis
-from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
-from triptych.findings import titles_apart
-from triptych.results.frame import LETTERS
+from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
+from triptych.results.criterion import titles_apart
+from triptych.results.frame.model import LETTERS
+from triptych.results.study_analysis import LengthOf, StudyAnalysis
 from triptych.stats.coefficients import AgreementTable, Coefficient
 from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect

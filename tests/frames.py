@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from triptych.findings import CriterionResult, criterion_ratings, criterion_result
-from triptych.results.frame import Counted, Frame
-from triptych.results.loading import LABELS
+from triptych.results.criterion import CriterionResult, criterion_ratings, criterion_result
+from triptych.results.frame.loading import LABELS
+from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import parse_rubric
 from triptych.study.lifecycle import Design
 

@@ -7,12 +7,13 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import adjudication, clock, verifying
+from triptych import clock, verifying
 from triptych.annotate import assignments
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
-from triptych.results.rows import export_ratings
+from triptych.results import adjudication
+from triptych.results.frame.model import Counted
+from triptych.results.frame.rows import export_ratings
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState

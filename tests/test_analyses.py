@@ -18,15 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_results import BEST_RUBRIC, first_work, resubmit, submit
 
-from triptych import texts
-from triptych.analyses.conclusions import verdict
-from triptych.analyses.disagreement import disagreement
-from triptych.analyses.study import StudyAnalysis, analyse, lengths, spans
-from triptych.analyses.trust import NO_TIMES, speeds_of
-from triptych.findings import criterion_ratings
-from triptych.results.frame import Counted, Frame
-from triptych.results.keeping import frame_of
-from triptych.results.table import ratings_table
+from triptych.results import texts
+from triptych.results.annotators import NO_TIMES, speeds_of
+from triptych.results.criterion import criterion_ratings
+from triptych.results.disagreement import disagreement
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.table import ratings_table
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import StudyAnalysis, analyse, lengths, spans
+from triptych.results.warnings import verdict
 from triptych.storage import database
 from triptych.storage.models import Kind
 

@@ -15,11 +15,11 @@ from sqlalchemy import select
 from test_ratings_import import imported, public_set, read  # noqa: F401
 
 from triptych import ratings_import
-from triptych.analyses.trust import people_of
-from triptych.findings import Ratings, criterion_ratings, criterion_result
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.results.frame import Counted
+from triptych.results.annotators import people_of
+from triptych.results.criterion import Ratings, criterion_ratings, criterion_result
+from triptych.results.frame.model import Counted
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.descriptive import majority, summary
 from triptych.stats.icc import reliability

@@ -63,13 +63,13 @@ DOORS = {
         annotate.desk.act capsule.pieces people.accounts.sign_out people.accounts.use_ticket
     """,
     "lead": """
-        adjudication.ask adjudication.record adjudication.take_back annotate.exclusions.exclude
-        annotate.exclusions.let_in annotate.exclusions.reinstate annotate.workbooks.cancel
-        annotate.workbooks.make annotate.workbooks.make_for_new annotate.workbooks.take_back backup.restore_as
-        dry_run.dry_run people.invitations.invite_all people.invitations.invite_one people.roster.add_lead
-        people.roster.disable people.roster.enable people.roster.new_link people.roster.remove_lead
-        privacy.erasure.delete_copies privacy.erasure.erase privacy.withdrawal.withdraw
-        ratings_import.import_ratings reports.heds.store reports.snapshot.keep study.design.amend
+        annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
+        annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
+        annotate.workbooks.take_back backup.restore_as dry_run.dry_run people.invitations.invite_all
+        people.invitations.invite_one people.roster.add_lead people.roster.disable people.roster.enable
+        people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies privacy.erasure.erase
+        privacy.withdrawal.withdraw ratings_import.import_ratings reports.heds.store reports.snapshot.keep
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back study.design.amend
         study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
         study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
         study.lifecycle.unblind study.plans.store

@@ -17,7 +17,7 @@ from test_results import submit
 from triptych import backup, verifying
 from triptych.backup import BackupFailed
 from triptych.errors import NotAllowed
-from triptych.results.keeping import build_frame, frame_of
+from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Role, Setting, Study

@@ -14,7 +14,7 @@ from triptych.annotate.assignments import Assigned, Nothing
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import CandidateDraft, ItemDraft, ItemFile
-from triptych.results.keeping import frame_of
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage import database, events
 from triptych.storage.database import writing
 from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState

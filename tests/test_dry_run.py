@@ -13,12 +13,12 @@ from sqlalchemy import func, select, update
 from sqlmodel import Session
 
 from triptych import dry_run, recovery
-from triptych.analyses.study import StudyAnalysis
 from triptych.demo import DEMO
 from triptych.errors import NotAllowed
 from triptych.formats import read_items
 from triptych.recovery import Planted, Recovered, checks
-from triptych.results.frame import Counted
+from triptych.results.frame.model import Counted
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import shipped_rubrics
 from triptych.simulation import Crowd, Recipe
 from triptych.storage import database

@@ -17,7 +17,7 @@ from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts, roster
 from triptych.privacy import erasure, personal_data, withdrawal
-from triptych.results.keeping import build_frame, frame_of
+from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import (

@@ -17,9 +17,9 @@ from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.formats.writers.model import EVERYTHING
 from triptych.people import accounts, roster
 from triptych.privacy import withdrawal
-from triptych.results.counted import mostly_ignored
-from triptych.results.frame import Counted
-from triptych.results.keeping import build_frame, frame_of
+from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.progress import overview
 from triptych.storage import database, events
 from triptych.storage.models import (

@@ -12,7 +12,6 @@ from sqlalchemy import func, select
 from test_results import submit
 
 from triptych import demo
-from triptych.analyses.study import StudyAnalysis
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
@@ -21,9 +20,10 @@ from triptych.reports.build import build_report
 from triptych.reports.facts import facts_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import Book
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
-from triptych.results.rows import export_ratings
+from triptych.results.frame.model import Counted
+from triptych.results.frame.rows import export_ratings
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage import database, events
 from triptych.storage.models import (

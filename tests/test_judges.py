@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from frames import likert_rubric, make_frame
 
-from triptych.analyses.judges import JudgeOf, judges, judges_in
-from triptych.findings import criterion_ratings
-from triptych.results.frame import Counted, Frame
+from triptych.results.criterion import criterion_ratings
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.judges import JudgeOf, judges, judges_in
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
 from triptych.study.settings import StudySettings

@@ -10,7 +10,8 @@ from test_results import submit
 from test_results_pages import ROUTER, visit, words  # noqa: F401 (a fixture)
 
 from components import log_table
-from triptych import adjudication, backup
+from triptych import backup
+from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.events import Filters

@@ -6,7 +6,7 @@ import browser
 import pytest
 
 from components.marked import SCRIPT, STYLE, drawn
-from triptych.results.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
+from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.rubric.model import HighlightLabel
 
 pytestmark = pytest.mark.browser

@@ -11,10 +11,10 @@ from frames import crossed, make_frame
 from test_results import submit
 
 from triptych import planner
-from triptych.analyses.study import StudyAnalysis
 from triptych.errors import UndefinedStatistic
 from triptych.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
-from triptych.results.frame import Counted
+from triptych.results.frame.model import Counted
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.components import PRESETS, Components
 from triptych.stats.power import Plan, what_more_buys
 from triptych.storage import database

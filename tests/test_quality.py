@@ -11,14 +11,15 @@ from sqlalchemy import delete, select
 from test_reports import again, report_of
 from test_results import submit
 
-from triptych import clock, quality
-from triptych.analyses.conclusions import missing_answers
-from triptych.analyses.study import StudyAnalysis
-from triptych.analyses.trust import repeated, with_self
+from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.people import accounts
-from triptych.results.frame import Counted
-from triptych.results.keeping import build_frame, frame_of, twice_rated
+from triptych.results import quality
+from triptych.results.annotators import repeated, with_self
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame, frame_of, twice_rated
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import missing_answers
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import database
 from triptych.storage.models import (

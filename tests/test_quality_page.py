@@ -10,7 +10,7 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
 from triptych import clock
-from triptych.results.keeping import frame_of
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage import database, events
 from triptych.storage.models import Membership, Role, Round, Study
 from triptych.study.settings import changed, stored

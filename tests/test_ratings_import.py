@@ -17,20 +17,20 @@ from test_reports import again
 
 from triptych import ratings_import, verifying
 from triptych.__main__ import main
-from triptych.analyses.judges import judges
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
-from triptych.findings import criterion_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.reports.build import build_report
-from triptych.results.counted import counted_ratings
-from triptych.results.frame import Counted, Frame
-from triptych.results.highlights import highlight_counts, highlights_of_item
-from triptych.results.keeping import frame_of
+from triptych.results.criterion import criterion_ratings
+from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.highlights import highlight_counts, highlights_of_item
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.rows import export_ratings
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.judges import judges
 from triptych.results.progress import overview
-from triptych.results.rows import export_ratings
 from triptych.stats.correlation import segment_correlation
 from triptych.storage import database, events
 from triptych.storage.models import (

@@ -27,16 +27,16 @@ from openpyxl import load_workbook
 from sqlmodel import select
 from test_results import exclude, submit
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import spoken_number
 from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.reports import data, replay
 from triptych.reports.build import ABOUT, build_report
 from triptych.reports.numbers import Book
 from triptych.reports.recompute import whole as recompute
 from triptych.reports.tables import tables_of
-from triptych.results.frame import Counted
-from triptych.results.keeping import build_frame
+from triptych.results.criterion import spoken_number
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database
 from triptych.storage.models import Assignment, Membership, Role, StudyState
 from triptych.study import lifecycle

@@ -13,10 +13,6 @@ import pandas as pd
 import pytest
 from frames import make_frame
 
-from triptych.analyses import study
-from triptych.analyses.conclusions import verdict
-from triptych.analyses.judges import margin
-from triptych.analyses.study import StudyAnalysis
 from triptych.formats.long_csv import write_csv
 from triptych.reports import data
 from triptych.reports.further import further_from
@@ -26,9 +22,13 @@ from triptych.reports.recompute import ordinal
 from triptych.reports.recompute.whole import recomputed
 from triptych.reports.script import script
 from triptych.reports.tables import tables_of
-from triptych.results.frame import Counted
+from triptych.results import study_analysis
+from triptych.results.frame.model import Counted
+from triptych.results.judges import margin
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.texts import Texts
+from triptych.results.warnings import verdict
 from triptych.study.settings import Preregistration, StudySettings
-from triptych.texts import Texts
 
 RUBRIC = """
 key: appendix
@@ -202,7 +202,7 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     assert f"Kind: {refused.printed}" in table.notes[0]
     assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(found, book))
     assert refused.printed in [one.why for one in found.all_not_run if one.check == "Ordinal mixed model"]
-    assert study.MOST_FITTED == ordinal.MOST_FITTED
+    assert study_analysis.MOST_FITTED == ordinal.MOST_FITTED
 
 
 def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():

@@ -16,12 +16,12 @@ from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
 from triptych import __main__ as command_line
-from triptych.analyses.judges import margin
 from triptych.errors import NotFound
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.judges import margin
 from triptych.storage import database
 from triptych.storage.models import Item, Kind, Person, Role
 from triptych.study import design, lifecycle

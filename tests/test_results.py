@@ -13,18 +13,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from triptych import clock, findings, texts
+from triptych import clock
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.errors import NotFound
-from triptych.results import keeping
-from triptych.results.counted import counted_ratings
-from triptych.results.frame import Counted, Frame
-from triptych.results.highlights import highlight_counts, highlights_of_item
-from triptych.results.keeping import build_frame, frame_of
+from triptych.results import criterion as findings
+from triptych.results import texts
+from triptych.results.frame import upkeep
+from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.highlights import highlight_counts, highlights_of_item
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.table import Filters, ratings_table
+from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
-from triptych.results.table import Filters, ratings_table
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Membership, Person
 from triptych.study import lifecycle
@@ -171,8 +173,8 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     session, study, _, people = filled
     frame_of(session, study)
     asked = []
-    load = keeping.load
-    monkeypatch.setattr(keeping, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
+    load = upkeep.load
+    monkeypatch.setattr(upkeep, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
     work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(frame_of(session, study).ratings) == 48

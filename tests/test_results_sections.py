@@ -17,15 +17,15 @@ from test_results import exclude, submit
 from components import charts, comparisons, figures
 from components.comparisons import contrast_table
 from components.overview import leader, leaders
-from triptych import texts
-from triptych.analyses.contrasts import HOCHBERG, foremost
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import APPROXIMATE, interval_note
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
+from triptych.results import texts
+from triptych.results.contrasts import HOCHBERG, foremost
+from triptych.results.criterion import APPROXIMATE, interval_note
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.storage import database
 
 ROOT = Path(__file__).parents[1]

@@ -7,10 +7,10 @@ from conftest import full_answers
 from sqlalchemy import update
 from test_results import exclude, set_aside, submit
 
-from triptych import adjudication, second_looks
-from triptych.analyses.study import analyse
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
+from triptych.results import adjudication, item_review
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import analyse
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Item, Study
 from triptych.study import lifecycle
@@ -46,8 +46,8 @@ def look_at(session, study, item=None, counted=Counted()):  # noqa: B008
     frame = frame_of(session, study)
     names = system_names(session, study)
     found = analyse(frame, counted, names).disagreement
-    lines = second_looks.lines(session, study, found, counted)
-    return lines, second_looks.look(session, study, frame, item or lines[0].item, counted)
+    lines = item_review.lines(session, study, found, counted)
+    return lines, item_review.look(session, study, frame, item or lines[0].item, counted)
 
 
 def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(sqlite_engine, lab):
@@ -93,7 +93,7 @@ def test_the_final_value_stands_below_the_ratings_of_its_response(sqlite_engine,
     with writing(sqlite_engine) as session:
         adjudication.record(session, study, item, {(1, "fluency"): 2, (1, "verdict"): "unsure"}, "two of three", lead)
     lines, look = lines_and_look(sqlite_engine, study, item)
-    row = look.ratings[look.ratings["Annotator"] == second_looks.FINAL].iloc[0]
+    row = look.ratings[look.ratings["Annotator"] == item_review.FINAL].iloc[0]
     assert (row["Response"], row["Fluency"], row["Verdict"]) == ("System 1", "2", "Cannot say")
     assert {line.item: line.final for line in lines}[item] == "recorded"
 

@@ -14,8 +14,8 @@ from test_results import exclude, set_aside, submit
 from triptych import demo
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import Counted
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
 from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
 from triptych.storage import database, events

@@ -27,7 +27,7 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
 from triptych.people.roster import ERASED, WITHDRAWN
-from triptych.results.keeping import forget
+from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who

@@ -30,14 +30,14 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.analyses.study import StudyAnalysis
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
 from triptych.recovery import Check, Planted, Recovered, checks, imagined
-from triptych.results.frame import Counted, Frame
-from triptych.results.keeping import build_frame
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
 from triptych.storage.models import (
     Base,

@@ -32,10 +32,10 @@ from triptych.formats.writers.model import (
     Selection,
 )
 from triptych.formats.writers.writing import zipped
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import FINISHED
-from triptych.results.loading import GIVEN_STATE
-from triptych.results.rows import export_highlights, export_ratings
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.loading import GIVEN_STATE
+from triptych.results.frame.model import FINISHED
+from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -10,9 +10,9 @@ from random import Random
 import numpy as np
 from scipy.stats import binom
 
-from triptych.analyses.contrasts import Contrast, not_comparable
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import spoken, spoken_number
+from triptych.results.contrasts import Contrast, not_comparable
+from triptych.results.criterion import spoken, spoken_number
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 from triptych.simulation import Crowd, generate_numbers

@@ -11,7 +11,7 @@ from triptych.errors import ImportRefused, NotAllowed, NotFound
 from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
-from triptych.results.rows import export_highlights, export_ratings
+from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.rubric.model import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle

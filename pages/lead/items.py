@@ -5,11 +5,11 @@ import streamlit as st
 from components import second_look, state
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
-from triptych import adjudication, second_looks
-from triptych.analyses.study import analyse
-from triptych.results.counted import kinds_by_default
-from triptych.results.keeping import frame_of
-from triptych.second_looks import Look
+from triptych.results import adjudication, item_review
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.item_review import Look
+from triptych.results.study_analysis import analyse
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
@@ -42,7 +42,7 @@ def decide(look: Look) -> None:
 
 def look_at(study: Study, item: str) -> Look:
     with state.reading() as session:
-        return second_looks.look(session, study, frame, item, scope)
+        return item_review.look(session, study, frame, item, scope)
 
 
 who = state.require("lead")
@@ -59,7 +59,7 @@ scope_notes(frame, scope, kinds)
 state.show_messages()
 one = analyse(frame, scope, names)
 with state.reading() as session:
-    lines = second_looks.lines(session, study, one.disagreement, scope)
+    lines = item_review.lines(session, study, one.disagreement, scope)
     people = adjudication.adjudicators(session, study)
     finals = adjudication.final_values(session, study)
 if not lines:

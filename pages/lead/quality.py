@@ -7,16 +7,16 @@ import streamlit as st
 from components import pay_meter, quality, state
 from components.live import follow
 from components.study_choice import choose_study
-from triptych import pay, texts
-from triptych import quality as watched
-from triptych.analyses.conclusions import missing_answers
-from triptych.analyses.study import StudyAnalysis, analyse
-from triptych.analyses.trust import repeated, speeds_of, with_self
 from triptych.annotate import exclusions
-from triptych.quality import Line
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import Counted, Frame
-from triptych.results.keeping import frame_of, twice_rated
+from triptych.results import pay, texts
+from triptych.results import quality as watched
+from triptych.results.annotators import repeated, speeds_of, with_self
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import frame_of, twice_rated
+from triptych.results.quality import Line
+from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.results.warnings import missing_answers
 from triptych.storage import events
 from triptych.storage.models import Round, Study
 from triptych.study import lifecycle

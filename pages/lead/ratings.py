@@ -6,9 +6,9 @@ from components import state
 from components.grid import ratings_grid
 from components.live import follow
 from components.study_choice import choose_study
-from triptych.results.frame import Frame
-from triptych.results.keeping import frame_of
-from triptych.results.table import MARKS, Filters, ratings_table, values_in
+from triptych.results.frame.model import Frame
+from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle

@@ -9,9 +9,9 @@ from components.snapshots import snapshots
 from components.study_choice import choose_study
 from triptych import exports
 from triptych.reports import build, heds, snapshot
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import Counted
-from triptych.results.keeping import frame_of
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who

@@ -10,14 +10,14 @@ from components.people_table import people_table
 from components.scope import choose_scope, scope_notes
 from components.study_choice import choose_study
 from components.study_tools import study_tools
-from triptych import texts
-from triptych.analyses.study import StudyAnalysis, analyse, spans
-from triptych.analyses.trust import speeds_of
-from triptych.results.counted import kinds_by_default
-from triptych.results.highlights import highlights_of_item
-from triptych.results.keeping import frame_of
+from triptych.results import texts
+from triptych.results.annotators import speeds_of
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.highlights import highlights_of_item
+from triptych.results.frame.table import Filters
+from triptych.results.frame.upkeep import frame_of
 from triptych.results.page import Board, read_board
-from triptych.results.table import Filters
+from triptych.results.study_analysis import StudyAnalysis, analyse, spans
 from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle

@@ -11,8 +11,8 @@ from components.people_table import progress
 from components.study_choice import choose_study
 from components.study_form import PRESENTATIONS
 from components.way_in import way_in
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import Counted
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview
 from triptych.storage import events
 from triptych.storage.models import Study, StudyState

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from triptych.analyses.contrasts import RankingOf
-from triptych.analyses.judges import JudgeOf
-from triptych.analyses.study import LengthOf, OrdinalOf, StudyAnalysis
-from triptych.analyses.trust import PeopleOf
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.ordinal import SPREADS
+from triptych.results.annotators import PeopleOf
+from triptych.results.contrasts import RankingOf
+from triptych.results.judges import JudgeOf
+from triptych.results.study_analysis import LengthOf, OrdinalOf, StudyAnalysis
 from triptych.rubric.model import Level
 from triptych.stats.correlation import Correlations
 from triptych.stats.icc import Intraclass, Reliability

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from triptych.analyses.study import StudyAnalysis
 from triptych.reports.cells import Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
 from triptych.reports.places import Number
 from triptych.reports.recompute.ordinal import SPREADS
+from triptych.results.study_analysis import StudyAnalysis
 
 MOST_ROWS = 200
 COEFFICIENTS = {

@@ -17,10 +17,6 @@ import pyarrow as pa
 from sqlmodel import Session
 
 from triptych import exports
-from triptych.analyses.conclusions import verdict
-from triptych.analyses.judges import margin
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import RESAMPLES, headline
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import File, Options
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
@@ -34,9 +30,13 @@ from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script
-from triptych.results.counted import kinds_by_default
-from triptych.results.frame import FINISHED, Counted
-from triptych.results.keeping import build_frame
+from triptych.results.criterion import RESAMPLES, headline
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import FINISHED, Counted
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.judges import margin
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import verdict
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 

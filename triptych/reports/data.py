@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 from openpyxl import Workbook
 
-from triptych.analyses.study import StudyAnalysis
 from triptych.formats.long_csv import Cell, safe_cell
 from triptych.reports.cells import Table
 from triptych.reports.further import beside, words_of
 from triptych.reports.html import readable
 from triptych.reports.numbers import HEADER, Book
-from triptych.results.counted import counting
-from triptych.texts import WHOLE
+from triptych.results.frame.counted import counting
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.texts import WHOLE
 
 RATINGS_HEADER = (
     "annotation",

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.pay import PayMeter, meter_of
-from triptych.quality import Standing, standings
-from triptych.results.counted import mostly_ignored
+from triptych.results.frame.counted import mostly_ignored
+from triptych.results.pay import PayMeter, meter_of
+from triptych.results.quality import Standing, standings
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Rubric
 from triptych.storage.models import (
     Assignment,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only)
 
-from triptych.analyses.contrasts import Contrast, foremost
-from triptych.findings import CriterionResult, SystemResult
+from triptych.results.contrasts import Contrast, foremost
+from triptych.results.criterion import CriterionResult, SystemResult
 from triptych.stats.descriptive import Shares
 from triptych.stats.intervals import Interval
 

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 from sqlmodel import Session
 
-from triptych.analyses.judges import ALONE, JudgeOf, judges
-from triptych.analyses.study import LengthOf, StudyAnalysis, lengths, spans
-from triptych.analyses.trust import Repeated, WithSelf, repeated, speeds_of, with_self
-from triptych.results.counted import counting
-from triptych.results.frame import Frame
-from triptych.results.keeping import twice_rated
+from triptych.results.annotators import Repeated, WithSelf, repeated, speeds_of, with_self
+from triptych.results.frame.counted import counting
+from triptych.results.frame.model import Frame
+from triptych.results.frame.upkeep import twice_rated
+from triptych.results.judges import ALONE, JudgeOf, judges
+from triptych.results.study_analysis import LengthOf, StudyAnalysis, lengths, spans
+from triptych.results.texts import Texts, readings_of, texts_of
 from triptych.stats.diagnostics import Speed
 from triptych.stats.spans import SpanAgreement
 from triptych.storage.models import Study
-from triptych.texts import Texts, readings_of, texts_of
 
 NOT_READ = "Not defined: the texts were not read."
 

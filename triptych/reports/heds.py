@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.heds_languages import LANGUAGES
 from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
 from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
+from triptych.results.pay import rate_of
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import events

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import RESAMPLES
-from triptych.pay import rate_of
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
+from triptych.results.criterion import RESAMPLES
+from triptych.results.pay import rate_of
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion, shown
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from triptych.analyses.contrasts import Contrast
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import Agreement, CriterionResult, SystemResult, within
-from triptych.pay import PayMeter
 from triptych.reports.appendix import appendix
 from triptych.reports.further import NOTHING, Further
 from triptych.reports.places import Number, Place, name_of
 from triptych.reports.recompute.agreement import AS_CATEGORY, SET_APART
 from triptych.reports.trust import trust
-from triptych.results.frame import LETTERS
+from triptych.results.contrasts import Contrast
+from triptych.results.criterion import Agreement, CriterionResult, SystemResult, within
+from triptych.results.frame.model import LETTERS
+from triptych.results.pay import PayMeter
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Estimate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.results.frame import ABOUT_ITEM
+from triptych.results.frame.model import ABOUT_ITEM
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.intervals import Interval
 from triptych.stats.numbers import written

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.results.frame import Counted
+from triptych.results.frame.model import Counted
 from triptych.storage.models import Snapshot, Study
 from triptych.study import lifecycle
 

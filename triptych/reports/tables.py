@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from triptych.analyses.contrasts import HOCHBERG, Contrast
-from triptych.analyses.study import StudyAnalysis
-from triptych.findings import Agreement, CriterionResult, interval_note, titles_apart
 from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
 from triptych.reports.places import Number, name_of
 from triptych.reports.recompute.agreement import SET_APART
 from triptych.reports.trust_tables import trust_tables
-from triptych.results.frame import LETTERS
+from triptych.results.contrasts import HOCHBERG, Contrast
+from triptych.results.criterion import Agreement, CriterionResult, interval_note, titles_apart
+from triptych.results.frame.model import LETTERS
+from triptych.results.study_analysis import StudyAnalysis
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"

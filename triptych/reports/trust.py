@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 from operator import attrgetter
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.analyses.trust import AnnotatorLook, EffectsOf
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place
-from triptych.results.frame import LETTERS
+from triptych.results.annotators import AnnotatorLook, EffectsOf
+from triptych.results.frame.model import LETTERS
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect
 from triptych.stats.spans import SpanAgreement

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.analyses.study import StudyAnalysis
 from triptych.reports.appendix_tables import appendix_table, table_of_part
 from triptych.reports.cells import Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
+from triptych.results.study_analysis import StudyAnalysis
 
 
 def trust_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
-from triptych.results.counted import mostly_ignored
-from triptych.results.frame import Counted, Frame
-from triptych.results.highlights import highlight_counts
-from triptych.results.keeping import frame_of
+from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.highlights import highlight_counts
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import frame_of
 from triptych.results.progress import Overview, overview
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names

@@ -11,9 +11,9 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.results.counted import counted_work
-from triptych.results.frame import Counted, Frame
-from triptych.results.keeping import frame_of
+from triptych.results.frame.counted import counted_work
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.upkeep import frame_of
 from triptych.storage.models import AssignmentState, Item, Membership, Person, Purpose, Role, Study, StudyState
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from triptych.errors import NotAllowed, NotFound, TriptychError
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.results.rows import export_highlights, export_ratings
+from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage.database import reading
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle

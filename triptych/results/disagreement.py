@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.findings import Ratings, agreement_values, ends_of
+from triptych.results.criterion import Ratings, agreement_values, ends_of
 from triptych.stats.columns import codes
 
 SHOWN = 200

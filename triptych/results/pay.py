@@ -15,8 +15,8 @@ from decimal import Decimal
 import numpy as np
 
 from triptych.errors import UndefinedStatistic
-from triptych.findings import or_words
-from triptych.results.frame import FINISHED, Frame
+from triptych.results.criterion import or_words
+from triptych.results.frame.model import FINISHED, Frame
 from triptych.study.settings import Pay
 
 HOUR = 3600

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from triptych.errors import UndefinedStatistic
-from triptych.results.counted import counting
-from triptych.results.frame import ABOUT_ITEM, Counted, Frame
+from triptych.results.frame.counted import counting
+from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
 from triptych.rubric.model import Choice, Criterion, Likert, Number
 from triptych.stats.coefficients import AgreementTable, agreement_table, band_note, category_note
 from triptych.stats.descriptive import (

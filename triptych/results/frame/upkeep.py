@@ -11,8 +11,8 @@ from pandas.api.types import union_categoricals
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.results.frame import Frame, StudyName, name_of
-from triptych.results.loading import LABELS, load
+from triptych.results.frame.loading import LABELS, load
+from triptych.results.frame.model import Frame, StudyName, name_of
 from triptych.storage import events
 from triptych.storage.models import Assignment, Item, Membership, Person, Purpose, Role, Study
 from triptych.study import lifecycle

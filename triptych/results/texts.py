@@ -8,10 +8,10 @@ import pandas as pd
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.results.counted import counted_items, people_counted
-from triptych.results.frame import RATED, Counted, Frame, StudyName, name_of
-from triptych.results.highlights import highlights_of
-from triptych.results.loading import membership_of
+from triptych.results.frame.counted import counted_items, people_counted
+from triptych.results.frame.highlights import highlights_of
+from triptych.results.frame.loading import membership_of
+from triptych.results.frame.model import RATED, Counted, Frame, StudyName, name_of
 from triptych.storage.models import (
     Assignment,
     Candidate,

@@ -10,10 +10,10 @@ from sqlalchemy import Select, and_, func, select
 from sqlmodel import Session
 
 from triptych.errors import NotFound
-from triptych.results.counted import counted_items, people_counted
-from triptych.results.frame import RATED, Counted
-from triptych.results.keeping import frame_of
-from triptych.results.loading import membership_of
+from triptych.results.frame.counted import counted_items, people_counted
+from triptych.results.frame.loading import membership_of
+from triptych.results.frame.model import RATED, Counted
+from triptych.results.frame.upkeep import frame_of
 from triptych.rubric.model import HighlightLabel
 from triptych.storage.models import (
     Assignment,

@@ -11,13 +11,13 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych import adjudication
-from triptych.adjudication import ABOUT_ITEM, FinalValue
-from triptych.analyses.disagreement import Disagreement
-from triptych.results.counted import counted_ratings, people_counted
-from triptych.results.frame import FINISHED, Counted, Frame
-from triptych.results.highlights import HighlightedItem, highlights_of_item
-from triptych.results.loading import GIVEN_STATE, membership_of
+from triptych.results import adjudication
+from triptych.results.adjudication import ABOUT_ITEM, FinalValue
+from triptych.results.disagreement import Disagreement
+from triptych.results.frame.counted import counted_ratings, people_counted
+from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
+from triptych.results.frame.loading import GIVEN_STATE, membership_of
+from triptych.results.frame.model import FINISHED, Counted, Frame
 from triptych.rubric.model import Choice, Criterion, Rubric
 from triptych.storage.models import (
     Assignment,

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from triptych.analyses.conclusions import Finding, NotRun, all_findings, all_not_run, findings, not_run
-from triptych.analyses.contrasts import (
+from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
+from triptych.results.contrasts import (
     Contrast,
     Example,
     RankingOf,
@@ -25,19 +25,26 @@ from triptych.analyses.contrasts import (
     rankings,
     side_by_side,
 )
-from triptych.analyses.disagreement import Disagreement, disagreement
-from triptych.analyses.judges import metrics_in
-from triptych.analyses.trust import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
-from triptych.findings import Agreement, CriterionResult, Ratings, criterion_ratings, criterion_result, or_words
-from triptych.results.counted import counted_ratings, counted_work, mostly_ignored
-from triptych.results.frame import RATED, Counted, Frame, StudyName
+from triptych.results.criterion import (
+    Agreement,
+    CriterionResult,
+    Ratings,
+    criterion_ratings,
+    criterion_result,
+    or_words,
+)
+from triptych.results.disagreement import Disagreement, disagreement
+from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
+from triptych.results.frame.model import RATED, Counted, Frame, StudyName
+from triptych.results.judges import metrics_in
+from triptych.results.texts import Texts
+from triptych.results.warnings import Finding, NotRun, all_findings, all_not_run, findings, not_run
 from triptych.stats.columns import codes
 from triptych.stats.comparison import SideBySide
 from triptych.stats.correlation import Correlations
 from triptych.stats.effects import PositionEffect, length_effect
 from triptych.stats.ordinal_model import OrdinalModel, ordinal_model
 from triptych.stats.spans import SpanAgreement, span_agreement
-from triptych.texts import Texts
 
 KEPT = 8
 MOST_FITTED = 20_000
@@ -311,6 +318,6 @@ def _length(one: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
 
 
 def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | str:
-    """Agreement on highlights, of rows as triptych.texts.readings_of gives them."""
+    """Agreement on highlights, of rows as triptych.results.texts.readings_of gives them."""
     columns = ("text", "length", "annotator", "start", "end", "label")
     return or_words(span_agreement, *(readings[name] for name in columns))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from triptych.analyses.contrasts import not_comparable
-from triptych.findings import Ratings, criterion_ratings, or_words
-from triptych.results.frame import Counted, Frame
+from triptych.results.contrasts import not_comparable
+from triptych.results.criterion import Ratings, criterion_ratings, or_words
+from triptych.results.frame.model import Counted, Frame
 from triptych.stats.correlation import Correlations, segment_correlation, system_correlation
 from triptych.stats.judge import EPSILON, AltTest, alt_test
 from triptych.storage.models import Kind

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from triptych.results.frame import FINISHED, Counted, Frame
+from triptych.results.frame.model import FINISHED, Counted, Frame
 from triptych.storage.models import AssignmentState, Kind, Membership, Person, Study
 
 

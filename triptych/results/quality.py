@@ -14,11 +14,11 @@ from enum import StrEnum
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.analyses.study import StudyAnalysis
-from triptych.analyses.trust import AnnotatorLook, Repeated, speed_flag
 from triptych.annotate.assignments import RATED, SEEN
 from triptych.annotate.checks import compared
-from triptych.findings import or_words
+from triptych.results.annotators import AnnotatorLook, Repeated, speed_flag
+from triptych.results.criterion import or_words
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
 from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 

@@ -15,7 +15,7 @@ import pandas as pd
 from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
-from triptych.results.frame import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
+from triptych.results.frame.model import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
 from triptych.storage.models import (
     IN_PLACE,
     Assignment,

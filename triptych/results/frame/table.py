@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from triptych.results.frame import LETTERS, Frame
+from triptych.results.frame.model import LETTERS, Frame
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from triptych.analyses.contrasts import CLEAR, Contrast, turned_by_one
-from triptych.analyses.trust import EffectsOf
-from triptych.findings import Ratings
-from triptych.results.table import Filters
+from triptych.results.annotators import EffectsOf
+from triptych.results.contrasts import CLEAR, Contrast, turned_by_one
+from triptych.results.criterion import Ratings
+from triptych.results.frame.table import Filters
 from triptych.rubric.model import Choice
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
@@ -21,7 +21,7 @@ from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 
 if TYPE_CHECKING:
-    from triptych.analyses.study import StudyAnalysis
+    from triptych.results.study_analysis import StudyAnalysis
 
 SAID = 3
 EXPLORATORY = " Exploratory: other criteria were declared before launch."

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from triptych.findings import Ratings, or_words
+from triptych.results.criterion import Ratings, or_words
 from triptych.rubric.model import Choice, Criterion
 from triptych.stats.comparison import Dominance, SideBySide, SignedRank, difference, dominance, signed_rank
 from triptych.stats.intervals import Estimate

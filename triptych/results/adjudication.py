@@ -21,8 +21,8 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import annotations
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
-from triptych.results.counted import counted_ratings
-from triptych.results.frame import Counted, Frame
+from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Best, Choice
 from triptych.rubric.model import Criterion as Question
 from triptych.storage import events
