@@ -12,8 +12,8 @@ import streamlit as st
 
 from components import state
 from components.study_form import choose_rubric
-from triptych import ratings_import
 from triptych.errors import ImportRefused, InvalidRubric
+from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
@@ -116,10 +116,10 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
     try:
         if way == PROPOSED:
             st.caption(CHECK_ENDS)
-            criteria = tuple(_criterion(one) for one in ratings_import.proposed(files))
-            return ratings_import.asked_as_proposed("Imported ratings", files, criteria)
+            criteria = tuple(_criterion(one) for one in import_ratings.proposed(files))
+            return import_ratings.asked_as_proposed("Imported ratings", files, criteria)
         chosen = choose_rubric()
-        return None if chosen is None else _mapped(ratings_import.asked_by(chosen[0], files))
+        return None if chosen is None else _mapped(import_ratings.asked_by(chosen[0], files))
     except (ImportRefused, InvalidRubric) as refusal:
         state.say(str(refusal))
         return None

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 from test_ratings_import import imported, public_set, read  # noqa: F401
 
-from triptych import ratings_import
+from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
 from triptych.results.annotators import people_of
@@ -169,8 +169,8 @@ def blind_codes(session, study) -> list[tuple[int, str]]:
 
 def asked_with(level: str | None, files) -> Asked:
     """The rubric that the values suggest, with another level where the lead knows better."""
-    criteria = ratings_import.proposed(files)
-    return ratings_import.asked_as_proposed(
+    criteria = import_ratings.proposed(files)
+    return import_ratings.asked_as_proposed(
         "Imported", files, [replace(one, use=level) if level else one for one in criteria]
     )
 

@@ -65,18 +65,18 @@ DOORS = {
     "lead": """
         annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
         annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
-        annotate.workbooks.take_back backup.restore_as dry_run.dry_run people.invitations.invite_all
-        people.invitations.invite_one people.roster.add_lead people.roster.disable people.roster.enable
-        people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies privacy.erasure.erase
-        privacy.withdrawal.withdraw ratings_import.import_ratings reports.heds.store reports.snapshot.keep
+        annotate.workbooks.take_back backup.restore_as dry_run.dry_run exchange.import_ratings.import_ratings
+        people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
+        people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
+        privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
         results.adjudication.ask results.adjudication.record results.adjudication.take_back study.design.amend
         study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
         study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
         study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        backup.restore capsule.open_capsule demo.load_demo moving.move people.accounts.create_lead
-        people.accounts.issue_setup_ticket people.accounts.reset_passcode ratings_import.import_as
+        backup.restore capsule.open_capsule demo.load_demo exchange.import_ratings.import_as moving.move
+        people.accounts.create_lead people.accounts.issue_setup_ticket people.accounts.reset_passcode
         scripting.invite scripting.set_state
     """,
     "inner": """

@@ -11,9 +11,10 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import clock, exports, verifying
+from triptych import clock, verifying
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
+from triptych.exchange import exports
 from triptych.formats.writers.model import EVERYTHING
 from triptych.people import accounts, roster
 from triptych.privacy import withdrawal

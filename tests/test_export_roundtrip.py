@@ -10,13 +10,13 @@ import pytest
 from conftest import draft_items
 from test_exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
 
-from triptych import exports
+from triptych.exchange import exports
+from triptych.exchange.import_ratings import asked_by
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.formats.ratings import read_files, read_ratings
 from triptych.formats.ratings.assemble import assemble
 from triptych.formats.writers.argilla import factor_of
 from triptych.formats.writers.model import MAIN_WORK, Options
-from triptych.ratings_import import asked_by
 from triptych.storage import database
 
 EVERY_KIND = HALF_POINTS.replace(

@@ -23,10 +23,11 @@ from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 from test_export import get
 
-from triptych import clock, exports
+from triptych import clock
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
+from triptych.exchange import exports
 from triptych.formats.model import CandidateDraft, ItemDraft, Turn
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task

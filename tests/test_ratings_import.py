@@ -15,9 +15,10 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych import ratings_import, verifying
+from triptych import verifying
 from triptych.__main__ import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
+from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
@@ -66,9 +67,9 @@ def together(*texts: str, items: bytes | None = None, rubric: str | None = None,
     files = [read(text, f"file{n}.csv") for n, text in enumerate(texts)]
     files += [read(judge, "judge.csv", "judge")] if judge else []
     if rubric:
-        asked = ratings_import.asked_by(rubric, files)
+        asked = import_ratings.asked_by(rubric, files)
     else:
-        asked = ratings_import.asked_as_proposed("Imported", files, ratings_import.proposed(files))
+        asked = import_ratings.asked_as_proposed("Imported", files, import_ratings.proposed(files))
     return assemble(files, asked, read_items(items, "items.csv") if items else None)
 
 
@@ -84,7 +85,7 @@ def imported(sqlite_engine):
 
         def importing(found: Assembled, **more: Any):
             plan = Plan(title=more.pop("title", "From elsewhere"), raters_per_item=more.pop("raters", 1))
-            study = ratings_import.import_ratings(session, plan, found, lead, **more)
+            study = import_ratings.import_ratings(session, plan, found, lead, **more)
             return study, frame_of(session, study), session
 
         yield importing
@@ -376,9 +377,9 @@ def test_nothing_is_half_imported(sqlite_engine, monkeypatch):
     def fail(*_: Any) -> None:
         raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr(ratings_import._Writer, "_highlights", fail)
+    monkeypatch.setattr(import_ratings._Writer, "_highlights", fail)
     with pytest.raises(RuntimeError), database.writing(sqlite_engine) as session:
-        ratings_import.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "l", Role.lead))
+        import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "l", Role.lead))
     with database.reading(sqlite_engine) as session:
         counts = [
             session.execute(select(func.count()).select_from(t)).scalar_one() for t in (Study, Item, Person, Rating)
@@ -389,9 +390,9 @@ def test_nothing_is_half_imported(sqlite_engine, monkeypatch):
 def test_only_a_lead_imports_and_a_study_needs_a_title(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         with pytest.raises(NotAllowed):
-            ratings_import.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "a"))
+            import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "a"))
         with pytest.raises(NotAllowed, match="title"):
-            ratings_import.import_ratings(session, Plan(title=""), together(ROWS), add_person(session, "l", Role.lead))
+            import_ratings.import_ratings(session, Plan(title=""), together(ROWS), add_person(session, "l", Role.lead))
 
 
 def test_leaving_everything_out_or_too_many_labels_is_refused_in_words():
@@ -402,14 +403,14 @@ def test_leaving_everything_out_or_too_many_labels_is_refused_in_words():
     with pytest.raises(ImportRefused, match="at most 9"):
         together(ROWS, marks)
     with pytest.raises(InvalidRubric):
-        ratings_import.asked_by("key: x", [read(ROWS)])
+        import_ratings.asked_by("key: x", [read(ROWS)])
 
 
 def test_both_databases_take_an_import(engine):
     with database.writing(engine) as session:
         header = "item_id,system,annotator,criterion,value,explanation,repeat\n"
         found = together(header + "1,m,w,c,4,Why,\n1,m,w,c,5,Again,r\n1,m,v,c,yes,,\n".replace("yes", "3"))
-        study = ratings_import.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
+        study = import_ratings.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
     with database.reading(engine) as session:
         assert sorted(frame_of(session, study).ratings["value"]) == [3, 4]
         found = verifying.verify(session, session.get_one(Study, study.id))
@@ -506,13 +507,13 @@ def test_a_large_public_set_is_read_whole_and_fits_its_proposed_scale(shared: Pa
         rows = sum(1 for _ in csv.reader(lines)) - 1
     file = read(path.read_bytes(), path.name)
     assert (len(file.ratings), file.problems) == (rows, ())
-    assert not [value for one in ratings_import.proposed([file]) for value in one.unfit]
+    assert not [value for one in import_ratings.proposed([file]) for value in one.unfit]
 
 
 def test_real_ratings_with_texts_and_highlights_become_a_finished_study(imported, shared: Path):
     real = shared / "real"
     files = [read((real / name).read_bytes(), name) for name in ("squality_3_ratings.csv", "squality_3_highlights.csv")]
-    asked = ratings_import.asked_as_proposed("S", files, ratings_import.proposed(files))
+    asked = import_ratings.asked_as_proposed("S", files, import_ratings.proposed(files))
     found = assemble(files, asked, read_items((real / "squality_3.jsonl").read_bytes(), "squality_3.jsonl"))
 
     study, frame, session = imported(found)

@@ -156,7 +156,7 @@ def reset_passcode(arguments: argparse.Namespace) -> int:
 def import_ratings(arguments: argparse.Namespace) -> int:
     """Show what finished ratings from elsewhere would become; with --write, make a closed study of them."""
     # numpy and the readers take half a second to import, which no other command needs
-    from triptych import ratings_import
+    from triptych.exchange import import_ratings as ratings_import
 
     found = ratings_import.from_paths(arguments)
     for line in (*map(str, found.problems), *found.told()):
@@ -248,7 +248,7 @@ def export(arguments: argparse.Namespace) -> int:
 def report(arguments: argparse.Namespace) -> int:
     """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
     # numpy and the writers take a second to import, which no other command needs
-    from triptych import exports
+    from triptych.exchange import exports
     from triptych.reports.build import build_report
     from triptych.study import lifecycle
 

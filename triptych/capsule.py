@@ -92,7 +92,7 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
 def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
     """Writes the study's own database; returns the texts that lie beside it."""
     # the writers of formats take half a second to import, which no other command needs
-    from triptych import exports
+    from triptych.exchange import exports
     from triptych.formats.writers.codebook import codebook
 
     copy = database.open_engine(f"sqlite:///{path}")

@@ -86,7 +86,7 @@ def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests:
 def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     """A study in a format, or one of the tables "ratings" and "highlights" as CSV. Raises NotFound."""
     # numpy and the writers take a second to import, which no other command needs
-    from triptych import exports
+    from triptych.exchange import exports
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
     from triptych.formats.writers.model import Options

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components import ratings_preview as preview
 from components import state
-from triptych import ratings_import
+from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
@@ -54,7 +54,7 @@ if not found.ok:
     st.stop()
 plan, stays_open = choose_plan(found)
 if st.button("Import", type="primary"):
-    study = state.run_command(ratings_import.import_ratings, plan, found, who, stays_open=stays_open)
+    study = state.run_command(import_ratings.import_ratings, plan, found, who, stays_open=stays_open)
     if study:
         preview.forget_files()
         st.switch_page("lead/results.py", query_params={"study": study.slug})

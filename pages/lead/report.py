@@ -7,7 +7,7 @@ from components.heds_form import heds_form
 from components.scope import choose_scope
 from components.snapshots import snapshots
 from components.study_choice import choose_study
-from triptych import exports
+from triptych.exchange import exports
 from triptych.reports import build, heds, snapshot
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element  # noqa: S405 (a type)
 import pyarrow as pa
 from sqlmodel import Session
 
-from triptych import exports
+from triptych.exchange import exports
 from triptych.formats.writers.codebook import COLUMNS, codebook
 from triptych.formats.writers.model import File, Options
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped

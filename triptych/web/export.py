@@ -96,7 +96,7 @@ def _refusal(status: int, message: str) -> PlainTextResponse:
 
 def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
     """The bytes, of one state of the database."""
-    from triptych import exports
+    from triptych.exchange import exports
 
     with reading(web_engine()) as session:
         exports.see_one_state(session)
@@ -118,7 +118,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
 
 
 def _zip(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych import exports
+    from triptych.exchange import exports
 
     name, options = request.path_params["name"], _options(request)
     exports.check_request(session, study, name, options)
