@@ -22,7 +22,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from triptych.rubric.model import Rubric
-from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 
 PATIENCE = 60.0
 OUR_HEADERS = {"X-Triptych": "1", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}

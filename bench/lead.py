@@ -11,12 +11,12 @@ from pathlib import Path
 from bench.analysis import milliseconds
 from bench.figures import Figure, at_most
 from bench.options import Options
-from triptych.demo import HALF_DONE
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.planner import outlook
 from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.simulate.demo import HALF_DONE
+from triptych.simulate.planner import outlook
 from triptych.stats.components import Components
 from triptych.stats.power import Plan
 from triptych.study import lint

@@ -7,11 +7,11 @@ import streamlit as st
 
 from components import charts, comparisons, figures, trust
 from components.state import plain
-from triptych.dry_run import DryRun
-from triptych.recovery import Check, Recovered
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
-from triptych.simulation import Recipe
+from triptych.simulate.annotators import Recipe
+from triptych.simulate.dry_run import DryRun
+from triptych.simulate.recovery import Check, Recovered
 
 USUAL = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}

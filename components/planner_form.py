@@ -9,7 +9,7 @@ import streamlit as st
 from components import charts, figures
 from components.state import say
 from components.words import percent
-from triptych.planner import PERCENT, Basis, Chances, Outlook, preset
+from triptych.simulate.planner import PERCENT, Basis, Chances, Outlook, preset
 from triptych.stats.power import Plan
 from triptych.storage.models import Study
 from triptych.study.settings import settings_of

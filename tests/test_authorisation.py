@@ -65,19 +65,19 @@ DOORS = {
     "lead": """
         annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
         annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
-        annotate.workbooks.take_back backup.restore_as dry_run.dry_run exchange.import_ratings.import_ratings
+        annotate.workbooks.take_back backup.restore_as exchange.import_ratings.import_ratings
         people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
         people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
-        results.adjudication.ask results.adjudication.record results.adjudication.take_back study.design.amend
-        study.duplicate.duplicate study.launch.launch study.lifecycle.create_from_file
-        study.lifecycle.delete_demo study.lifecycle.delete_draft study.lifecycle.set_state
-        study.lifecycle.unblind study.plans.store
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back
+        simulate.dry_run.dry_run study.design.amend study.duplicate.duplicate study.launch.launch
+        study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
+        study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        backup.restore capsule.open_capsule demo.load_demo exchange.import_ratings.import_as moving.move
+        backup.restore capsule.open_capsule exchange.import_ratings.import_as moving.move
         people.accounts.create_lead people.accounts.issue_setup_ticket people.accounts.reset_passcode
-        scripting.invite scripting.set_state
+        scripting.invite scripting.set_state simulate.demo.load_demo
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit

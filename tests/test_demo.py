@@ -12,11 +12,12 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import demo, verifying
+from triptych import verifying
 from triptych.annotate import assignments
 from triptych.people import accounts
 from triptych.privacy import erasure
 from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
 from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
@@ -132,7 +133,7 @@ def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
 
 
 def test_loading_the_demo_imports_no_slow_library():
-    code = "import sys, triptych.demo; print({'pandas', 'openpyxl', 'scipy', 'plotly'} & set(sys.modules))"
+    code = "import sys, triptych.simulate.demo; print({'pandas', 'openpyxl', 'scipy', 'plotly'} & set(sys.modules))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
 

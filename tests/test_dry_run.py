@@ -12,15 +12,15 @@ from frames import crossed
 from sqlalchemy import func, select, update
 from sqlmodel import Session
 
-from triptych import dry_run, recovery
-from triptych.demo import DEMO
 from triptych.errors import NotAllowed
 from triptych.formats import read_items
-from triptych.recovery import Planted, Recovered, checks
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import shipped_rubrics
-from triptych.simulation import Crowd, Recipe
+from triptych.simulate import dry_run, recovery
+from triptych.simulate.annotators import Crowd, Recipe
+from triptych.simulate.demo import DEMO
+from triptych.simulate.recovery import Planted, Recovered, checks
 from triptych.storage import database
 from triptych.storage.models import Base, Item, PlannedItem, Rating
 from triptych.study import launch, lifecycle, pairing, settings

@@ -11,7 +11,6 @@ from conftest import SMALL_RUBRIC, add_person, count_items, draft_items, full_an
 from sqlalchemy import func, select
 from test_results import submit
 
-from triptych import demo
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed
 from triptych.formats import read_items
 from triptych.formats.ratings_csv import RATINGS_HEADER
@@ -25,6 +24,7 @@ from triptych.results.frame.rows import export_ratings
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

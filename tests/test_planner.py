@@ -10,11 +10,11 @@ from conftest import full_answers
 from frames import crossed, make_frame
 from test_results import submit
 
-from triptych import planner
 from triptych.errors import UndefinedStatistic
-from triptych.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.simulate import planner
+from triptych.simulate.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.stats.components import PRESETS, Components
 from triptych.stats.power import Plan, what_more_buys
 from triptych.storage import database

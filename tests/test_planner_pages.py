@@ -9,7 +9,7 @@ from conftest import SMALL_RUBRIC, add_person, full_answers
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401
 
-from triptych import dry_run, planner, recovery
+from triptych.simulate import dry_run, planner, recovery
 from triptych.stats import power
 from triptych.storage import database
 from triptych.storage.models import Role

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from triptych.rubric.answers import LETTERS, check_answers, parse_answers
 from triptych.rubric.model import Round, Rubric, load_rubric, parse_rubric, shipped_rubrics
-from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 
 EVERY_KIND = """
 key: every_kind

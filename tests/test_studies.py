@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 from test_results import exclude, set_aside, submit
 
-from triptych import demo
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import ReadOptions, read_items
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
 from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
+from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
 from triptych.study import lifecycle

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
 from components import state
-from triptych import demo
 from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Role, Study, System
 from triptych.study import lifecycle

@@ -15,7 +15,7 @@ from openpyxl import load_workbook
 from sqlalchemy import func, select
 from test_results import resubmit, submit
 
-from triptych import clock, demo
+from triptych import clock
 from triptych.annotate import annotations, assignments, workbooks
 from triptych.annotate.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
@@ -24,6 +24,7 @@ from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Best, Choice, Likert, Number, shipped_rubrics
+from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,

@@ -23,7 +23,7 @@ from bench.world import World, build_world
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.people import accounts
-from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import Person, Role, Study
 from triptych.study.persons import Who

@@ -4,9 +4,9 @@ import streamlit as st
 
 from components import dry_run_report, state
 from components.study_choice import choose_study
-from triptych.dry_run import DryRun, dry_run
 from triptych.errors import TriptychError
-from triptych.simulation import Recipe
+from triptych.simulate.annotators import Recipe
+from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from components import planner_form, state
-from triptych import planner
 from triptych.errors import UndefinedStatistic
-from triptych.planner import Basis
+from triptych.simulate import planner
+from triptych.simulate.planner import Basis
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who

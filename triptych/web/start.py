@@ -36,7 +36,7 @@ def running(address: str, bound: str | None) -> Iterator[None]:
         engine = web_engine()
     metrics.watch(engine)
     if settings.wants_demo():
-        from triptych import demo
+        from triptych.simulate import demo
 
         demo.load_demo(engine)
     link = setup_link(engine, address)

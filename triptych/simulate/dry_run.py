@@ -34,11 +34,11 @@ from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.errors import NotAllowed
-from triptych.recovery import Check, Planted, Recovered, checks, imagined
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.simulation import Crowd, Recipe, SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers
+from triptych.simulate.recovery import Check, Planted, Recovered, checks, imagined
 from triptych.storage.models import (
     Base,
     Candidate,

@@ -23,7 +23,7 @@ from triptych.annotate.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
 from triptych.rubric.model import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
-from triptych.simulation import SimulatedCandidate, generate_answers
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database
 from triptych.storage.models import (
     Assignment,

@@ -15,7 +15,7 @@ from triptych.results.criterion import spoken, spoken_number
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
-from triptych.simulation import Crowd, generate_numbers
+from triptych.simulate.annotators import Crowd, generate_numbers
 from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
 
