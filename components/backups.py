@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.state import plain
 from components.words import NONE, moment
-from triptych.backup import Backup, Restored
+from triptych.operations.backup import Backup, Restored
 from triptych.storage.models import Study
 
 HELD = (

@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from components.words import NONE
+from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
 from triptych.storage.events import Entry, Filters
-from triptych.verifying import Verdict
 
 PAGE = 100
 MISSING = "missing"

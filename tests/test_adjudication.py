@@ -7,9 +7,10 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 from test_results import BEST_RUBRIC, first_work, resubmit, set_aside, submit
 
-from triptych import clock, verifying
+from triptych import clock
 from triptych.annotate import assignments
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
+from triptych.operations import verify
 from triptych.results import adjudication
 from triptych.results.frame.model import Counted
 from triptych.results.frame.rows import export_ratings
@@ -62,7 +63,7 @@ def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
             ("System 2", "verdict", None, "reject"),
         ]
         assert {row[7] for row in rows} == {None}
-        assert verifying.verify(session, study).holds
+        assert verify.verify(session, study).holds
         shares = adjudication.agreement(frame_of(session, study), Counted(), {item: final})
     assert {(one.same, one.of) for one in shares} == {(1, 2), (0, 2)}
 
@@ -83,7 +84,7 @@ def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rat
             "final value taken back",
         ]
         assert adjudication.final_values(session, study) == {}
-        assert verifying.verify(session, study).holds
+        assert verify.verify(session, study).holds
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
 
 
@@ -141,7 +142,7 @@ def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine
         final = adjudication.final_values(session, study)[item]
         assert final.by == second.pseudonym
         assert {value for (_, key), value in final.values.items() if key == "fluency"} == {1.0}
-        assert verifying.verify(session, study).holds, verifying.verify(session, study).sentence
+        assert verify.verify(session, study).holds, verify.verify(session, study).sentence
 
 
 def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, make_study):
@@ -155,7 +156,7 @@ def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, ma
         adjudication.ask(session, study, "item-1", second.pseudonym, lead)
         assert adjudication.final_values(session, study)["item-1"].by == second.pseudonym
     with reading(sqlite_engine) as session:
-        assert verifying.verify(session, study).holds
+        assert verify.verify(session, study).holds
 
 
 def test_the_lead_may_decide_herself_while_an_annotator_is_asked(rated):
@@ -197,4 +198,4 @@ def test_the_best_response_and_questions_about_the_item_have_final_values_too(sq
         values = {(1, "winner"): 1, (2, "winner"): 0, (3, "winner"): 0, (0, "worth"): 0.3}
         decide(session, study, lead, "item-1", values)
         assert adjudication.final_values(session, study)["item-1"].values == values
-        assert verifying.verify(session, study).holds
+        assert verify.verify(session, study).holds

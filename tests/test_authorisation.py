@@ -60,12 +60,12 @@ DOORS = {
     """,
     "route": """
         annotate.annotations.save_draft annotate.annotations.save_next_draft annotate.assignments.renew
-        annotate.desk.act capsule.pieces people.accounts.sign_out people.accounts.use_ticket
+        annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
     """,
     "lead": """
         annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
         annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
-        annotate.workbooks.take_back backup.restore_as exchange.import_ratings.import_ratings
+        annotate.workbooks.take_back exchange.import_ratings.import_ratings operations.backup.restore_as
         people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
         people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
         privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
@@ -75,9 +75,9 @@ DOORS = {
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        backup.restore capsule.open_capsule exchange.import_ratings.import_as moving.move
-        people.accounts.create_lead people.accounts.issue_setup_ticket people.accounts.reset_passcode
-        scripting.invite scripting.set_state simulate.demo.load_demo
+        exchange.import_ratings.import_as operations.backup.restore operations.capsule.open_capsule
+        operations.move.move people.accounts.create_lead people.accounts.issue_setup_ticket
+        people.accounts.reset_passcode scripting.invite scripting.set_state simulate.demo.load_demo
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit

@@ -14,9 +14,9 @@ from conftest import add_person, full_answers
 from sqlalchemy import select
 from test_results import submit
 
-from triptych import backup, verifying
-from triptych.backup import BackupFailed
 from triptych.errors import NotAllowed
+from triptych.operations import backup, verify
+from triptych.operations.backup import BackupFailed
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
@@ -64,7 +64,7 @@ def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the
     assert len(acknowledged) > len(before)
     copy = database.open_engine(f"sqlite:///{made.path}")
     with reading(copy) as session:
-        assert verifying.verify(session, session.scalars(select(Study)).one()).holds
+        assert verify.verify(session, session.scalars(select(Study)).one()).holds
         assert made.heads == backup.heads_of(session)
     copy.dispose()
 
@@ -103,7 +103,7 @@ def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_lo
         assert len(frame_of(session, session.get_one(Study, study.id)).work) == 1
         last = events.since(session, study.id, 0)[-1]
         assert (last.kind, last.actor) == ("restored from a backup", lead.pseudonym)
-        assert verifying.verify(session, session.get_one(Study, study.id)).holds
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
         assert done.heads == backup.heads_of(session)
     assert done.again == (people[0].pseudonym, people[1].pseudonym)
     copy = database.open_engine(f"sqlite:///{done.before}")

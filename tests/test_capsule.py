@@ -11,8 +11,8 @@ from conftest import SMALL_RUBRIC, add_person, draft_items, join
 from sqlalchemy import select
 from test_moving import annotate
 
-from triptych import backup, capsule, verifying
 from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
+from triptych.operations import backup, capsule, verify
 from triptych.storage import database
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
@@ -69,7 +69,7 @@ def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds
     with reading(elsewhere) as there, reading(here_engine) as here:
         study = there.scalars(select(Study)).one()
         assert (study.slug, study.event_number) == (slug, opened.number)
-        assert verifying.verify(there, study).holds
+        assert verify.verify(there, study).holds
         mine = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
         mine = mine.where(Assignment.study_id == study.id)
         assert len(there.scalars(mine).all()) == 12

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from triptych import clock
-from triptych.doctor import _postgres
+from triptych.operations.doctor import _postgres
 from triptych.storage import database
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from test_results import submit
 
 from triptych import __main__ as program
-from triptych import backup
+from triptych.operations import backup
 from triptych.people import accounts
 from triptych.storage import database
 from triptych.storage.database import reading, writing

@@ -12,8 +12,8 @@ from conftest import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 from test_erasure import files_of
 
-from triptych import verifying
 from triptych.annotate import assignments
+from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure
 from triptych.rubric.model import shipped_rubrics
@@ -79,7 +79,7 @@ def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engi
     assert b"Zauberberg" not in files_of(engine)
     with database.reading(engine) as session:
         assert {anna.name, lead.name, "Dr Lead"} <= set(session.scalars(select(Person.name)))
-        assert verifying.verify(session, session.get_one(Study, own.id)).holds
+        assert verify.verify(session, session.get_one(Study, own.id)).holds
 
 
 def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):

@@ -12,7 +12,7 @@ from conftest import ROOT
 from sqlalchemy import make_url, text
 
 from triptych import __main__ as program
-from triptych import doctor
+from triptych.operations import doctor
 from triptych.storage import database, host
 from triptych.storage.database import writing
 
@@ -91,7 +91,7 @@ def test_without_the_packages_every_command_says_what_to_install():
 
 
 def test_the_doctor_itself_needs_no_package_to_be_loaded():
-    without_packages = [sys.executable, "-S", "-c", "import triptych.doctor"]
+    without_packages = [sys.executable, "-S", "-c", "import triptych.operations.doctor"]
     assert subprocess.run(without_packages, cwd=ROOT, env={}).returncode == 0
 
 

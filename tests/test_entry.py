@@ -14,11 +14,12 @@ from sqlalchemy import select
 from test_annotations import submission
 from test_checks import check_item, one_engine  # noqa: F401 (a fixture)
 
-from triptych import clock, verifying
+from triptych import clock
 from triptych.annotate import annotations, assignments, blinding, desk, entry_test, exclusions, onboarding
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.annotate.onboarding import Stage
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
+from triptych.operations import verify
 from triptych.people import accounts
 from triptych.people.membership import membership_of
 from triptych.rubric.model import load_rubric, shipped_rubrics
@@ -285,7 +286,7 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
         ("consent asked again", "pressed the wrong button"),
         ("entry test waived", "question one is unclear"),
     ]
-    assert verifying.verify(session, study).holds
+    assert verify.verify(session, study).holds
 
 
 def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(one_engine):  # noqa: F811

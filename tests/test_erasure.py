@@ -12,9 +12,10 @@ from conftest import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text
 from test_results import same, submit
 
-from triptych import clock, verifying
+from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.operations import verify
 from triptych.people import accounts, roster
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
@@ -132,7 +133,7 @@ def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_cons
     assert [trace for trace in TRACES if trace.encode() in after] == []
     assert b"ownwords" in after
     with database.reading(engine) as session:
-        assert verifying.verify(session, session.get_one(Study, study.id)).holds
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
         assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
         hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
         kept = session.scalars(hers.where(Assignment.person_id == her.person_id)).all()
@@ -174,7 +175,7 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
         said = said.join(Rating, Rating.id == Explanation.rating_id)
         said = said.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
         assert [tuple(row) for row in session.execute(said)] == [(other.id, WORDS)]
-        assert all(verifying.verify(session, one).holds for one in (study, other))
+        assert all(verify.verify(session, one).holds for one in (study, other))
         assert accounts.return_to_study(session, study, NAME, code).id == her.person_id
         withdrawal.withdraw(session, other, her.pseudonym, lead.pseudonym)
         assert session.get_one(Person, her.person_id).name is None
@@ -189,7 +190,7 @@ def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_
 
     with database.reading(sqlite_engine) as session:
         assert session.get_one(Person, lead.person_id).name == lead.name
-        found = verifying.verify(session, session.get_one(Study, study.id))
+        found = verify.verify(session, session.get_one(Study, study.id))
         assert found.holds, found.sentence
         kinds = select(Event.kind).join(EventDetail, EventDetail.event_id == Event.id)
         assert {"study created", "study open"} <= set(session.scalars(kinds.where(Event.actor == lead.pseudonym)))

@@ -11,11 +11,12 @@ from test_results import exclude as excluded_by_hand
 from test_results import resubmit, same, set_aside, submit
 from test_second_looks import look_at
 
-from triptych import clock, verifying
+from triptych import clock
 from triptych.annotate import assignments, exclusions
 from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
 from triptych.exchange import exports
 from triptych.formats.writers.model import EVERYTHING
+from triptych.operations import verify
 from triptych.people import accounts, roster
 from triptych.privacy import withdrawal
 from triptych.results.frame.counted import mostly_ignored
@@ -153,7 +154,7 @@ def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_eng
         session.flush()
         assert taken(session, study) == filled(session, study)
         assert same(frame_of(session, study), build_frame(session, study))
-        found = verifying.verify(session, study)
+        found = verify.verify(session, study)
         assert found.holds, found.sentence
 
 

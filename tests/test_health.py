@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from triptych import doctor, settings
+from triptych import settings
+from triptych.operations import doctor
 from triptych.storage import database
 from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.web import health, routes, start

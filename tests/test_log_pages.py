@@ -10,7 +10,7 @@ from test_results import submit
 from test_results_pages import ROUTER, visit, words  # noqa: F401 (a fixture)
 
 from components import log_table
-from triptych import backup
+from triptych.operations import backup
 from triptych.results import adjudication
 from triptych.storage import events
 from triptych.storage.database import reading, writing

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from triptych import logs
 from triptych.errors import NotFound
+from triptych.operations import logs
 from triptych.storage.database import AWAY, DatabaseAway
 
 

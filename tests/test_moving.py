@@ -8,11 +8,11 @@ from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from triptych import __main__ as program
-from triptych import moving
 from triptych.annotate import annotations
 from triptych.annotate.annotations import SubmitMessage
 from triptych.annotate.assignments import current
 from triptych.errors import NotFound, UnsafeDatabase
+from triptych.operations import move
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
@@ -72,8 +72,8 @@ def test_a_database_goes_to_postgresql_and_back_with_every_row_and_chain(
     sqlite_engine, postgres_engine, other_sqlite, filled
 ):
     before = contents(sqlite_engine)
-    there = moving.move(sqlite_engine, postgres_engine)
-    back = moving.move(postgres_engine, other_sqlite)
+    there = move.move(sqlite_engine, postgres_engine)
+    back = move.move(postgres_engine, other_sqlite)
 
     assert there == back
     assert contents(postgres_engine) == contents(other_sqlite) == before
@@ -84,7 +84,7 @@ def test_a_database_goes_to_postgresql_and_back_with_every_row_and_chain(
 
 
 def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, postgres_engine, filled):
-    moving.move(sqlite_engine, postgres_engine)
+    move.move(sqlite_engine, postgres_engine)
 
     with writing(postgres_engine) as session:
         study = session.scalars(select(Study).where(Study.slug == filled[0])).one()
@@ -97,7 +97,7 @@ def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, p
 
 
 def test_one_study_takes_its_people_along_and_nobody_else(sqlite_engine, other_sqlite, filled):
-    moving.move(sqlite_engine, other_sqlite, [filled[0]])
+    move.move(sqlite_engine, other_sqlite, [filled[0]])
 
     with reading(sqlite_engine) as old, reading(other_sqlite) as new:
         mine = select(Study.id).where(Study.slug == filled[0]).scalar_subquery()
@@ -116,7 +116,7 @@ def test_no_value_and_a_json_null_stay_apart(sqlite_engine, postgres_engine, fil
         session.execute(update(Assignment).where(Assignment.id == numbers[0]).values(draft=null()))
         session.execute(text("UPDATE assignment SET draft = 'null' WHERE id = :it"), {"it": numbers[1]})
 
-    moving.move(sqlite_engine, postgres_engine)
+    move.move(sqlite_engine, postgres_engine)
 
     with reading(postgres_engine) as session:
         ask = text("SELECT draft IS NULL FROM assignment WHERE id = :it")
@@ -130,7 +130,7 @@ def test_a_database_with_people_or_studies_in_it_is_no_target(sqlite_engine, oth
         make_study(session)
 
     with pytest.raises(UnsafeDatabase, match="not empty"):
-        moving.move(sqlite_engine, other_sqlite)
+        move.move(sqlite_engine, other_sqlite)
 
 
 def test_a_row_that_postgresql_cannot_hold_moves_nothing_and_is_named(sqlite_engine, postgres_engine, filled):
@@ -138,22 +138,22 @@ def test_a_row_that_postgresql_cannot_hold_moves_nothing_and_is_named(sqlite_eng
         session.execute(update(Assignment).values(note="a zero \0 byte"))
 
     with pytest.raises(UnsafeDatabase, match="a row of assignment.*NUL.*Nothing was moved"):
-        moving.move(sqlite_engine, postgres_engine)
+        move.move(sqlite_engine, postgres_engine)
 
     assert not any(contents(postgres_engine).values())
 
 
 def test_rows_that_come_out_different_move_nothing(sqlite_engine, other_sqlite, filled, monkeypatch):
-    count_on = moving._count_on
+    count_on = move._count_on
 
     def change_one(new):
         count_on(new)
         new.execute(update(Rating).values(missing=True, number=None, option_id=None))
 
-    monkeypatch.setattr(moving, "_count_on", change_one)
+    monkeypatch.setattr(move, "_count_on", change_one)
 
     with pytest.raises(UnsafeDatabase, match="rows of rating differ"):
-        moving.move(sqlite_engine, other_sqlite)
+        move.move(sqlite_engine, other_sqlite)
 
     assert not any(contents(other_sqlite).values())
 
@@ -163,18 +163,18 @@ def test_a_chain_that_was_tampered_with_does_not_move(sqlite_engine, other_sqlit
         session.execute(text("UPDATE event SET actor = 'somebody else' WHERE number = 2"))
 
     with pytest.raises(UnsafeDatabase, match="Event 2 was changed"):
-        moving.move(sqlite_engine, other_sqlite)
+        move.move(sqlite_engine, other_sqlite)
 
     assert not any(contents(other_sqlite).values())
 
 
 def test_an_unknown_study_or_an_older_schema_is_refused(sqlite_engine, other_sqlite, filled):
     with pytest.raises(NotFound, match="no study nowhere"):
-        moving.move(sqlite_engine, other_sqlite, ["nowhere"])
+        move.move(sqlite_engine, other_sqlite, ["nowhere"])
     with sqlite_engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
     with pytest.raises(UnsafeDatabase, match="at version 0000"):
-        moving.move(sqlite_engine, other_sqlite)
+        move.move(sqlite_engine, other_sqlite)
 
 
 def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, postgres_engine, filled, capsys):
@@ -200,7 +200,7 @@ def test_the_command_waits_for_no_server(sqlite_engine, filled, tmp_path, capsys
 
 def test_the_source_stays_as_it_was(sqlite_engine, other_sqlite, filled):
     before = contents(sqlite_engine)
-    moving.move(sqlite_engine, other_sqlite)
+    move.move(sqlite_engine, other_sqlite)
 
     assert contents(sqlite_engine) == before
     with pytest.raises(IntegrityError), writing(other_sqlite) as session:

@@ -15,7 +15,6 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych import verifying
 from triptych.__main__ import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
@@ -23,6 +22,7 @@ from triptych.formats import read_items
 from triptych.formats.ratings import read_ratings
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.operations import verify
 from triptych.reports.build import build_report
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
@@ -159,7 +159,7 @@ def test_a_metric_leaves_peoples_scale_alone_and_is_correlated_with_it(imported,
     (one,) = judges(frame, Counted(), criterion_ratings(frame, Counted()))
     assert (one.criterion, one.scores, one.shared) == ("fluency", metric.key, 36)
     assert one.within_items.kendall.value == segment(PEOPLE, SCORES)
-    assert verifying.verify(session, session.get_one(Study, study.id)).holds
+    assert verify.verify(session, session.get_one(Study, study.id)).holds
     assert found.asked.scores == {metric.key}
 
 
@@ -413,14 +413,14 @@ def test_both_databases_take_an_import(engine):
         study = import_ratings.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
     with database.reading(engine) as session:
         assert sorted(frame_of(session, study).ratings["value"]) == [3, 4]
-        found = verifying.verify(session, session.get_one(Study, study.id))
+        found = verify.verify(session, session.get_one(Study, study.id))
         assert found.holds, found.sentence
     with database.writing(engine) as session:
         session.execute(update(Item).values(raters=9))
         extra = add_person(session, "nobody")
         session.add(Membership(study_id=study.id, person_id=extra.person_id, joined_at=study.created_at))
     with database.reading(engine) as session:
-        said = verifying.verify(session, session.get_one(Study, study.id)).differences
+        said = verify.verify(session, session.get_one(Study, study.id)).differences
     assert ["P-nobody is an annotator" in said[0], "not those that were frozen" in said[1]] == [True, True]
 
 

@@ -12,9 +12,10 @@ from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
 from triptych import __main__ as program
-from triptych import clock, verifying
+from triptych import clock
 from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding
 from triptych.annotate.annotations import SetAsideMessage
+from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import events
@@ -56,9 +57,9 @@ def filled(sqlite_engine, make_study):
         return fill(session, make_study)
 
 
-def verdict(engine, study) -> verifying.Verdict:
+def verdict(engine, study) -> verify.Verdict:
     with reading(engine) as session:
-        return verifying.verify(session, session.get_one(Study, study.id))
+        return verify.verify(session, session.get_one(Study, study.id))
 
 
 def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
@@ -135,7 +136,7 @@ def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled)
         for statement, said in BY_HAND:
             changed = connection.execute(text(statement)).rowcount
             with Session(connection) as session:
-                found = verifying.verify(session, session.get_one(Study, filled.id))
+                found = verify.verify(session, session.get_one(Study, filled.id))
             # one change may show in several places; which comes first depends on the order on screen
             if not changed or not any(said in one for one in (found.sentence, *found.differences)):
                 missed.append((statement, found.sentence))
@@ -169,11 +170,11 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
             entry_test.start(session, study, who)
             answer_all(session, study, who, right)
         join(session, study, add_person(session, "ben"))
-        untouched = verifying.verify(session, study)
+        untouched = verify.verify(session, study)
         assert untouched.holds, untouched.sentence
 
         assert session.execute(text(statement)).rowcount
-        found = verifying.verify(session, study)
+        found = verify.verify(session, study)
 
         assert any(said in one for one in found.differences), found.sentence
 

@@ -22,6 +22,7 @@ from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllow
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
+from triptych.operations.verify import verify
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Best, Choice, Likert, Number, shipped_rubrics
 from triptych.simulate import demo
@@ -39,7 +40,6 @@ from triptych.storage.models import (
     StudyState,
 )
 from triptych.study import lifecycle
-from triptych.verifying import verify
 
 BEST = """
   - key: winner

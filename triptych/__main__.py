@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from triptych import doctor as examination
+from triptych.operations import doctor as examination
 
 try:
     from sqlalchemy import Engine, make_url, select
     from sqlalchemy.exc import ArgumentError, DBAPIError
     from sqlmodel import Session
 
-    from triptych import moving, settings, verifying
+    from triptych import settings
     from triptych.errors import NotFound, TriptychError
+    from triptych.operations import move as moving
+    from triptych.operations import verify as verifying
     from triptych.people import accounts
     from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
     from triptych.storage import database
@@ -89,7 +91,7 @@ def move(arguments: argparse.Namespace) -> int:
 
 def backup(_: argparse.Namespace) -> int:
     """Back the database up, while the app is in use or not, into the folder backups beside it."""
-    from triptych import backup as backups
+    from triptych.operations import backup as backups
 
     made = backups.make(_to_read())
     say(f"{made.path} ({made.size:,} bytes)")
@@ -100,7 +102,7 @@ def backup(_: argparse.Namespace) -> int:
 
 def restore(arguments: argparse.Namespace) -> int:
     """Go back to a backup; the state before is backed up first, and every study's log says so."""
-    from triptych import backup as backups
+    from triptych.operations import backup as backups
 
     engine = database.open_engine(settings.database_url())
     with _alone(engine):
@@ -117,8 +119,8 @@ def restore(arguments: argparse.Namespace) -> int:
 
 def capsule(arguments: argparse.Namespace) -> int:
     """Write a study into one file that opens on another machine; it knows pseudonyms only, and names of systems."""
-    from triptych import capsule as capsules
     from triptych import scripting
+    from triptych.operations import capsule as capsules
 
     scripting.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
     say(f"The study is in {arguments.file}.")
@@ -127,7 +129,7 @@ def capsule(arguments: argparse.Namespace) -> int:
 
 def open_capsule(arguments: argparse.Namespace) -> int:
     """Lay a study capsule into an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
-    from triptych import capsule as capsules
+    from triptych.operations import capsule as capsules
 
     engine = database.open_engine(settings.database_url())
     passcode = _passcode("Passcode of the new lead: ")

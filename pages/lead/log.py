@@ -4,8 +4,8 @@ import streamlit as st
 
 from components import backups, log_table, state
 from components.study_choice import choose_study
-from triptych import backup, verifying
 from triptych.errors import TriptychError
+from triptych.operations import backup, verify
 from triptych.storage import events
 from triptych.study import lifecycle
 
@@ -34,7 +34,7 @@ def whole() -> None:
     log_table.head(study.event_number, study.event_hash)
     if st.button("Check everything now", help="Plays the log back and compares it with every stored row."):
         with state.reading() as session:
-            log_table.verdict(verifying.verify(session, lifecycle.led_by(session, who, slug)))
+            log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 
 
 def safe() -> None:

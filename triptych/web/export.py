@@ -148,7 +148,7 @@ def _workbook(request: Request, session: Session, study: Study) -> tuple[str, st
 
 
 def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych import capsule
+    from triptych.operations import capsule
 
     capsule.check_request(study)
     return "capsule.zip", "application/zip", lambda _, study: capsule.pieces(web_engine(), study.slug)

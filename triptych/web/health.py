@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from triptych import doctor, settings
-from triptych.doctor import Finding
+from triptych import settings
+from triptych.operations import doctor
+from triptych.operations.doctor import Finding
 from triptych.storage import database
 from triptych.storage.database import DatabaseAway
 from triptych.web.session import web_engine

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine
 
-from triptych import logs, settings
+from triptych import settings
+from triptych.operations import logs
 from triptych.people import accounts
 from triptych.storage import database, host
 from triptych.storage.database import reading, writing

@@ -20,9 +20,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import Engine, delete, select, update
 
-from triptych import backup, clock, moving, verifying
+from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed
 from triptych.formats.writers.model import File, Options
+from triptych.operations import backup, move, verify
 from triptych.people import accounts, roster
 from triptych.storage import database
 from triptych.storage.models import FailedSignIn, Invitation, Login, PanelIdentity, Person, RubricText, Study, Ticket
@@ -97,7 +98,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
 
     copy = database.open_engine(f"sqlite:///{path}")
     try:
-        moving.move(engine, copy, [slug])
+        move.move(engine, copy, [slug])
         _leave_people_behind(copy)
         with database.reading(copy) as session:
             study = lifecycle.by_slug(session, slug)
@@ -140,7 +141,7 @@ def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup
             database.migrate(source)
             _check(source, manifest)
             opened = _given_a_lead(source, name, passcode)
-            moving.move(source, engine)
+            move.move(source, engine)
         finally:
             source.dispose()
     return opened
@@ -183,6 +184,6 @@ def _check(source: Engine, manifest: Manifest) -> None:
     with database.reading(source) as session:
         if [asdict(head) for head in backup.heads_of(session)] != [manifest.study]:
             raise ImportRefused("The study in the capsule is not the one that its manifest names.")
-        verdict = verifying.verify(session, session.scalars(select(Study)).one())
+        verdict = verify.verify(session, session.scalars(select(Study)).one())
         if not verdict.holds:
             raise ImportRefused(f"The study in the capsule does not hold. {verdict.sentence}")
