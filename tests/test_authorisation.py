@@ -292,18 +292,18 @@ def _with(command, *given):
 
 
 TRIED = {
-    "admission.answer": _with(entry_test.answer, "q", "a"),
-    "admission.hand_in": _with(entry_test.hand_in),
-    "admission.start": _with(entry_test.start),
-    "desk.lay": lambda session, study, token, who: desk.lay(session, study, who, showing=token),
-    "entry.read_instructions": _with(onboarding.read_instructions),
-    "entry.refuse": _with(onboarding.refuse),
-    "entry.step": _with(onboarding.step),
-    "people.consent": _with(accounts.consent, "version"),
-    "people.join": lambda session, study, token, who: accounts.join(session, study, who),
-    "withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
+    "annotate.entry_test.answer": _with(entry_test.answer, "q", "a"),
+    "annotate.entry_test.hand_in": _with(entry_test.hand_in),
+    "annotate.entry_test.start": _with(entry_test.start),
+    "annotate.desk.lay": lambda session, study, token, who: desk.lay(session, study, who, showing=token),
+    "annotate.onboarding.read_instructions": _with(onboarding.read_instructions),
+    "annotate.onboarding.refuse": _with(onboarding.refuse),
+    "annotate.onboarding.step": _with(onboarding.step),
+    "people.accounts.consent": _with(accounts.consent, "version"),
+    "people.accounts.join": lambda session, study, token, who: accounts.join(session, study, who),
+    "privacy.withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
 }
-OPEN_TO = {"people.join": {"annotator", "other annotator", "other lead", "lead"}}  # the study is open to everybody
+OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}  # the study is open to everybody
 
 
 def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):

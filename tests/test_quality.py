@@ -38,9 +38,10 @@ from triptych.storage.models import (
     Slot,
     StudyState,
 )
-from triptych.study import lifecycle, system_names
+from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import changed, stored
+from triptych.study.system_names import system_names
 
 HUMAN = Counted().kinds
 
