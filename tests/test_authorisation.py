@@ -75,9 +75,9 @@ DOORS = {
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        exchange.import_ratings.import_as operations.backup.restore operations.capsule.open_capsule
-        operations.move.move people.accounts.create_lead people.accounts.issue_setup_ticket
-        people.accounts.reset_passcode scripting.invite scripting.set_state simulate.demo.load_demo
+        cli.studies.invite cli.studies.set_state exchange.import_ratings.import_as operations.backup.restore
+        operations.capsule.open_capsule operations.move.move people.accounts.create_lead
+        people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
@@ -235,7 +235,7 @@ def doors() -> dict[str, frozenset[str]]:
         for one in reached:
             users[one].add(page.relative_to(PAGES).parts[0])
     found: dict[str, set[str]] = defaultdict(set)
-    start = [ROOT / "triptych" / "web" / "start.py", ROOT / "triptych" / "__main__.py", ROOT / "app.py"]
+    start = [ROOT / "triptych" / "web" / "start.py", *(ROOT / "triptych" / "cli").glob("*.py"), ROOT / "app.py"]
     routes = set((ROOT / "triptych" / "web").glob("*.py")) - set(start)
     for path in [*screens, *routes, *start]:
         for name in used(path, whole(path)):
@@ -303,7 +303,8 @@ TRIED = {
     "people.accounts.join": lambda session, study, token, who: accounts.join(session, study, who),
     "privacy.withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
 }
-OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}  # the study is open to everybody
+# the study is open to everybody
+OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
 
 
 def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):

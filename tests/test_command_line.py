@@ -10,7 +10,7 @@ from conftest import ROOT
 from sqlalchemy import select
 from test_results import submit
 
-from triptych import __main__ as program
+from triptych.cli import main as program
 from triptych.operations import backup
 from triptych.people import accounts
 from triptych.storage import database

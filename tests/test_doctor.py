@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from sqlalchemy import make_url, text
 
-from triptych import __main__ as program
+from triptych.cli import main as program
 from triptych.operations import doctor
 from triptych.storage import database, host
 from triptych.storage.database import writing

@@ -7,10 +7,10 @@ from conftest import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from triptych import __main__ as program
 from triptych.annotate import annotations
 from triptych.annotate.annotations import SubmitMessage
 from triptych.annotate.assignments import current
+from triptych.cli import main as program
 from triptych.errors import NotFound, UnsafeDatabase
 from triptych.operations import move
 from triptych.storage import database, events

@@ -15,7 +15,7 @@ from frames import criterion_results
 from sqlalchemy import func, select, update
 from test_reports import again
 
-from triptych.__main__ import main
+from triptych.cli.main import main
 from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
 from triptych.exchange import import_ratings
 from triptych.formats import read_items

@@ -15,7 +15,7 @@ from test_export import get
 from test_results import submit
 from test_results_pages import visit, words  # noqa: F401 (a fixture)
 
-from triptych import __main__ as command_line
+from triptych.cli import main as command_line
 from triptych.errors import NotFound
 from triptych.reports import heds, snapshot
 from triptych.reports.build import build_report

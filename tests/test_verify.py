@@ -11,10 +11,10 @@ from sqlmodel import Session
 from test_entry import QUESTIONS, RIGHT, answer_all, open_studies
 from test_results import exclude, first_work, resubmit, set_aside, submit
 
-from triptych import __main__ as program
 from triptych import clock
 from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding
 from triptych.annotate.annotations import SetAsideMessage
+from triptych.cli import main as program
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal

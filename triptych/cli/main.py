@@ -1,0 +1,370 @@
+"""python -m triptych …: what a lead or an administrator does without the browser."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from triptych.operations import doctor as examination
+
+try:
+    from sqlalchemy import Engine, make_url, select
+    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlmodel import Session
+
+    from triptych import settings
+    from triptych.errors import NotFound, TriptychError
+    from triptych.operations import move as moving
+    from triptych.operations import verify as verifying
+    from triptych.people import accounts
+    from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.storage import database
+    from triptych.storage.models import Access, Round, Study, StudyState
+    from triptych.study import lifecycle
+    from triptych.study.settings import USUAL_CHECKS
+except ModuleNotFoundError as missing:
+    sys.exit(examination.explain_missing(missing))
+
+COMMAND_LINE = "command line"
+T = TypeVar("T")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def schema(_: argparse.Namespace) -> int:
+    """Write rubrics/schema.json, which lets editors complete rubric files."""
+    (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
+    say("rubrics/schema.json is up to date.")
+    return 0
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Check rubric files; without names, the shipped ones."""
+    for path in arguments.files or [str(path) for path in shipped_rubrics().values()]:
+        rubric = load_rubric(settings.app_folder() / path)
+        say(f"{path}: {rubric.title}, {len(rubric.criteria)} criteria, no problem found.")
+    return 0
+
+
+def migrate(_: argparse.Namespace) -> int:
+    """Bring the database to this program's schema, after a backup."""
+    _written(lambda _: None)
+    say(f"The database is at version {database.HEAD}.")
+    return 0
+
+
+def verify(_: argparse.Namespace) -> int:
+    """Check every study against its event log: names the first event or row that was changed or removed by hand."""
+    with database.reading(_to_read()) as session:
+        found = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    if not found:
+        raise NotFound("There is no study in this database, so nothing was checked.")
+    for verdict in found:
+        say(f"{verdict.slug}: {verdict.sentence}")
+    return 0 if all(verdict.holds for verdict in found) else 1
+
+
+def doctor(_: argparse.Namespace) -> int:
+    """Look at this installation and say in plain words what stands in its way; changes nothing."""
+    return examination.report(say)
+
+
+def move(arguments: argparse.Namespace) -> int:
+    """Copy the database, or single studies, to another one (SQLite or PostgreSQL), and compare every row."""
+    source = database.open_engine(settings.database_url())
+    target = database.open_engine(settings.with_driver(arguments.target))
+    with _alone(source), _alone(target):
+        for moved in moving.move(source, target, arguments.study or ()):
+            if moved.rows:
+                say(f"{moved.table}: {moved.rows} rows, the same in both ({moved.digest[:12]}).")
+    say(f"Every event chain holds. Start the app with TRIPTYCH_DATABASE_URL={make_url(arguments.target)!r}.")
+    return 0
+
+
+def backup(_: argparse.Namespace) -> int:
+    """Back the database up, while the app is in use or not, into the folder backups beside it."""
+    from triptych.operations import backup as backups
+
+    made = backups.make(_to_read())
+    say(f"{made.path} ({made.size:,} bytes)")
+    for head in made.heads:
+        say(f"{head.slug}: last event {head.number}, hash {head.hash}")
+    return 0
+
+
+def restore(arguments: argparse.Namespace) -> int:
+    """Go back to a backup; the state before is backed up first, and every study's log says so."""
+    from triptych.operations import backup as backups
+
+    engine = database.open_engine(settings.database_url())
+    with _alone(engine):
+        done = backups.restore(engine, Path(arguments.file), COMMAND_LINE, alone=True)
+    say(
+        f"The database is that of {done.name} again. The state before lies in {done.before or 'no file: it was empty'}."
+    )
+    for head in done.heads:
+        say(f"{head.slug}: last event {head.number}, hash {head.hash}")
+    for pseudonym in done.again:
+        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: do it once more.")
+    return 0
+
+
+def capsule(arguments: argparse.Namespace) -> int:
+    """Write a study into one file that opens on another machine; it knows pseudonyms only, and names of systems."""
+    from triptych.cli import studies
+    from triptych.operations import capsule as capsules
+
+    studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
+    say(f"The study is in {arguments.file}.")
+    return 0
+
+
+def open_capsule(arguments: argparse.Namespace) -> int:
+    """Lay a study capsule into an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
+    from triptych.operations import capsule as capsules
+
+    engine = database.open_engine(settings.database_url())
+    passcode = _passcode("Passcode of the new lead: ")
+    with _alone(engine):
+        head = capsules.open_capsule(Path(arguments.file), engine, arguments.lead, passcode)
+    say(f"The study {head.slug} is there with {head.number} events, and {arguments.lead} leads it.")
+    return 0
+
+
+def add_lead(arguments: argparse.Namespace) -> int:
+    """Make a lead account."""
+    passcode = _passcode("Passcode: ")
+    lead = _written(lambda session: accounts.create_lead(session, arguments.name, passcode))
+    say(f"{lead.name} can sign in as {lead.pseudonym}.")
+    return 0
+
+
+def reset_passcode(arguments: argparse.Namespace) -> int:
+    """Give a lead a new passcode."""
+    passcode = _passcode("New passcode: ")
+    _written(lambda session: accounts.reset_passcode(session, arguments.name, passcode))
+    say(f"{arguments.name} has a new passcode.")
+    return 0
+
+
+def import_ratings(arguments: argparse.Namespace) -> int:
+    """Show what finished ratings from elsewhere would become; with --write, make a closed study of them."""
+    # numpy and the readers take half a second to import, which no other command needs
+    from triptych.exchange import import_ratings as ratings_import
+
+    found = ratings_import.from_paths(arguments)
+    for line in (*map(str, found.problems), *found.told()):
+        say(line)
+    if not found.ok:
+        return 2
+
+    if not arguments.write:
+        say("Nothing was written. Add --write to make the study.")
+        return 0
+    study = _written(lambda session: ratings_import.import_as(session, arguments.lead, arguments.title, found))
+    say(f"The study {study.slug} was made.")
+    return 0
+
+
+def create_study(arguments: argparse.Namespace) -> int:
+    """Show what files of items would become; with --write, make a draft study of them."""
+    # the readers and writers of files take half a second to import, which the other commands do not need
+    from triptych.cli import studies
+
+    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    rubric = parse_rubric(text, arguments.rubric)
+    for problem in file.problems:
+        say(str(problem))
+    say(f"{len(file.items)} items of {len(file.systems)} systems, {len(rubric.asked(arguments.round))} questions each.")
+    if not file.ok:
+        return 2
+    if not arguments.write:
+        say("Nothing was written. Add --write to make the study.")
+        return 0
+    plan = lifecycle.Plan(
+        title=arguments.title,
+        raters_per_item=arguments.raters,
+        access=Access(arguments.access),
+        round=Round(arguments.round),
+        items_per_annotator=arguments.most,
+        checks=USUAL_CHECKS,
+    )
+
+    def create(session: Session) -> Study:
+        who = studies.lead_called(session, arguments.lead)
+        return lifecycle.create_from_file(session, plan, text, file, who)
+
+    study = _written(create)
+    say(f"The draft study {study.slug} was made. Launch it with: set-state {arguments.lead!r} {study.slug} open")
+    return 0
+
+
+def set_state(arguments: argparse.Namespace) -> int:
+    """Launch, open, pause or close a study."""
+    from triptych.cli import studies
+
+    state = StudyState(arguments.state)
+    study = _written(lambda session: studies.set_state(session, arguments.lead, arguments.study, state))
+    say(f"{study.slug} is {state}.")
+    return 0
+
+
+def invite(arguments: argparse.Namespace) -> int:
+    """Make a personal link for everybody named, or on a CSV list; each is shown once and not stored."""
+    from triptych.cli import studies
+
+    made = _written(
+        lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
+    )
+    for one in made:
+        say(f"{one.pseudonym}\t{one.name}\t{arguments.address.rstrip('/')}/?{urlencode({'join': one.secret})}")
+    return 0
+
+
+def list_studies(_: argparse.Namespace) -> int:
+    """List the studies with their short names."""
+    with database.reading(_to_read()) as session:
+        for study in session.scalars(select(Study).order_by(Study.id)):
+            say(f"{study.slug}\t{study.round}\t{study.state}\t{study.item_count} items\t{study.title}")
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a study's data: the table ratings or highlights as CSV, or any format of the app as a zip."""
+    from triptych.cli import studies
+
+    with database.reading(_to_read()) as session:
+        studies.write(arguments.file, studies.exported(session, arguments.study, arguments.format))
+    say(f"Written to {arguments.file}.")
+    return 0
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
+    # numpy and the writers take a second to import, which no other command needs
+    from triptych.exchange import exports
+    from triptych.reports.build import build_report
+    from triptych.study import lifecycle
+
+    with database.reading(_to_read()) as session:
+        exports.see_one_state(session)
+        made = build_report(session, lifecycle.by_slug(session, arguments.study))
+    folder = Path(arguments.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in made.files.items():
+        (folder / name).write_bytes(content)
+    say(f"{len(made.files)} files. Snapshot {made.sha256}, last event {made.event_number}.")
+    return 0
+
+
+def _passcode(question: str) -> str:
+    """Typed without being shown, or the first line of what is piped in."""
+    return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+
+
+def _to_read() -> Engine:
+    """The database as it is, for a command that may run beside a server of whatever version."""
+    return database.open_to_read(settings.database_url())
+
+
+def _written(command: Callable[[Session], T]) -> T:
+    """Runs a command in a transaction of its own, while no server uses the same SQLite file."""
+    engine = database.open_engine(settings.database_url())
+    with _alone(engine):
+        database.migrate(engine)
+        with database.writing(engine) as session:
+            return command(session)
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[None]:
+    """No server uses the same SQLite file meanwhile."""
+    with ExitStack() as stack:
+        lock = database.lock_server(engine)
+        if lock:
+            stack.enter_context(lock)
+        yield
+
+
+LEAD, STUDY = ("lead", "the name of the lead who does it"), ("study", "the study's short name")
+# command → what it does, and its arguments that must be there
+COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[str, str]]]] = {
+    "schema": (schema, ()),
+    "check": (check, ()),
+    "migrate": (migrate, ()),
+    "verify": (verify, ()),
+    "doctor": (doctor, ()),
+    "backup": (backup, ()),
+    "restore": (restore, [("file", "a backup")]),
+    "move": (move, [("target", "the address of an empty database: postgresql://… or sqlite:///…")]),
+    "capsule": (capsule, [STUDY, ("file", "the zip file to write")]),
+    "open-capsule": (open_capsule, [("file", "the zip file"), ("lead", "the name of the lead to make")]),
+    "add-lead": (add_lead, [("name", "her name")]),
+    "reset-passcode": (reset_passcode, [("name", "the lead's name")]),
+    "studies": (list_studies, ()),
+    "create-study": (create_study, [LEAD, ("title", "its title"), ("rubric", "a rubric file, or a shipped one's key")]),
+    "set-state": (set_state, [LEAD, STUDY]),
+    "invite": (invite, [LEAD, STUDY]),
+    "export": (export, [STUDY, ("format", "ratings, highlights or a format"), ("file", "the file to write")]),
+    "import-ratings": (import_ratings, [LEAD, ("title", "the study's title")]),
+    "report": (report, [STUDY, ("folder", "where to write; it is made if it is not there")]),
+}  # fmt: skip
+
+
+def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
+    """The arguments of a command that may be left out, or are chosen from."""
+    ask = choice.add_argument
+    match name:
+        case "check":
+            ask("files", nargs="*", help="rubric files")
+        case "move":
+            ask("--study", action="append", help="a study's short name; may stand several times")
+        case "create-study":
+            ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
+            ask("--raters", type=int, default=3, help="annotators per item")
+            ask("--most", type=int, help="the most items for one annotator")
+            ask("--access", choices=list(Access), default=Access.open, help="who may take part")
+            ask("--round", choices=list(Round), default=Round.main, help="which round it is")
+            ask("--write", action="store_true", help="make the study")
+        case "set-state":
+            ask("state", choices=["open", "paused", "closed"], help="what it becomes")
+        case "invite":
+            ask("names", nargs="*", help="the names of annotators")
+            ask("--list", help="a CSV file with name, and if wanted email and role")
+            ask("--address", default="http://localhost:8501", help="where the app is reached")
+        case "import-ratings":
+            ask("files", nargs="*", help="files of ratings and highlights by people")
+            ask("--judge", action="append", default=[], help="a file of scores by a model")
+            ask("--items", help="a file of items, for the texts")
+            ask("--rubric", help="a rubric file; without it one is made from the values")
+            positive = "an option that counts as positive, as CRITERION=OPTION; may stand several times"
+            ask("--positive", action="append", default=[], help=positive)
+            ask("--write", action="store_true", help="make the study")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m triptych", description="Triptych without the browser.")
+    choices = parser.add_subparsers(dest="command", required=True)
+    for name, (command, wanted) in COMMANDS.items():
+        choice = choices.add_parser(name, help=command.__doc__, description=command.__doc__)
+        for argument, about in wanted:
+            choice.add_argument(argument, help=about)
+        _ask_for_more(name, choice)
+    arguments = parser.parse_args(words)
+    try:
+        return COMMANDS[arguments.command][0](arguments)
+    except (database.DatabaseAway, DBAPIError) as error:
+        sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
+    except (TriptychError, ArgumentError) as error:
+        sys.stderr.write(f"{error}\n")
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
+    return 2
