@@ -17,7 +17,7 @@ from bench.options import Options
 from bench.rated import ANNOTATORS, rated_world
 from bench.server import Server, running_app
 from bench.world import World
-from components.live import SECONDS
+from components.shell.live import SECONDS
 
 LARGE, USUAL = 1_000_000, 9_000
 TABS, EVERY = 20, 4.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from components import live, state
-from components.entrance import LOGO
+from components.shell import live, state
+from components.shell.entrance import LOGO
 from components.sign_in import account
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway

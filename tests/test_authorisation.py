@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 from test_sign_in_pages import shown
 
-from components import state
+from components.shell import state
 from triptych import clock
 from triptych.annotate import assignments, desk, entry_test, onboarding
 from triptych.errors import NotFound, TriptychError

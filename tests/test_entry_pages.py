@@ -12,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 from test_entry import CODES, QUESTIONS
 from test_sign_in_pages import be, press, shown
 
-from components import endings, state
+from components.annotator import endings
+from components.shell import state
 from triptych.storage import database
 from triptych.storage.models import Study, StudyState, TestAnswer
 from triptych.study import lifecycle

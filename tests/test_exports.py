@@ -584,7 +584,7 @@ def test_a_core_caller_is_refused_at_once_and_not_in_the_middle_of_a_file(filled
 
 
 def drawn_menu():
-    from components.export_menu import export_menu
+    from components.results.export_menu import export_menu
     from triptych.storage.models import Study
 
     export_menu(Study(slug="esc-1", unblinded_at=None), {"fluency": "Fluency"})

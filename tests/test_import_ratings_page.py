@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from test_results_pages import turn_to, visit, words  # noqa: F401 (visit is a fixture)
 from test_study_pages import ROUTER, button, labels, rendered_markdown, stored
 
-from components import state
+from components.shell import state
 from triptych.storage import database
 from triptych.storage.models import Highlight, Person, Role, Study
 from triptych.web.session import web_engine

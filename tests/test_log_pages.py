@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from test_results import submit
 from test_results_pages import ROUTER, visit, words  # noqa: F401 (a fixture)
 
-from components import log_table
+from components.shell import log_table
 from triptych.operations import backup
 from triptych.results import adjudication
 from triptych.storage import events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import browser
 import pytest
 
-from components.marked import SCRIPT, STYLE, drawn
+from components.results.marked import SCRIPT, STYLE, drawn
 from triptych.results.frame.highlights import HighlightedCandidate, HighlightedItem, Passage, Span
 from triptych.rubric.model import HighlightLabel
 

@@ -15,7 +15,7 @@ from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 from test_sign_in_pages import app, field, press, shown, signs_in
 from test_study_pages import button, labels, rendered_markdown
 
-from components import state
+from components.shell import state
 from triptych.annotate import onboarding
 from triptych.people import accounts, roster
 from triptych.privacy import erasure

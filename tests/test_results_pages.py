@@ -11,8 +11,8 @@ from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
 from test_results import exclude, set_aside, submit
 
-from components import live, state
-from components.more import ANALYSES, LENGTHS
+from components.results.more import ANALYSES, LENGTHS
+from components.shell import live, state
 from triptych.storage import database, events
 from triptych.storage.models import Kind, Person, Role, Study
 from triptych.study import lifecycle

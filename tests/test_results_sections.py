@@ -14,9 +14,9 @@ from test_analyses import NAMES, analysis
 from test_reports_appendix import MANY, analysed, some_ratings
 from test_results import exclude, submit
 
-from components import charts, comparisons, figures
-from components.comparisons import contrast_table
-from components.overview import leader, leaders
+from components.results import charts, comparisons, figures
+from components.results.comparisons import contrast_table
+from components.results.overview import leader, leaders
 from triptych.reports import figures as printed
 from triptych.reports.numbers import Book
 from triptych.reports.tables import main_notes, tables_of
@@ -109,7 +109,7 @@ def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_
     def page() -> None:
         import streamlit as st
 
-        from components.trust import annotators
+        from components.results.trust import annotators
 
         annotators(st.session_state["looks"], "Not defined: no active time is known.")
 
@@ -156,7 +156,7 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     def page() -> None:
         import streamlit as st
 
-        from components.trust import without_each
+        from components.results.trust import without_each
 
         without_each(st.session_state["people"])
 

@@ -7,7 +7,7 @@ from conftest import ROOT, add_person
 from sqlmodel import Session
 from streamlit.testing.v1 import AppTest
 
-from components import state
+from components.shell import state
 from triptych.people import accounts
 from triptych.storage.database import reading, writing
 from triptych.storage.models import Access, Role, StudyState

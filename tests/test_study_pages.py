@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 
-from components import state
+from components.shell import state
 from triptych.rubric.model import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database

@@ -12,7 +12,7 @@ from test_results_pages import visit, words  # noqa: F401 (visit is a fixture)
 from test_study_pages import ROUTER, button, labels
 from test_workbooks import Sheet
 
-from components import state
+from components.shell import state
 from triptych.annotate import workbooks
 from triptych.storage import database
 from triptych.web import export

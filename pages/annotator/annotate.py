@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from components import consent, endings, entrance, entry_test, state
+from components.annotator import consent, endings, entry_test
+from components.shell import entrance, state
 from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission

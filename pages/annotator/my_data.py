@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import streamlit as st
 
-from components import state
-from components.words import moment
+from components.shell import state
+from components.shell.words import moment
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
 from triptych.storage.database import DatabaseAway

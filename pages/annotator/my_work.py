@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from components import state
+from components.shell import state
 from triptych.annotate import assignments
 from triptych.people import accounts, membership
 from triptych.storage.models import AssignmentState, Study, StudyState

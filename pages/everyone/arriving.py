@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.entrance import column
+from components.shell import state
+from components.shell.entrance import column
 from components.sign_in import arrive
 
 arrival = state.arrival()

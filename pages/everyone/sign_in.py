@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.entrance import column
+from components.shell import state
+from components.shell.entrance import column
 from triptych.errors import NotAllowed, NotFound, StudyNotOpen
 from triptych.people import accounts
 from triptych.storage.models import Study

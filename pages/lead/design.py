@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import design_items, preregistering, settings_form, state
-from components.launch_form import frozen, launch_form
-from components.plan_form import plan_form
-from components.rubric_editor import rubric_editor
-from components.rubric_preview import rubric_preview
-from components.settings_form import Wanted, is_draft
-from components.study_choice import choose_study
+from components.shell import state
+from components.shell.study_choice import choose_study
+from components.study import design_items, preregistration_form, settings_form
+from components.study.launch_form import frozen, launch_form
+from components.study.plan_form import plan_form
+from components.study.rubric_editor import rubric_editor
+from components.study.rubric_preview import rubric_preview
+from components.study.settings_form import Wanted, is_draft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 from triptych.study import design, lifecycle, lint, pairing, plans
@@ -95,7 +96,7 @@ SECTIONS = {
     "Annotators' path": lambda study, rubric: keep(study, settings_form.path(study, rubric)),
     "Panel and pay": lambda study, _: keep(study, settings_form.panel(study)),
     "Checks": checks,
-    "Preregistration": lambda study, rubric: keep(study, preregistering.preregistered(study, rubric)),
+    "Preregistration": lambda study, rubric: keep(study, preregistration_form.preregistered(study, rubric)),
     "Launch": launch,
 }
 who = state.require("lead")

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from components import dry_run_report, state
-from components.study_choice import choose_study
+from components.shell import state
+from components.shell.study_choice import choose_study
+from components.study import dry_run_report
 from triptych.errors import TriptychError
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun, dry_run

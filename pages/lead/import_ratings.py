@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import ratings_preview as preview
-from components import state
+from components.shell import state
+from components.study import ratings_preview as preview
 from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from components import second_look, state
-from components.scope import choose_scope, scope_notes
-from components.study_choice import choose_study
+from components.results import item_review as second_look
+from components.results.scope import choose_scope, scope_notes
+from components.shell import state
+from components.shell.study_choice import choose_study
 from triptych.results import adjudication, item_review
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.upkeep import frame_of

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from components import backups, log_table, state
-from components.study_choice import choose_study
+from components.shell import backups, log_table, state
+from components.shell.study_choice import choose_study
 from triptych.errors import TriptychError
 from triptych.operations import backup, verify
 from triptych.storage import events

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.import_preview import import_preview
-from components.rubric_preview import rubric_preview
-from components.study_form import choose_file, choose_plan, choose_rubric
+from components.shell import state
+from components.study.import_preview import import_preview
+from components.study.rubric_preview import rubric_preview
+from components.study.study_form import choose_file, choose_plan, choose_rubric
 from triptych.study import lifecycle
 
 who = state.require("lead")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import invitations as inviting
-from components import member_actions, state
-from components.clearing import clear, what_is_left
-from components.leads import leads
-from components.people_table import choose_member, members_table
-from components.study_choice import choose_study
+from components.people import invitations as inviting
+from components.people import member_actions
+from components.people.leads import leads
+from components.people.people_table import choose_member, members_table
+from components.shell import state
+from components.shell.clearing import clear, what_is_left
+from components.shell.study_choice import choose_study
 from triptych.annotate import exclusions
 from triptych.errors import ImportRefused
 from triptych.people import invitations, roster

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from components import planner_form, state
+from components.shell import state
+from components.study import planner_form
 from triptych.errors import UndefinedStatistic
 from triptych.simulate import planner
 from triptych.simulate.planner import Basis

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.study_choice import choose_study
+from components.shell import state
+from components.shell.study_choice import choose_study
 from components.workbench import workbench
 from triptych.annotate import preview
 from triptych.study import contents, lifecycle

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable
 
 import streamlit as st
 
-from components import pay_meter, quality, state
-from components.live import follow
-from components.study_choice import choose_study
+from components.people import pay_meter
+from components.results import annotators
+from components.shell import state
+from components.shell.live import follow
+from components.shell.study_choice import choose_study
 from triptych.annotate import exclusions
 from triptych.results import pay, texts
 from triptych.results import quality as watched
@@ -41,19 +43,19 @@ def lines_of(one: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list
 def exclusions_of(lines: list[Line], one: StudyAnalysis, who: Who) -> None:
     """Who is out, two forms, and what it changes."""
     st.subheader("Exclusions", anchor=False)
-    quality.excluded(lines)
+    annotators.excluded(lines)
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
     counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
     with st.expander("Exclude or reinstate somebody"):
         st.caption("Excluding takes nothing away: the ratings stay, marked, and every result can be shown with them.")
         left, right = st.columns(2)
         with left:
-            decide(exclusions.exclude, quality.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
+            decide(exclusions.exclude, annotators.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
         with right:
-            taken_in = quality.decision("Excluded annotator", out, "Reinstate", slug)
+            taken_in = annotators.decision("Excluded annotator", out, "Reinstate", slug)
             decide(exclusions.reinstate, taken_in, who, "counts again")
     if out:
-        quality.both_ways(one)
+        annotators.both_ways(one)
 
 
 def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: Who, now: str) -> None:
@@ -93,11 +95,11 @@ state.show_messages()
 one = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
 lines = lines_of(one, everybody, twice)
-quality.annotators(lines)
-quality.rubric_warnings(list(missing_answers(one)), one, slug)
+annotators.annotators(lines)
+annotators.rubric_warnings(list(missing_answers(one)), one, slug)
 if not twice.ratings.empty:
     st.subheader("The same item twice", anchor=False)
-    quality.with_self(with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
+    annotators.with_self(with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
 exclusions_of(lines, one, who)
 pay_of(frame, mine)
 every = 1 if len(frame.ratings) < 100_000 else 1000

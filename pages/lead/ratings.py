@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from components import state
-from components.grid import ratings_grid
-from components.live import follow
-from components.study_choice import choose_study
+from components.shell import state
+from components.shell.grid import ratings_grid
+from components.shell.live import follow
+from components.shell.study_choice import choose_study
 from triptych.results.frame.model import Frame
 from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
 from triptych.results.frame.upkeep import frame_of

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from components import state
-from components.heds_form import heds_form
-from components.scope import choose_scope
-from components.snapshots import snapshots
-from components.study_choice import choose_study
+from components.results.heds_form import heds_form
+from components.results.scope import choose_scope
+from components.results.snapshots import snapshots
+from components.shell import state
+from components.shell.study_choice import choose_study
 from triptych.exchange import exports
 from triptych.reports import build, heds, snapshot
 from triptych.results.frame.counted import kinds_by_default

@@ -2,14 +2,15 @@
 
 import streamlit as st
 
-from components import comparisons, disagreement, explanations, findings, live, state, trust
-from components.marked import marked_item
-from components.more import more
-from components.overview import overview
-from components.people_table import people_table
-from components.scope import choose_scope, scope_notes
-from components.study_choice import choose_study
-from components.study_tools import study_tools
+from components.people.people_table import people_table
+from components.results import comparisons, disagreement, explanations, findings, trust
+from components.results.marked import marked_item
+from components.results.more import more
+from components.results.overview import overview
+from components.results.scope import choose_scope, scope_notes
+from components.results.study_tools import study_tools
+from components.shell import live, state
+from components.shell.study_choice import choose_study
 from triptych.results import texts
 from triptych.results.annotators import speeds_of
 from triptych.results.frame.counted import kinds_by_default

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.clearing import clear, what_is_left
+from components.shell import state
+from components.shell.clearing import clear, what_is_left
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import copies, state
-from components.clearing import clear
-from components.live import follow
-from components.people_table import progress
-from components.study_choice import choose_study
-from components.study_form import PRESENTATIONS
-from components.way_in import way_in
+from components.people.people_table import progress
+from components.shell import state
+from components.shell.clearing import clear
+from components.shell.live import follow
+from components.shell.study_choice import choose_study
+from components.study import copies
+from components.study.study_form import PRESENTATIONS
+from components.study.way_in import way_in
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components import state
-from components.study_choice import choose_study
-from components.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
+from components.shell import state
+from components.shell.study_choice import choose_study
+from components.study.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
 from triptych.errors import TriptychError
 from triptych.storage.models import Study, StudyState

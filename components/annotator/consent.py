@@ -1,0 +1,56 @@
+"""The first two steps of the way in: agreeing to take part, and reading what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from components.shell.entrance import READING, column
+from components.shell.state import plain
+from triptych.annotate.onboarding import Welcome
+from triptych.rubric.model import Section
+from triptych.study.settings import Consent
+
+AFTER_WITHDRAWAL = {
+    "keep": "You may withdraw at any time. The ratings that you gave until then are kept, without your name.",
+    "delete": "You may withdraw at any time. The ratings that you gave until then are deleted.",
+}
+
+
+def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
+    """The consent text as it stands, with the two ways on from it."""
+    with column("Before you begin", "Please read this. You take part only if you agree.", READING):
+        with st.container(border=True):
+            st.text(consent.text)
+        st.caption(AFTER_WITHDRAWAL[consent.after_withdrawal])
+        with st.container(horizontal=True):
+            st.button("I agree", type="primary", on_click=on_agree)
+            with st.popover("I do not agree"):
+                st.write("You then take no part in this study. Nothing is stored but that you declined.")
+                st.button("Leave the study", on_click=on_refuse)
+
+
+def instruct(welcome: Welcome, on_read: Callable[[], None]) -> None:
+    """What is to be done, what the texts may hold, and whom to ask."""
+    with column("Instructions", width=READING):
+        for text in welcome.instructions:
+            st.text(text)
+        for note in welcome.content_notes:
+            with st.container(border=True):
+                st.caption("Please note")
+                st.text(note)
+        sections(welcome.guidelines)
+        if welcome.contact:
+            st.caption("Questions? Write to")
+            st.text(welcome.contact)
+        st.caption("You find all this again under Guidelines while you work.")
+        st.button("I have read this", type="primary", on_click=on_read)
+
+
+def sections(parts: Sequence[Section]) -> None:
+    """Titled parts of a text, as they stand."""
+    for part in parts:
+        with st.container(gap="xxsmall"):
+            st.subheader(plain(part.title), anchor=False)
+            st.text(part.text)

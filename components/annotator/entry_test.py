@@ -1,0 +1,93 @@
+"""The entry test on screen: a page to study, one page of questions, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from components.annotator.consent import sections
+from components.shell.entrance import READING, column
+from components.shell.state import plain
+from triptych.annotate.entry_test import Explained, Outcome, Question, Sheet
+
+
+def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
+    """What the test asks, the page to study before it, and how the attempt before went."""
+    asked = f"{sheet.asked} questions follow" if sheet.test.kind == "questions" else f"{sheet.asked} items follow"
+    needed = f"{sheet.test.percent} % right answers are needed to take part"
+    tries = "one attempt" if sheet.test.attempts == 1 else f"{sheet.test.attempts} attempts"
+    with column(plain(sheet.title), f"{asked}; {needed}. You have {tries}.", READING):
+        if sheet.last:
+            st.warning(f"{_reached(sheet.last)} You may try again.")
+            explained(sheet.last)
+        sections(sheet.study_page)
+        if sheet.study_page:
+            st.caption("Once the test has begun, this page cannot be opened again.")
+        st.button("Try again" if sheet.last else "Start the test", type="primary", on_click=on_start)
+
+
+def field(sheet: Sheet, question: str) -> str:
+    """The name of a question's widget."""
+    return f"entry-test-{sheet.number}-{question}"
+
+
+def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[], None]) -> None:
+    """The questions; each answer is stored when it is chosen, so a reload loses none."""
+    with column(plain(sheet.title), "Every answer is kept as soon as you choose it.", READING):
+        for number, question in enumerate(sheet.questions, 1):
+            _ask(sheet, number, question, on_answer)
+        given = sum(question.given is not None for question in sheet.questions)
+        st.caption(f"{given} of {len(sheet.questions)} answered. After handing in nothing can be changed.")
+        st.button("Hand in", type="primary", on_click=on_hand_in)
+
+
+def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str], None]) -> None:
+    titles = dict(question.options)
+    keys = list(titles)
+    with st.container(gap="xsmall"):
+        st.text(f"{number}. {question.text}")
+        # a label of ours: a screen reader would spell out the signs that keep the question's text from being Markdown
+        st.radio(
+            f"Question {number}",
+            keys,
+            index=None if question.given is None else keys.index(question.given),
+            format_func=lambda key: plain(titles[key]),
+            key=field(sheet, question.key),
+            on_change=on_answer,
+            args=(question.key,),
+            label_visibility="collapsed",
+        )
+
+
+def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
+    """The good news, with reasons, before the first item."""
+    with column("Test passed", _reached(outcome), READING):
+        st.button("Start with the items", type="primary", on_click=on_start)
+        explained(outcome)
+
+
+def failed(outcome: Outcome) -> None:
+    """The score under the ending, and what may be told of the answers."""
+    st.write(_reached(outcome))
+    explained(outcome)
+
+
+def explained(outcome: Outcome) -> None:
+    """Every answer, with the right one and its reason where they may be told."""
+    for one in outcome.answers:
+        with st.container(border=True, gap="xxsmall"):
+            _explain(one)
+
+
+def _explain(one: Explained) -> None:
+    st.badge("right" if one.correct else "not right", color="green" if one.correct else "orange")
+    st.text(one.text)
+    given = f"Your answer: {one.given}"
+    st.text(given if one.correct or not one.right else f"{given}\nRight answer: {one.right}")
+    if one.reason:
+        st.caption(plain(one.reason))
+
+
+def _reached(outcome: Outcome) -> str:
+    return f"{outcome.right} of {outcome.asked} right, {outcome.percent} %; {outcome.needed} % were needed."

@@ -1,0 +1,1 @@
+"""Who takes part: invitations, leads, annotators and their pay. No ratings."""

@@ -1,0 +1,75 @@
+"""Inviting people: one, or a list; and the links made, which are shown once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import addresses
+from triptych.formats.long_csv import write_csv
+from triptych.formats.model import Problem
+from triptych.people.accounts import LONGEST_NAME
+from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.storage.models import Role
+
+LIST = (
+    "A CSV file with a line per person: name, and if you like e-mail address and role (annotator or lead). "
+    "Everybody on it is invited, or nobody."
+)
+ONCE = "Copy these links now: they are not stored and cannot be shown again. Each is good for 90 days."
+LINKS_HEADER = ("name", "email", "role", "pseudonym", "link")
+
+
+def guest_form(role: Role) -> tuple[str, str] | None:
+    """Name and e-mail address of one person to invite."""
+    with st.form(f"invite-{role}", clear_on_submit=True, width=560):
+        name = st.text_input("Name", max_chars=LONGEST_NAME)
+        email = st.text_input("E-mail address, if you like", max_chars=200)
+        if st.form_submit_button("Make a personal link"):
+            return name, email
+    return None
+
+
+def list_upload(key: str) -> bytes | None:
+    """The bytes of a list."""
+    st.caption(LIST)
+    uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=key)
+    return uploaded.getvalue() if uploaded else None
+
+
+def list_preview(found: GuestList) -> bool:
+    """Whom the list names and what is wrong with it, by row; whether to invite them."""
+    for severity, title in (("error", "Nobody is invited until this is corrected:"), ("note", "Notes:")):
+        told = [problem for problem in found.problems if problem.severity == severity]
+        if told:
+            st.text("\n".join([title, *map(str, sorted(told, key=_row))]))
+    if found.guests:
+        st.dataframe(_guests(found.guests), hide_index=True, key="guests")
+    return found.ok and st.button(f"Invite {len(found.guests)} people", type="primary")
+
+
+def _row(problem: Problem) -> int:
+    return problem.row or 0
+
+
+def _guests(guests: Sequence[Guest]) -> pd.DataFrame:
+    rows = [(guest.row, guest.name, guest.email or "", guest.role) for guest in guests]
+    return pd.DataFrame(rows, columns=["Row", "Name", "E-mail", "Role"])
+
+
+def links(made: Sequence[Invited]) -> None:
+    """The links just made: one to copy, several as a table and a file."""
+    if not made:
+        return
+    if len(made) == 1:
+        st.text(f"Personal link of {made[0].name or made[0].pseudonym}. {ONCE}")
+        st.code(addresses.personal_address(made[0].secret), language=None, wrap_lines=True)
+        return
+    given = [(one.name, one.email or "", one.role, one.pseudonym) for one in made]
+    rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, made, strict=True)]
+    st.text(f"{len(made)} personal links. {ONCE}")
+    st.dataframe(pd.DataFrame(rows, columns=["Name", "E-mail", "Role", "Pseudonym", "Link"]), hide_index=True)
+    csv = "".join(write_csv(rows, LINKS_HEADER)).encode("utf-8-sig")
+    st.download_button("Download as CSV", csv, "links.csv", "text/csv", on_click="ignore", icon=":material/download:")

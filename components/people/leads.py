@@ -1,0 +1,72 @@
+"""The leads of a study: who they are, one more, one less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.people.invitations import guest_form
+from components.people.people_table import choose_member, leads_table
+from components.shell import state
+from components.shell.clearing import clear
+from triptych.people import accounts, invitations, roster
+from triptych.people.invitations import Invited
+from triptych.people.roster import Member
+from triptych.storage.models import Role, Study
+
+ADD = "Somebody with a lead account on this server."
+INVITE = "She opens the link, chooses a passcode, and can then do everything in this study that you can."
+NEW_LINK = "For a lead who lost hers before she chose a passcode. The earlier link stops working."
+REMOVE = "Her account stays, if she has one; she no longer sees this study."
+
+
+def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
+    """Draws the leads and what can be done about them; returns an invited lead with her new link."""
+    leads_table(everybody)
+    made = None
+    with st.container(horizontal=True):
+        with st.popover("Add a lead"):
+            _add(study, actor)
+        with st.popover("Invite a new lead"):
+            st.text(INVITE)
+            given = guest_form(Role.lead)
+            if given:
+                made = state.run_command(invitations.invite_one, study, *given, Role.lead, actor)
+        fellow = [member for member in everybody if member.role == Role.lead]
+        waiting = [member for member in fellow if not member.can_sign_in]
+        if waiting:
+            with st.popover("New link"):
+                made = _new_link(study, waiting, actor) or made
+        if len(fellow) > 1:
+            with st.popover("Remove a lead"):
+                _remove(study, fellow, actor)
+    return made
+
+
+def _add(study: Study, actor: str) -> None:
+    st.text(ADD)
+    with st.form("add-lead", clear_on_submit=True, border=False):
+        name = st.text_input("Name she signs in with", max_chars=accounts.LONGEST_NAME)
+        if st.form_submit_button("Add"):
+            state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
+            st.rerun()
+
+
+def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
+    st.text(NEW_LINK)
+    chosen = choose_member(waiting, "Invited lead", "waiting")
+    if not st.button("Make a new link", type="primary"):
+        return None
+    secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
+    return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
+
+
+def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
+    st.text(REMOVE)
+    chosen = choose_member(fellow, "Lead", "fellow")
+    if st.button("Take the study from this lead", type="primary"):
+        done = f"{chosen.pseudonym} leads this study no more."
+        if state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done):
+            clear()
+        st.rerun()

@@ -1,0 +1,103 @@
+"""What a lead does about one annotator, each step with what it means before it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.shell.words import moment
+from triptych.annotate.exclusions import LONGEST_REASON
+from triptych.people.roster import Member
+from triptych.privacy.erasure import Copy
+from triptych.storage.models import Kind, Study
+
+LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."
+DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can come in again when you enable her."
+ENABLE = "Lets this person come in again."
+LET_IN = {
+    "failed_test": "This person did not pass the entry test. Let in, she gets items all the same; her attempts stay on "
+    "record.",
+    "screened_out": "This person did not agree to take part. Let in, she is asked for her consent again.",
+}
+WITHDRAW = {
+    "keep": "Ends this person's part in the study for good. Her ratings stay and are marked surplus, as the consent "
+    "says; her explanations, comments and notes and what she has not submitted are removed, and her places are free "
+    "again.",
+    "delete": "Ends this person's part in the study for good. All that she gave is deleted, as the consent says, and "
+    "her places are free again.",
+}
+NAME_GOES = (
+    "Her name and address, links and logins are removed too, unless she takes part in another study here. The database "
+    "is written anew, which can take a minute; nobody can save meanwhile."
+)
+ERASE = (
+    "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
+    "logins, explanations, comments and notes, also from the log. Ratings stay or go as the consent says. The database "
+    "is written anew, which can take a minute; nobody can save meanwhile."
+)
+
+
+def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None:
+    """What the lead chose to do: link, disable, enable, let in, withdraw or erase; and why, where it is letting in.
+
+    `promised`: what becomes of her ratings.
+    """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        human = member.kind == Kind.human
+        can_come = human and not (member.disabled or member.withdrawn_at)
+        chosen = [
+            step
+            for step, offered, label, told, icon in (
+                ("link", can_come, "New personal link", LINK, ":material/link:"),
+                ("disable", human and not member.disabled, "Disable", DISABLE, ":material/lock:"),
+                ("enable", member.disabled and not member.erased, "Enable", ENABLE, ":material/lock_open:"),
+            )
+            if offered and st.button(label, help=told, icon=icon)
+        ]
+        why = _reason_to_let_in(member)
+        if why is not None:
+            chosen.append("let in")
+        if not member.withdrawn_at and _sure("Withdraw", f"{WITHDRAW[promised]} {NAME_GOES}", member):
+            chosen.append("withdraw")
+        if human and not member.erased and _sure("Erase", ERASE, member):
+            chosen.append("erase")
+        for form in ("json", "csv"):
+            address = f"people/{study.slug}/{member.pseudonym}.{form}"
+            st.link_button(f"Data as {form.upper()}", address, icon=":material/download:")
+    return (chosen[0], why or "") if chosen else None
+
+
+def _reason_to_let_in(member: Member) -> str | None:
+    """Why somebody who was turned away shall be let in, when the lead says so."""
+    if member.turned_away_as is None or member.withdrawn_at:
+        return None
+    with st.popover("Let in"), st.form(f"let-in-{member.pseudonym}", border=False):
+        st.text(LET_IN[member.turned_away_as])
+        why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
+        return why if st.form_submit_button(f"Let {member.pseudonym} in", type="primary") else None
+
+
+def _sure(label: str, what: str, member: Member) -> bool:
+    """A step that cannot be taken back asks first."""
+    with st.popover(label):
+        st.text(what)
+        sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
+        return st.button(f"{label} {member.pseudonym}", type="primary", disabled=not sure)
+
+
+def copies(found: Sequence[Copy]) -> bool | None:
+    """Copies that still hold people who have left; None: nothing asked, else whether to delete reports as well."""
+    if not found:
+        st.text("No backup, capsule or report on this computer holds anybody who was erased or has withdrawn.")
+        return None
+    st.text("These copies still hold people who have left since. A backup holds everybody else's work as well.")
+    rows = [
+        {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Holds": who}
+        for one in found
+        for who in [", ".join(one.holds)]
+    ]
+    st.dataframe(rows, hide_index=True, key="copies")
+    reports = any(one.path is None for one in found)
+    with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
+    return bool(with_reports) if st.button("Delete these copies", type="primary") else None

@@ -1,0 +1,51 @@
+"""Fair pay: what the pay for an item comes to per hour, live, from a pilot, or from a guess before the launch."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.state import say
+from triptych.results.pay import PayMeter, money, rate_of
+
+HOW = (
+    "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "
+    "Not in it: attention, gold and repeated items, instructions, training and the entry test. The table of annotators "
+    "shows how long training and test took."
+)
+
+
+def pay_meter(found: PayMeter, whose: str) -> None:
+    """The meter of finished annotations; `whose` says which, as in: this study."""
+    pay = found.pay
+    st.text(f"{rate_of(pay)}, with a median of {found.seconds:.0f} active seconds per item in {whose}.")
+    with st.container(horizontal=True, gap="medium"):
+        for name, rate in found.quantiles.items():
+            st.metric(f"{name}, per hour", money(rate, pay.currency), width="content")
+    if found.warning:
+        say(found.warning, "warning")
+    elif pay.floor_per_hour is None:
+        st.caption("No floor per hour is set, so nothing here can warn. It stands among the settings of the study.")
+    else:
+        st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
+    rows = [
+        {
+            "Annotator": one.annotator,
+            "Items": one.items,
+            "Active s per item": round(one.seconds),
+            f"{pay.currency} per hour": f"{one.per_hour:.2f}",
+            "Below the floor": "yes" if one.below else "",
+        }
+        for one in found.annotators
+    ]
+    with st.expander(f"By annotator, lowest first ({len(rows)})"):
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key="pay")
+    st.caption(HOW)
+
+
+def guess(slug: str) -> float | None:
+    """Seconds per item as the lead guesses them; None until she does."""
+    st.text("Nothing has been annotated yet, and the study has no pilot. Guess how long an item takes.")
+    return st.number_input(
+        "Seconds per item", 1, 7200, None, key=f"guess-{slug}", placeholder="for example 90", width=260
+    )

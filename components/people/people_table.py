@@ -1,0 +1,86 @@
+"""How far a study is, and who takes part in it, by pseudonym."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.words import duration, moment
+from triptych.people.roster import Member
+from triptych.results.progress import AnnotatorProgress, Overview
+from triptych.storage.models import Role
+
+PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value=0, max_value=100)
+
+
+def progress(view: Overview) -> None:
+    """What is in of what is expected, and the time to go."""
+    with st.container(horizontal=True):
+        st.metric("Annotations", f"{view.done} of {view.expected}")
+        st.metric("Items complete", f"{view.items_complete} of {view.items}")
+        st.metric("Annotator time to go", duration(view.minutes_left))
+        st.metric("Annotators", len(view.annotators))
+    st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
+    st.caption(f"Last annotation: {moment(view.last_at)}")
+
+
+def people_table(rows: Sequence[AnnotatorProgress]) -> None:
+    """One line per annotator: how far, how much longer, when last seen at work."""
+    table = pd.DataFrame(
+        {
+            "Annotator": [row.pseudonym for row in rows],
+            "Kind": [row.kind + (", excluded" if row.excluded else "") for row in rows],
+            "Progress": [round(100 * row.done / row.total) if row.total else 0 for row in rows],
+            "Done": [f"{row.done} of {row.total}" for row in rows],
+            "Skipped": [row.skipped for row in rows],
+            "Time left": [duration(row.minutes_left) for row in rows],
+            "Last annotation": [moment(row.last_at) for row in rows],
+        }
+    )
+    st.dataframe(table, hide_index=True, column_config={"Progress": PROGRESS}, key="people")
+
+
+def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
+    """The annotators with their names, where each stands, and what she agreed to when."""
+    shown = {
+        "Annotator": [row.pseudonym for row in rows],
+        "Name": [row.name or "" for row in rows],
+        "E-mail": [row.email or "" for row in rows],
+        "Panel id": [row.panel_id or "" for row in rows],
+        "State": [row.state.capitalize() for row in rows],
+        "Joined": [moment(row.joined_at) for row in rows],
+        "Consent": [_consent(row) for row in rows],
+        "Link good until": [f"{row.link_until:%Y-%m-%d}" if row.link_until else "" for row in rows],
+    }
+    kept = [name for name, cells in shown.items() if any(cells) and (name != "Consent" or asks_consent)]
+    st.dataframe(pd.DataFrame({name: shown[name] for name in kept}), hide_index=True, key="members")
+
+
+def _consent(row: Member) -> str:
+    if row.consent == "none":
+        return "not yet"
+    return moment(row.consented_at) + (" to an earlier text" if row.consent == "outdated" else "")
+
+
+def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
+    """One of them, by pseudonym and name."""
+    named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
+    by_name = {row.pseudonym: row for row in rows}
+    return by_name[st.selectbox(label, list(named), format_func=named.__getitem__, key=key)]
+
+
+def leads_table(rows: Sequence[Member]) -> None:
+    """Who leads the study; somebody who has not chosen a passcode yet is invited."""
+    leads = [row for row in rows if row.role == Role.lead]
+    if not leads:
+        st.text("Every lead on this server sees this demo study.")
+        return
+    table = {
+        "Lead": [row.pseudonym for row in leads],
+        "Name": [row.name or "" for row in leads],
+        "State": [row.state.capitalize() for row in leads],
+        "Since": [moment(row.joined_at) for row in leads],
+    }
+    st.dataframe(pd.DataFrame(table), hide_index=True, key="leads")

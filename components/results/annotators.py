@@ -1,0 +1,175 @@
+"""The annotators one by one: checks, what stands out, and leaving somebody out with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.results.findings import ratings_link
+from components.results.trust import look_row
+from components.shell.state import say
+from components.shell.words import NONE, limits, moment, number, percent, signed, signed_limits
+from triptych.results.annotators import Repeated, WithSelf
+from triptych.results.contrasts import Contrast
+from triptych.results.quality import Attempt, Line
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding
+from triptych.stats.coefficients import AgreementTable
+from triptych.stats.diagnostics import FlaggedRate
+
+CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
+SHOWN_FIRST = 6
+HOW = {
+    "With the others": "Correlation with the mean of the others, the only alarm about the ratings themselves.",
+    "Severity": "Own rating minus that of the others, in % of the scale; a habit, not a fault.",
+    "All equal": "Annotations that give everything the same rating.",
+    "Attention": "Checks that tell what to answer; two failed ones ask for a look; a skipped one is failed.",
+    "Gold": "Items with an agreed answer, with the interval of the share; a skipped one is not as agreed.",
+    "Twice": "How much of what somebody rated twice got the same rating; the mean distance in % of the scale.",
+    "Before work": "Active time of training and entry test.",
+}
+FLAGS = "A flag asks you to look; nobody is left out by it."
+
+
+def annotators(lines: Sequence[Line]) -> None:
+    """Why to look at whom, then a line per annotator; those that ask for a look first."""
+    if not lines:
+        st.text("Nobody has annotated anything yet. The annotators appear here with their first annotation.")
+        return
+    _reasons([line for line in lines if line.flags and not line.standing.excluded_at])
+    table = pd.DataFrame([_row(line) for line in lines]).fillna(NONE)
+    # what says nothing about anybody is left away
+    same = [name for name in table if set(table[name]) <= ({"human", NONE} if name == "Kind" else {NONE})]
+    shown = table.drop(columns=[*same, "Why to look"], errors="ignore")
+    st.dataframe(shown, hide_index=True, key="quality", column_config=CONFIG)
+    st.caption(" ".join([*(f"{name}: {words}" for name, words in HOW.items() if name in shown), FLAGS]))
+
+
+def _reasons(flagged: Sequence[Line]) -> None:
+    """One line for each annotator who asks for a look."""
+    if not flagged:
+        st.text("No annotator stands out.")
+        return
+    said = [f"{line.standing.annotator}: {' '.join(line.flags)}" for line in flagged]
+    st.text("\n".join(["Have a look at:", *said[:SHOWN_FIRST]]))
+    if said[SHOWN_FIRST:]:
+        with st.expander(f"{len(said) - SHOWN_FIRST} more"):
+            st.text("\n".join(said[SHOWN_FIRST:]))
+
+
+def _row(line: Line) -> dict[str, str]:
+    standing = line.standing
+    row = {"Annotator": standing.annotator + (" (excluded)" if standing.excluded_at else "")}
+    row |= look_row(line.look, line.speed) if line.look else {"Annotations": "0"}
+    return row | {
+        "Attention": f"{standing.attention_failed} of {standing.attention} failed" if standing.attention else NONE,
+        "Gold": _rate(standing.gold),
+        "Twice": _twice(line.repeated),
+        "Entry test": _tries(standing.attempts),
+        "Before work": f"{standing.before_work / 60:.0f} min" if standing.before_work else NONE,
+    }
+
+
+def _rate(found: FlaggedRate | str) -> str:
+    """Right of all, with the interval of the share."""
+    if isinstance(found, str):
+        return NONE
+    one = found.rate
+    return f"{one.hits} of {one.n} ({limits(one.low, one.high)})"
+
+
+def _twice(found: Repeated | None) -> str:
+    return f"{percent(found.same.share)} of {found.same.n}, {percent(found.apart)} apart" if found else NONE
+
+
+def _tries(attempts: Sequence[Attempt]) -> str:
+    if not attempts:
+        return NONE
+    last = attempts[-1]
+    end = {True: "passed", False: "failed", None: "going on"}[last.passed]
+    return f"{last.right} of {last.asked}, {end}" + (f", try {last.number}" if last.number > 1 else "")
+
+
+def rubric_warnings(found: Sequence[Finding], one: StudyAnalysis, slug: str) -> None:
+    """Criteria that many could not answer; nothing where there is none."""
+    if found:
+        st.subheader("The rubric", anchor=False)
+    for finding in found:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.text(f"{finding.sentence} This speaks about the rubric, not about the annotators.", width="stretch")
+            ratings_link("See the ratings", finding.examples, one, slug)
+
+
+def with_self(found: Sequence[WithSelf], titles: dict[str, str]) -> None:
+    """Agreement of annotators with themselves, per criterion."""
+    rows = [_self_row(titles[one.criterion], one.table) for one in found]
+    st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
+    st.caption("Items shown a second time, in another order and unannounced. Intervals draw what was rated twice anew.")
+
+
+def _self_row(title: str, table: AgreementTable | str) -> dict[str, str]:
+    if isinstance(table, str):
+        return {"Criterion": title, "Same rating": table}
+    alpha = table["alpha"]
+    ends = NONE if isinstance(alpha.interval, str) else limits(*alpha.interval)
+    same = table["percent"].value
+    return {
+        "Criterion": title,
+        "Same rating": same if isinstance(same, str) else percent(same),
+        "Krippendorff's alpha": number(alpha.value),
+        "95 % interval": ends,
+        "Rated twice": str(table.units),
+    }
+
+
+def excluded(lines: Sequence[Line]) -> None:
+    """Who is left out, since when and why."""
+    out = [line.standing for line in lines if line.standing.excluded_at]
+    if not out:
+        st.text("Nobody is excluded.")
+        return
+    rows = [{"Annotator": m.annotator, "Since": moment(m.excluded_at), "Reason": m.excluded_reason} for m in out]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="excluded")
+
+
+def decision(title: str, annotators: Sequence[str], button: str, slug: str) -> tuple[str, str] | None:
+    """A form that asks for an annotator and a reason; both, when the lead pressed the button."""
+    if not annotators:
+        return None
+    with st.form(f"{button}-{slug}", clear_on_submit=True, width=560):
+        who = st.selectbox(title, annotators, index=None, placeholder="Choose an annotator")
+        reason = st.text_input("Reason", max_chars=500, help="Stands in the log and in every report.")
+        pressed = st.form_submit_button(button)
+    if pressed and who is None:
+        say("Choose an annotator first.")
+    return (who, reason) if pressed and who else None
+
+
+def both_ways(one: StudyAnalysis) -> None:
+    """Every difference with and without excluded annotators; `one` is the analysis without them."""
+    if not one.contrasts:
+        return
+    included = {(two.criterion, two.system, two.baseline): two for two in one.other_way or ()}
+    rows = [
+        {
+            "Criterion": one.title(contrast.criterion),
+            "Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}",
+            "Without the excluded": _difference(contrast),
+            "With them": _difference(included.get((contrast.criterion, contrast.system, contrast.baseline))),
+        }
+        for contrast in one.contrasts
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="both-ways")
+    st.caption("Mean difference with its 95 % interval; * where it is clear after the adjustment for many tests.")
+
+
+def _difference(contrast: Contrast | None) -> str:
+    if contrast is None:
+        return NONE
+    if isinstance(contrast.difference, str):
+        return contrast.difference
+    found = contrast.difference.headline
+    ends = "" if found.low is None else f" ({signed_limits(found.low, found.high, contrast.share)})"
+    return f"{signed(found.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"

@@ -1,0 +1,215 @@
+"""Figures of the results: means with intervals, distributions, shares. Colours hold in light and dark and for
+colour-blind readers (brown to blue-green, after ColorBrewer BrBG; options after Okabe & Ito)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.colors import find_intermediate_color
+
+from components.shell.state import recall
+from triptych.results.criterion import CriterionResult, SystemResult, spoken
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.model import Choice, Likert
+from triptych.stats.intervals import Interval
+
+LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
+OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
+POSITIVE = "#018571"
+DOT = "#23998a"
+ROW, FRAME = 44, 64
+NARROW = 0.07
+LONGEST_NAME = 32
+PICTURE = "picture"
+_drawn: WeakKeyDictionary[StudyAnalysis, dict[str, go.Figure | None]] = WeakKeyDictionary()
+
+
+def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
+    """Draws a figure that can be saved under its own name, as the kind of picture that the page's reader chose."""
+    saving = {"format": recall(PICTURE, "SVG").lower(), "filename": name, "scale": 2}
+    config = {
+        "displaylogo": False,
+        "toImageButtonOptions": saving,
+        "modeBarButtons": [["toImage"]],
+        "scrollZoom": False,
+    }
+    st.plotly_chart(figure, key=key, config=config, alt=alt)
+
+
+def kept(one: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
+    """The figure as drawn once for this analysis: Plotly takes longer to build one than the page for all the rest."""
+    figures = _drawn.setdefault(one, {})
+    if key not in figures:
+        figures[key] = draw()
+    return figures[key]
+
+
+def choose_picture() -> None:
+    """What the button over each figure saves: a drawing for a paper or pixels for a slide."""
+    st.segmented_control("Figures are saved as", ["SVG", "PNG"], default="SVG", required=True, key=PICTURE)
+
+
+def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
+    """A dot per system with its 95 % interval, on the whole scale; None where no system has a mean."""
+    known = [(one, one.interval) for one in result.systems if isinstance(one.interval, Interval)]
+    if not known:
+        return None
+    scale = 100 if result.share else 1
+    dots = go.Scatter(
+        x=[scale * interval.mean for _, interval in known],
+        y=[_name(one, names) for one, _ in known],
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in known],
+            "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in known],
+            "thickness": 2,
+            "color": DOT,
+            "width": 5,
+        },
+        mode="markers",
+        marker={"size": 11, "color": DOT},
+        text=[f"{spoken(interval, result.share)}, n = {one.n}" for one, interval in known],
+        hovertemplate="%{y}: %{text}<extra></extra>",
+    )
+    low, high = (scale * end for end in result.ends)
+    room = (high - low) * 0.04
+    figure = go.Figure(dots)
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
+    ticks = [point for point in result.points if point == round(point)] or None
+    figure.update_xaxes(range=[low - room, high + room], title=axis_title(title), showgrid=True, tickvals=ticks)
+    return figure
+
+
+def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
+    """How answers spread: bars that diverge from the middle of a scale, or shares of options; None for a fine scale."""
+    if isinstance(result.criterion.scale, Choice):
+        return _option_bars(result, names)
+    return _diverging_bars(result, names) if result.points else None
+
+
+def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
+    """Points below the middle to the left, above to the right, the middle one (if there is one) across it."""
+    figure = go.Figure()
+    rows = [one for one in result.systems if sum(one.counts)]
+    shares = [[100 * count / sum(one.counts) for count in one.counts] for one in rows]
+    starts = [-_left_of_middle(row) for row in shares]
+    for place, (point, title) in enumerate(_point_titles(result)):
+        widths = [row[place] for row in shares]
+        colour = _diverging(place / (len(result.points) - 1))
+        counts = [one.counts[place] for one in rows]
+        _bars(figure, title, [_name(one, names) for one in rows], widths, list(starts), colour, counts, f"{point:g}")
+        starts = [start + width for start, width in zip(starts, widths, strict=True)]
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
+    figure.update_xaxes(
+        showticklabels=False, showgrid=False, zeroline=False, title=axis_title("Share of answers per point")
+    )
+    return figure
+
+
+def _left_of_middle(row: list[float]) -> float:
+    half = len(row) // 2
+    return sum(row[:half]) + (row[half] / 2 if len(row) % 2 else 0)
+
+
+def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
+    """Short names for the legend; only the two ends of a scale carry their words."""
+    scale = result.criterion.scale
+    if not isinstance(scale, Likert):
+        return [(point, f"{point:g}") for point in result.points]
+    ends = {0, len(scale.points) - 1}
+    return [
+        (point.value, f"{point.value:g} {plain_label(point.title[:24])}".strip() if n in ends else f"{point.value:g}")
+        for n, point in enumerate(scale.points)
+    ]
+
+
+def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
+    """Shares of the options among the answers that are not missing."""
+    figure = go.Figure()
+    rows = [(one, one.shares) for one in result.systems if not isinstance(one.shares, str)]
+    starts, others = [0.0] * len(rows), iter(OPTIONS * 2)
+    for place, option in enumerate(result.criterion.scale.options):
+        if option.missing:
+            continue
+        widths = [100 * (shares.options[place].share or 0) for _, shares in rows]
+        counts = [shares.options[place].count for _, shares in rows]
+        colour = POSITIVE if option.positive else next(others)
+        labels = [_name(one, names) for one, _ in rows]
+        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colour, counts, "")
+        starts = [start + width for start, width in zip(starts, widths, strict=True)]
+    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
+    return figure
+
+
+def _bars(
+    figure: go.Figure,
+    title: str,
+    names: list[str],
+    widths: list[float],
+    starts: list[float],
+    colour: str,
+    counts: list[int],
+    short: str,
+) -> None:
+    """One point or option, a piece of every system's bar."""
+    inside = [short or f"{width:.0f} %" if width >= 100 * NARROW else "" for width in widths]
+    figure.add_bar(
+        name=title,
+        x=widths,
+        y=names,
+        base=starts,
+        orientation="h",
+        marker={"color": colour, "line": {"width": 0}},
+        text=inside,
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        customdata=list(zip(counts, widths, strict=True)),
+        hovertemplate="%{y}: %{fullData.name}, %{customdata[0]} (%{customdata[1]:.0f} %)<extra></extra>",
+    )
+
+
+def frame(figure: go.Figure, rows: int, order: list[str]) -> None:
+    figure.update_layout(
+        barmode="overlay",
+        bargap=0.35,
+        height=FRAME + 36 + ROW * rows,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "traceorder": "normal", "title": None},
+        dragmode=False,
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, fixedrange=True, title=None)
+    figure.update_xaxes(fixedrange=True)
+
+
+def axis_title(text: str) -> dict[str, object]:
+    return {"text": plain_label(text), "standoff": 6, "font": {"size": 12}}
+
+
+def _name(one: SystemResult, names: dict[int, str]) -> str:
+    return short(names.get(one.system, "Item"), str(one.system), LONGEST_NAME)
+
+
+def short(name: str, mark: str, longest: int) -> str:
+    """A label that is not too long; cut ones stay different by a mark, as Plotly would draw equal ones as one row."""
+    return plain_label(name if len(name) <= longest else f"{name[: longest - len(mark) - 3]}… {mark}")
+
+
+def plain_label(text: str) -> str:
+    """Plotly reads a little HTML in every text; a name stays a name."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _diverging(share: float) -> str:
+    low, high = (LOW, MIDDLE) if share < 0.5 else (MIDDLE, HIGH)
+    found = find_intermediate_color(low, high, share * 2 if share < 0.5 else share * 2 - 1)
+    return "rgb({:.0f},{:.0f},{:.0f})".format(*found)

@@ -1,0 +1,69 @@
+"""Who disagrees, and where: maps of annotators and of items against criteria, and the items to read first."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from components.results import charts, figures
+from components.results.marked import pick_item
+from components.shell.words import NONE, percent
+from triptych.results.disagreement import Disagreement
+from triptych.results.study_analysis import StudyAnalysis
+
+NOTHING = "Nothing was rated by two annotators yet."
+
+
+def people(one: StudyAnalysis, slug: str) -> None:
+    """How far each annotator lies from the others, by criterion."""
+    found, titles = one.disagreement, _titles(one)
+    if not found.annotators:
+        st.text(NOTHING)
+        return
+    far = found.annotators[0]
+    worst = max(far.criteria, key=far.criteria.__getitem__)
+    said = (
+        f"{far.annotator} lies farthest from the others, most of all on {one.title(worst)} "
+        f"({percent(far.criteria[worst])} of the scale)."
+    )
+    st.text(said)
+    charts.show(figures.distances(found, titles), "distances", f"{slug}-annotators", said)
+    with st.expander("Numbers", key="numbers-distances"):
+        rows = [
+            {"Annotator": a.annotator, "Ratings": a.n, **_by_criterion(a.criteria, titles)} for a in found.annotators
+        ]
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key="distances-table")
+        st.caption(
+            "Distance of a rating from the mean of the others, as a share of the scale; of options, the share of the "
+            "others who chose another one."
+        )
+
+
+def items(one: StudyAnalysis, slug: str) -> str | None:
+    """Items on which annotators lie farthest apart; returns the one that the reader picks."""
+    found, titles = one.disagreement, _titles(one)
+    if not found.items:
+        return None
+    said = f"Annotators lie farthest apart on {found.items[0].item}. Pick an item to read it."
+    st.text(said)
+    charts.show(figures.items(found, titles), "items", f"{slug}-items", said)
+    picked = pick_item(_item_table(found, titles), f"items-{slug}", height=260)
+    cut = f" The first {len(found.items)} of {found.of} are listed." if found.of > len(found.items) else ""
+    st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
+    return picked
+
+
+def _item_table(found: Disagreement, titles: dict[str, str]) -> pd.DataFrame:
+    rows = [
+        {"Item": i.item, "Distance": percent(i.score), "Ratings": i.ratings, **_by_criterion(i.criteria, titles)}
+        for i in found.items
+    ]
+    return pd.DataFrame(rows)
+
+
+def _by_criterion(parts: dict[str, float], titles: dict[str, str]) -> dict[str, str]:
+    return {title: percent(parts[key]) if key in parts else NONE for key, title in titles.items()}
+
+
+def _titles(one: StudyAnalysis) -> dict[str, str]:
+    return {result.criterion.key: result.criterion.title for result in one.criteria}

@@ -1,0 +1,156 @@
+"""What explanations and highlights say: reasons by their hidden tag, every explanation, what was marked how often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.results import charts
+from components.results.figures import highlights as highlights_figure
+from components.results.marked import pick_item
+from components.shell.words import number
+from triptych.results.frame.table import Filters, ratings_table
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.model import Choice, HighlightLabel
+from triptych.stats.spans import SpanAgreement
+
+EVERY = "Every"
+LISTED = 300
+
+
+def reasons(one: StudyAnalysis) -> None:
+    """Reasons by the tag that annotators do not see; nothing where nobody explained anything."""
+    rows = [
+        {
+            "Criterion": result.criterion.title,
+            "Tag": reason.tag,
+            "Total": reason.total,
+            **{one.name(system.system): reason.systems.get(system.system, 0) for system in result.systems},
+            "What annotators ticked": " / ".join(reason.texts),
+        }
+        for result in one.criteria
+        for reason in result.reasons
+    ]
+    if rows:
+        most = max(rows, key=lambda row: row["Total"])
+        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {most['Total']} times).")
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
+    elif any(result.free_texts for result in one.criteria):
+        st.text("No reason has been ticked yet.")
+
+
+def browser(one: StudyAnalysis, slug: str) -> str | None:
+    """Every explanation of a criterion, option and system; returns the item of the one that the reader picks."""
+    written = sum(result.free_texts for result in one.criteria)
+    if not written and not any(result.reasons for result in one.criteria):
+        st.text("No rating has an explanation or a ticked reason. They are listed here as soon as there is one.")
+        return None
+    st.text(f"Explanations in an annotator's own words: {written:,}.")
+    titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+    first, second, third = st.columns(3)
+    criterion = first.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"why-{slug}")
+    options = _options(one, criterion)
+    option = second.selectbox(
+        "Answer", [EVERY, *options], format_func=lambda key: options.get(key, key), key=f"why-{slug}-{criterion}"
+    )
+    systems = third.multiselect("System", one.frame.systems, format_func=one.name, key=f"why-system-{slug}")
+    wanted = Filters(
+        annotators=one.scope.annotators,
+        systems=frozenset(systems),
+        criteria=frozenset({criterion}),
+        values=frozenset() if option == EVERY else frozenset({option}),
+        marks=frozenset({"explained"}),
+    )
+    table = ratings_table(one.counted_frame, wanted, one.names, LISTED)
+    pick = " Pick one to read its item." if table.count else ""
+    st.caption(f"{table.count:,} ratings with an explanation or a ticked reason.{pick}")
+    if not table.count:
+        return None
+    columns = ["System", "Value", "Reasons", "Explanation", "Item", "Annotator"]
+    wide = {"Explanation": {"width": "large"}}
+    return pick_item(table.rows[columns], f"explanations-{slug}", column_config=wide)
+
+
+def _options(one: StudyAnalysis, criterion: str) -> dict[str, str]:
+    """Answers of a criterion as the list of ratings writes them, with what a reader calls them."""
+    scale = one.ratings_of(criterion).criterion.scale
+    if isinstance(scale, Choice):
+        return {option.key: option.title for option in scale.options}
+    points = getattr(scale, "points", ())
+    return {f"{point.value:g}": f"{point.value:g} {point.title}".strip() for point in points}
+
+
+def highlights(
+    readings: pd.DataFrame,
+    agreement: Sequence[SpanAgreement] | str,
+    labels: Sequence[HighlightLabel],
+    one: StudyAnalysis,
+    slug: str,
+) -> None:
+    """How often each label was given to each system, and how far annotators mark the same."""
+    marked = readings[readings["start"].notna()]
+    if marked.empty:
+        st.text("Nothing has been highlighted yet.")
+        return
+    titles = {label.key: label.title for label in labels}
+    read = readings.drop_duplicates(["text", "annotator"]).groupby("system").size()
+    counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
+    rates = 100 * counts / read.reindex(counts.columns)
+    label, system = rates.stack().idxmax()
+    said = (
+        f"{one.name(system)} gets “{titles.get(label, label)}” most: {rates.loc[label, system]:.0f} per 100 readings."
+    )
+    st.text(said)
+    charts.show(highlights_figure(rates, titles, one.names), "highlights", f"{slug}-highlights", said)
+    with st.expander("Numbers", key="numbers-highlights"):
+        table = counts.rename(index=titles, columns=one.names)
+        st.dataframe(table, key="highlights-table")
+        _span_table(agreement, titles)
+
+
+def comments(found: pd.DataFrame, labels: Sequence[HighlightLabel], one: StudyAnalysis, slug: str) -> str | None:
+    """What annotators wrote beside their highlights, by label and system; returns the item that the reader picks."""
+    if found.empty:
+        return None
+    titles = {label.key: label.title for label in labels}
+    per = found["system"].value_counts()
+    st.text(f"Comments on highlights: {len(found):,}, most on {one.name(int(per.idxmax()))} ({per.max():,}).")
+    first, second = st.columns(2)
+    given = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
+    systems = second.multiselect("System", one.frame.systems, format_func=one.name, key=f"comment-system-{slug}")
+    shown = found[found["label"].isin(given or titles) & found["system"].isin(systems or one.frame.systems)]
+    cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
+    st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
+    listed = pd.DataFrame(
+        {
+            "System": shown["system"].map(one.name),
+            "Label": shown["label"].map(titles),
+            "Passage": shown["quote"],
+            "Comment": shown["comment"],
+            "Item": shown["item"],
+            "Annotator": shown["annotator"],
+        }
+    ).head(LISTED)
+    wide = {"Passage": {"width": "medium"}, "Comment": {"width": "large"}}
+    return pick_item(listed, f"comments-{slug}", column_config=wide)
+
+
+def _span_table(found: Sequence[SpanAgreement] | str, titles: dict[str, str]) -> None:
+    if isinstance(found, str):
+        st.text(found)
+        return
+    rows = [
+        {
+            "Label": "Any label" if one.label is None else titles.get(one.label, one.label),
+            "Texts read twice": one.texts,
+            "Highlights": one.spans,
+            "F1, same passage": number(one.exact),
+            "F1, overlapping": number(one.overlapping),
+            "Alpha over characters": number(one.alpha),
+        }
+        for one in found
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="spans")
+    st.caption("F1 is the mean over pairs of annotators. Alpha asks of every character whether it is marked.")

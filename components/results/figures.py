@@ -1,0 +1,209 @@
+"""Figures of comparisons and of agreement: differences with two intervals, win matrices, maps, coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from components.results.charts import DOT, axis_title, frame, plain_label, short
+from components.shell.words import signed
+from triptych.results.annotators import PeopleOf
+from triptych.results.contrasts import Contrast
+from triptych.results.criterion import Agreement
+from triptych.results.disagreement import Disagreement
+from triptych.simulate.planner import Chances
+from triptych.stats.coefficients import BANDS
+from triptych.stats.intervals import Interval
+
+LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
+SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
+BAND = "rgba(128,128,128,0.14)"
+MOST_CELLS, MOST_ITEMS = 40, 15
+
+
+def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) -> go.Figure:
+    """A row per pair of systems: the mean difference, for these annotators (thick) and for annotators like these.
+
+    widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
+    """
+    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    rows = [pair_label(one, names) for one in known]
+    scale = 100 if known[0].share else 1
+    figure = go.Figure()
+    thin = [one.difference.alike for one in known]
+    thick = [one.difference.these for one in known]
+    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
+    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
+    figure.add_scatter(
+        x=[scale * one.difference.mean for one in known],
+        y=rows,
+        mode="markers",
+        marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
+        showlegend=False,
+        text=[signed(one.difference.mean, one.share) for one in known],
+        hovertemplate="%{y}: %{text}<extra></extra>",
+    )
+    frame(figure, len(rows), rows)
+    figure.add_vline(x=0, line_width=1, line_color=GREY)
+    figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
+    unit = "Percentage points" if known[0].share else "Points"
+    figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
+    return figure
+
+
+def _range(intervals: list[Interval], scale: int, widest: float) -> list[float]:
+    """From the lowest limit to the highest that the scale allows, 0 among them, with some room."""
+    ends = [scale * end for one in intervals for end in (one.low, one.high, one.mean) if end is not None]
+    low, high = max(min(0.0, *ends), -scale * widest), min(max(0.0, *ends), scale * widest)
+    room = 0.06 * (high - low) or 1.0
+    return [low - room, high + room]
+
+
+def pair_label(contrast: Contrast, names: dict[int, str]) -> str:
+    return f"{_short(names, contrast.system)} − {_short(names, contrast.baseline)}"
+
+
+def _short(names: dict[int, str], system: int) -> str:
+    return short(names.get(system, str(system)), str(system), 18)
+
+
+def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, colour: str, width: int) -> dict:
+    """Intervals as lines with gaps between them, so that the legend has one entry for all."""
+    x, y = [], []
+    for interval, row in zip(intervals, rows, strict=True):
+        if interval.low is not None:
+            x += [scale * interval.low, scale * interval.high, None]
+            y += [row, row, None]
+    line = {"color": colour, "width": width}
+    return {"x": x, "y": y, "mode": "lines", "line": line, "name": name, "hoverinfo": "skip", "showlegend": bool(x)}
+
+
+def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
+    """How often the system of the row was rated higher than that of the column, among pairs by one annotator."""
+    codes = sorted({code for one in contrasts for code in (one.system, one.baseline)})
+    labels = [_short(names, code) for code in codes]
+    share = np.full((len(codes), len(codes)), np.nan)
+    for one in contrasts:
+        if isinstance(one.dominance, str):
+            continue
+        n = one.dominance.wins + one.dominance.ties + one.dominance.losses
+        row, column = codes.index(one.system), codes.index(one.baseline)
+        share[row, column], share[column, row] = one.dominance.wins / n, one.dominance.losses / n
+    figure = _map(100 * share, labels, labels, "%{y} higher than %{x}: %{z:.0f} %<extra></extra>", 100)
+    figure.update_xaxes(title=axis_title("was rated lower, % of pairs"), side="bottom")
+    return figure
+
+
+def distances(found: Disagreement, titles: dict[str, str]) -> go.Figure:
+    """Annotators × criteria: how far each lies from the others."""
+    return _scores([(one.annotator, one.criteria) for one in found.annotators[:MOST_CELLS]], titles)
+
+
+def items(found: Disagreement, titles: dict[str, str]) -> go.Figure:
+    """Items × criteria: how far apart their annotators lie."""
+    return _scores([(one.item, one.criteria) for one in found.items[:MOST_ITEMS]], titles)
+
+
+def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) -> go.Figure:
+    table = np.array([[parts.get(key, np.nan) for key in titles] for _, parts in rows], dtype=float)
+    columns = [short(title, str(n), 28) for n, title in enumerate(titles.values(), 1)]
+    labels = [short(name, str(n), 24) for n, (name, _) in enumerate(rows, 1)]
+    return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
+
+
+def pairs(one: PeopleOf) -> go.Figure:
+    """Annotators × annotators: how often two of them gave the same rating."""
+    people = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})[:MOST_CELLS]
+    place = {name: n for n, name in enumerate(people)}
+    table = np.full((len(people), len(people)), np.nan)
+    for pair in one.pairs:
+        if pair.first in place and pair.second in place:
+            row, column = place[pair.first], place[pair.second]
+            table[row, column] = table[column, row] = 100 * pair.percent
+    labels = [plain_label(name) for name in people]
+    return _map(table, labels, labels, "%{y} and %{x}: same rating %{z:.0f} %<extra></extra>", 100)
+
+
+def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float | None) -> go.Figure:
+    """Cells from light to dark with their number in them; an empty cell stays empty."""
+    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would stand in
+    table, rows = table[::-1], rows[::-1]
+    text = [["" if cell != cell else f"{cell:.0f}" for cell in row] for row in table]
+    figure = go.Figure(
+        go.Heatmap(
+            z=[[None if cell != cell else cell for cell in row] for row in table],
+            x=columns,
+            y=rows,
+            text=text,
+            texttemplate="%{text}" if max(table.shape) <= 15 or table.shape[1] <= 8 else "",
+            colorscale=SHADES,
+            zmin=0,
+            zmax=highest,
+            xgap=2,
+            ygap=2,
+            hovertemplate=hover,
+            showscale=False,
+        )
+    )
+    frame(figure, 0, rows[::-1])
+    figure.update_layout(height=90 + 26 * max(len(rows), 3))
+    figure.update_xaxes(showgrid=False, type="category", automargin=True)
+    figure.update_yaxes(showgrid=False, type="category", categoryorder="trace")
+    return figure
+
+
+def chances(found: Chances) -> go.Figure:
+    """Annotators × items: the chance of a plan to show its difference."""
+    people, items = (
+        [f"{count} {what}" for count in counts]
+        for counts, what in ((found.annotators, "annotators"), (found.items, "items"))
+    )
+    return _map(100 * found.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
+
+
+def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
+    """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
+    known = [one for one in found if not isinstance(one.alpha, str)]
+    rows = [short(titles[one.criterion], one.criterion, 30) for one in known]
+    limits = [one.interval if not isinstance(one.interval, str) else (one.alpha, one.alpha) for one in known]
+    figure = go.Figure(
+        go.Scatter(
+            x=[one.alpha for one in known],
+            y=rows,
+            mode="markers",
+            marker={"size": 11, "color": DOT},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [high - one.alpha for one, (_, high) in zip(known, limits, strict=True)],
+                "arrayminus": [one.alpha - low for one, (low, _) in zip(known, limits, strict=True)],
+                "color": DOT,
+                "thickness": 2,
+                "width": 5,
+            },
+            hovertemplate="%{y}: %{x:.2f}<extra></extra>",
+        )
+    )
+    frame(figure, len(rows), rows)
+    lowest = min([0.0, *(low - 0.05 for low, _ in limits)])
+    for band in BANDS:  # they lie over each other, so that what is above both is darker
+        figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
+    ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]
+    figure.update_xaxes(
+        range=[lowest, 1.02],
+        tickvals=ticks,
+        title=axis_title("Krippendorff's alpha, grey from 0.667 and 0.800"),
+    )
+    return figure
+
+
+def highlights(rates: pd.DataFrame, titles: dict[str, str], names: dict[int, str]) -> go.Figure:
+    """Highlights per 100 readings: labels (rows) × systems (columns)."""
+    columns = [_short(names, code) for code in rates.columns]
+    rows = [short(titles.get(label, label), label, 30) for label in rates.index]
+    return _map(
+        rates.to_numpy(dtype=float), columns, rows, "%{y}, %{x}: %{z:.0f} per 100 readings<extra></extra>", None
+    )

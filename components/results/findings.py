@@ -1,0 +1,84 @@
+"""How results begin: how far the study is, what would change the conclusion, what could not be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.state import plain
+from components.shell.words import duration, moment
+from triptych.results.frame.table import Filters
+from triptych.results.page import Board
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import Finding, NotRun
+
+SHOWN_FIRST = 2
+
+
+def header(board: Board) -> None:
+    """State, what is in and what is expected, time to go."""
+    view, study = board.overview, board.study
+    figures = {
+        "Annotations in": f"{view.done:,} of {view.expected:,}",
+        "Items complete": f"{view.items_complete:,} of {view.items:,}",
+        "Annotator time to go": duration(view.minutes_left),
+        "State": study.state.capitalize(),
+    }
+    with st.container(horizontal=True, gap="medium"):
+        for title, figure in figures.items():
+            st.metric(title, figure, width="content")
+    st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
+    extra = [
+        f"{n} {word}"
+        for n, word in ((view.skipped, "skipped"), (view.ignored, "ignored"), (view.surplus, "surplus"))
+        if n
+    ]
+    st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
+
+
+def conclusions(found: Sequence[Finding], one: StudyAnalysis, slug: str) -> None:
+    """What would change the conclusion; the first few at once, the rest behind a line."""
+    found = [finding for finding in found if finding.kind != "simulated"]  # said above already, in colour
+    if not found:
+        st.text("Nothing stands out that would change the conclusion.")
+        return
+    for place, finding in enumerate(found[:SHOWN_FIRST]):
+        _finding(finding, one, slug, place)
+    if len(found) > SHOWN_FIRST:
+        with st.expander(f"{len(found) - SHOWN_FIRST} more", key="more-findings"):
+            for place, finding in enumerate(found[SHOWN_FIRST:], SHOWN_FIRST):
+                _finding(finding, one, slug, place)
+
+
+def _finding(finding: Finding, one: StudyAnalysis, slug: str, place: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"finding-{place}"):
+        st.text(f"{place + 1}.  {finding.sentence}", width="stretch")
+        if finding.examples:
+            ratings_link("See the ratings", finding.examples, one, slug)
+
+
+def ratings_link(label: str, examples: Filters, one: StudyAnalysis, slug: str) -> None:
+    """A link to the list of ratings, filtered to those behind a number."""
+    titles = {criterion.key: criterion.title for criterion in one.frame.rubric.asked(one.frame.round)}
+    query = {
+        "study": slug,
+        "annotator": sorted(examples.annotators),
+        "system": [one.name(code) for code in sorted(examples.systems)],
+        "criterion": [titles[key] for key in sorted(examples.criteria) if key in titles],
+        "value": sorted(examples.values),
+        "item": examples.item,
+        "only": sorted(examples.marks),
+    }
+    asked = {name: value for name, value in query.items() if value}
+    st.page_link("lead/ratings.py", label=plain(label), icon=":material/table_rows:", query_params=asked)
+
+
+def not_run(found: Sequence[NotRun]) -> None:
+    """Checks that these data do not allow, with the reason."""
+    if not found:
+        st.text("Every check could run.")
+        return
+    rows = [{"Check": one.check, "Criterion": ", ".join(one.criteria) or "All", "Why not": one.why} for one in found]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})

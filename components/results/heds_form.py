@@ -1,0 +1,60 @@
+"""The part of the datasheet that only the lead knows, asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import streamlit as st
+
+from components.shell.state import plain
+from triptych.reports.heds import LONGEST, Answer, Sheet, asked
+from triptych.reports.heds_questions import FORM, SECTIONS, Question
+from triptych.rubric.model import Criterion
+
+NOTE = (
+    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here goes before it. "
+    "Nothing has to be answered."
+)
+
+
+def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | None:
+    """All questions that are asked, with the answers so far; the answers when the lead stores them."""
+    st.text(NOTE)
+    st.caption(f"The form with its explanations: {FORM}")
+    titles = {criterion.key: criterion.title for criterion in criteria}
+    given: Sheet = {}
+    with st.form(f"heds-{key}", border=False):
+        for section, questions in groupby(asked(list(criteria)), key=lambda pair: pair[0].number[0]):
+            with st.expander(f"{section} {SECTIONS[section]}"):
+                for criterion, ones in groupby(questions, key=lambda pair: pair[1]):
+                    if criterion:
+                        st.markdown(f"**{plain(titles[criterion])}**")
+                    for question, _ in ones:
+                        place = question.number, criterion
+                        given[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
+        stored = st.form_submit_button("Keep these answers", type="primary")
+    return given if stored else None
+
+
+def _ask(question: Question, now: Answer, key: str) -> Answer:
+    """One question: a line of text, or options with a line for details."""
+    label = f"{question.number} {question.words}"
+    if question.kind == "text":
+        return Answer(text=st.text_input(label, now.text, max_chars=LONGEST, key=key).strip())
+    left, right = st.columns([3, 2])
+    with left:
+        chosen = _options(question, label, now, key)
+    text = right.text_input("Details", now.text, max_chars=LONGEST, key=f"{key}-more")
+    return Answer(chosen, text.strip())
+
+
+def _options(question: Question, label: str, now: Answer, key: str) -> tuple[int, ...]:
+    """The numbers of the options chosen, from 1."""
+    numbers = range(1, len(question.options) + 1)
+    shown = {"format_func": lambda number: question.options[number - 1], "key": key}
+    if question.kind == "several":
+        return tuple(st.multiselect(label, numbers, [n for n in now.chosen if n in numbers], **shown))
+    place = now.chosen[0] - 1 if now.chosen else None
+    found = st.selectbox(label, numbers, place, placeholder="Not answered", **shown)
+    return () if found is None else (found,)

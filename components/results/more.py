@@ -1,0 +1,196 @@
+"""Analyses beyond the first look, each with a sentence that says when to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from components.results import comparisons, trust
+from components.results.findings import not_run
+from components.results.judges import beside_annotators
+from components.shell.words import NONE, number, p_value, signed, signed_limits
+from triptych.results.contrasts import RankingOf
+from triptych.results.study_analysis import StudyAnalysis, lengths
+from triptych.results.texts import Texts
+from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.preferences import Preferences
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """when: to use it. draw: (analysis, key of the criterion or "", slug of the study). of_criterion: asks for one."""
+
+    title: str
+    when: str
+    draw: Callable[[StudyAnalysis, str, str], None]
+    of_criterion: bool = False
+
+
+def more(one: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
+    """A box to choose an analysis, and the analysis."""
+    every = {**ANALYSES, "lengths": Analysis("Length of responses", LENGTHS, _lengths_with(texts))}
+    chosen = every[
+        st.selectbox("Analysis", list(every), format_func=lambda key: every[key].title, key=f"analysis-{slug}")
+    ]
+    st.caption(chosen.when)
+    key = ""
+    if chosen.of_criterion:
+        titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+        key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"more-{slug}")
+    chosen.draw(one, key, slug)
+
+
+def _means(one: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.means(one, next(result for result in one.criteria if result.criterion.key == key), slug)
+
+
+def _wins(one: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.wins(one, key, slug)
+
+
+def _pairs(one: StudyAnalysis, key: str, slug: str) -> None:
+    trust.pairs(next(found for found in one.people if found.criterion == key), slug)
+
+
+def _without_each(one: StudyAnalysis, key: str, slug: str) -> None:
+    trust.without_each(next(found for found in one.people if found.criterion == key))
+
+
+def _reliability(one: StudyAnalysis, key: str, slug: str) -> None:
+    trust.reliability(one.people, one)
+
+
+def _effects(one: StudyAnalysis, key: str, slug: str) -> None:
+    trust.effects(one.effects, one)
+
+
+def _not_run(one: StudyAnalysis, key: str, slug: str) -> None:
+    not_run(one.not_run)
+
+
+def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:
+    return lambda one, key, slug: trust.lengths(lengths(one, texts()), one)
+
+
+def _ranks(one: StudyAnalysis, key: str, slug: str) -> None:
+    found = next((ranked for ranked in one.rankings if ranked.criterion == key), None)
+    if found is None:
+        st.text(one.not_compared[key])
+        return
+    _friedman(found, one)
+    _strengths(found, one)
+
+
+def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
+    ranked = found.ranking
+    if isinstance(ranked, str):
+        st.text(ranked)
+        return
+    st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
+    means = zip(ranked.systems, ranked.mean_ranks, strict=True)
+    rows = [{"System": one.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
+    pairs = [
+        {
+            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Difference of ranks": signed(pair.difference),
+            "Nemenyi's p": p_value(pair.p),
+        }
+        for pair in ranked.differences
+    ]
+    st.dataframe(pd.DataFrame(pairs), hide_index=True, key="nemenyi")
+
+
+def _equals(p: float) -> str:
+    return p_value(p) if p < 0.001 else f"= {p_value(p)}"
+
+
+def _strengths(found: RankingOf, one: StudyAnalysis) -> None:
+    if not isinstance(found.preferences, Preferences):
+        st.text(f"Bradley-Terry strengths. {found.preferences}")
+        return
+    rows = [
+        {
+            "System": one.name(strength.system),
+            "Strength (log)": signed(strength.value),
+            "95 % interval": NONE if strength.low is None else signed_limits(strength.low, strength.high),
+        }
+        for strength in found.preferences.strengths
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="strengths")
+    st.caption(found.preferences.sentence)
+
+
+def _ordinal(one: StudyAnalysis, key: str, slug: str) -> None:
+    if key in one.not_compared:
+        st.text(one.not_compared[key])
+        return
+    with st.spinner("Fitting the model"):
+        model = one.ordinal_model_of(key)
+    if isinstance(model, str):
+        st.text(model)
+        return
+    st.dataframe(pd.DataFrame(_model_rows(model, one)), hide_index=True, key=f"ordinal-{key}")
+
+
+def _model_rows(model: OrdinalModel, one: StudyAnalysis) -> list[dict[str, str]]:
+    return [
+        {
+            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Logits": signed(pair.estimate),
+            "95 % interval": signed_limits(pair.low, pair.high),
+            "p": p_value(pair.p),
+            "SD of items": number(model.item),
+            "SD of annotators": number(model.annotator),
+        }
+        for pair in model.differences
+    ]
+
+
+LENGTHS = "When you suspect that longer responses please by their length: correlation within items."
+ANALYSES = {
+    "means": Analysis("Mean of each system", "When you report each system by itself.", _means, True),
+    "wins": Analysis(
+        "Wins, ties and losses",
+        "When the distances of the scale mean little: only which response was rated higher counts.",
+        _wins,
+        True,
+    ),
+    "ranks": Analysis(
+        "Ranks and strengths",
+        "When reviewers expect Friedman's test, or systems did not always meet. Speaks for these annotators only.",
+        _ranks,
+        True,
+    ),
+    "ordinal": Analysis(
+        "Ordinal mixed model",
+        "When somebody doubts that points may be averaged. Takes seconds; needs eight annotators.",
+        _ordinal,
+        True,
+    ),
+    "effects": Analysis(
+        "Place on screen and time", "When you suspect that the first response has it easier, or fatigue.", _effects
+    ),
+    "reliability": Analysis(
+        "How many annotators per item", "When you plan the next study, or defend the size of this one.", _reliability
+    ),
+    "pairs": Analysis(
+        "Annotators two by two",
+        "When agreement is low: shows whether one of them reads the rubric differently.",
+        _pairs,
+        True,
+    ),
+    "without": Analysis(
+        "Agreement without each annotator", "When one annotator may pull agreement down.", _without_each, True
+    ),
+    "judges": Analysis(
+        "A judge model beside the annotators",
+        "When a model or a metric scored the same candidates: may it stand in for an annotator, does it go along?",
+        beside_annotators,
+        True,
+    ),
+    "not_run": Analysis("Checks that could not run", "Before you report: what these data do not tell.", _not_run),
+}

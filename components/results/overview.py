@@ -1,0 +1,76 @@
+"""All criteria at a glance: which system stands clearly above the others where, and the table that a paper prints."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.words import NONE, joined, number
+from triptych.results.contrasts import Contrast
+from triptych.results.criterion import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.intervals import Interval
+
+NOBODY = "No system stands clearly above all others on {}."
+HERE = " For these annotators only: there are too few to speak for others."
+
+
+def overview(one: StudyAnalysis) -> None:
+    """Nothing where there is one criterion: its own sentence says it all."""
+    shown = [result for result in one.criteria if one.contrasts_of(result.criterion.key)]
+    if len(shown) < 2:
+        return
+    st.text(leaders(one, [result.criterion.key for result in shown]))
+    rows = [_row(one.name(code), code, shown) for code in one.frame.systems]
+    alphas = {result.criterion.title: number(_alpha(result)) for result in shown}
+    st.dataframe(pd.DataFrame([*rows, {"System": "Krippendorff's alpha", **alphas}]), hide_index=True, key="overview")
+    st.caption(
+        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on stands under each "
+        "criterion."
+    )
+
+
+def leaders(one: StudyAnalysis, criteria: Iterable[str]) -> str:
+    """Where one system stands clearly above all others, and where none does."""
+    found: dict[tuple[int, bool] | None, list[str]] = defaultdict(list)
+    for key in criteria:
+        found[leader(one.contrasts_of(key))].append(one.title(key))
+    nobody = found.pop(None, [])
+    said = [f"{one.name(code)} stands clearly above all others on {joined(on)}." for (code, _), on in found.items()]
+    said += [NOBODY.format(joined(nobody))] if nobody else []
+    return " ".join(said) + (HERE if any(not alike for _, alike in found) else "")
+
+
+def leader(contrasts: Sequence[Contrast]) -> tuple[int, bool] | None:
+    """The system above all others of a criterion, and whether for annotators like these; None where there is none.
+
+    Only where nothing can be said of annotators like these does the interval for these annotators decide.
+    """
+    alike = any(contrast.p is not None for contrast in contrasts)
+    wins = Counter(c.higher for c in contrasts if (c.clear if alike else c.clear_here))
+    others = len({code for contrast in contrasts for code in (contrast.system, contrast.baseline)}) - 1
+    return next(((code, alike) for code, won in wins.items() if won == others), None)
+
+
+def _row(name: str, code: int, shown: Sequence[CriterionResult]) -> dict[str, str]:
+    cells = {result.criterion.title: _cell(result, _of(result, code)) for result in shown}
+    return {"System": name, **cells}
+
+
+def _of(result: CriterionResult, code: int) -> SystemResult | None:
+    return next((system for system in result.systems if system.system == code), None)
+
+
+def _cell(result: CriterionResult, system: SystemResult | None) -> str:
+    if system is None or not isinstance(system.interval, Interval):
+        return NONE
+    return spoken(system.interval, result.share)
+
+
+def _alpha(result: CriterionResult) -> float | None:
+    """Words why there is none stand under the criterion."""
+    alpha = result.agreement.alpha
+    return None if isinstance(alpha, str) else alpha

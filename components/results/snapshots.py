@@ -1,0 +1,29 @@
+"""The reports that were made of a study, with their hashes and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.shell.state import plain
+from components.shell.words import moment
+from triptych.reports.snapshot import Frozen
+from triptych.storage.models import Study
+
+
+def snapshots(study: Study, made: Sequence[Frozen]) -> None:
+    """One block per report, newest first."""
+    for one in made:
+        with st.container(border=True):
+            later = study.event_number - one.event_number
+            since = "nothing has happened since" if not later else f"{later} events since"
+            st.text(f"{moment(one.made_at)} · by {one.made_by} · event {one.event_number}, {since}")
+            st.caption(plain(one.counted.sentence))
+            st.code(one.sha256, language=None, wrap_lines=True)
+            link = f"report/{study.slug}.zip?snapshot={one.sha256}"
+            st.link_button(f"Download ({_size(one.size)})", link, icon=":material/download:")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"

@@ -1,0 +1,37 @@
+"""What a lead does with results besides reading them: every rating, files to take away, unblinding."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.results import charts
+from components.results.export_menu import export_menu
+from components.shell import state
+from triptych.results.page import Board
+from triptych.study import lifecycle
+
+BLIND = (
+    "System names appear on every page and in every export of this study, for all its leads, from now on. "
+    "This is written to the log and cannot be taken back."
+)
+
+
+def study_tools(board: Board, pseudonym: str) -> None:
+    """Links, files and the one step that cannot be taken back; `pseudonym` is who would take it."""
+    study = board.study
+    st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
+    with st.popover("Take the data away"):
+        st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
+        if board.frame.rubric.highlights:
+            st.link_button("Highlights as CSV", f"export/{study.slug}/highlights.csv")
+        asked = board.frame.rubric.asked(board.frame.round)
+        export_menu(study, {criterion.key: criterion.title for criterion in asked})
+        charts.choose_picture()
+    if study.unblinded_at is None:
+        with st.popover("Unblind"):
+            st.text(BLIND)
+            if st.button("Show the system names", type="primary"):
+                state.run_command(lifecycle.unblind, study, pseudonym)
+                st.rerun()
+    else:
+        st.text(f"Unblinded {study.unblinded_at:%Y-%m-%d %H:%M} UTC")

@@ -1,0 +1,263 @@
+"""Can the ratings be trusted: agreement against the usual bands, then annotators one by one and two by two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.results import charts, figures
+from components.shell.words import NONE, limits, number, p_value, percent, signed, signed_limits
+from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
+from triptych.results.criterion import titles_apart
+from triptych.results.frame.model import LETTERS
+from triptych.results.study_analysis import LengthOf, StudyAnalysis
+from triptych.stats.coefficients import AgreementTable, Coefficient
+from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
+from triptych.stats.effects import OrderEffect, PositionEffect
+from triptych.stats.icc import Intraclass, Reliability
+
+COLUMNS = {
+    "percent": "Percent agreement",
+    "alpha": "Krippendorff's alpha",
+    "alpha_interval": "Alpha, interval level",
+    "ac": "Gwet's AC1 / AC2",
+    "fleiss": "Fleiss' kappa",
+}
+TOLD_BY = {
+    "With the others": "Whether somebody rates against the others",
+    "Severity": "How severe somebody is",
+    "All equal": "Whether somebody gives equal ratings throughout",
+    "Seconds": "Speed",
+}
+
+
+def agreement(one: StudyAnalysis, slug: str) -> None:
+    """Every coefficient of every criterion with its interval; alpha drawn against its bands."""
+    titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+    known = [found for found in one.agreement if not isinstance(found.alpha, str)]
+    said = _agreement_sentence(one)
+    st.text(said)
+    if known:
+        charts.show(figures.alphas(known, titles), "alphas", f"{slug}-agreement", said)
+    rows = [_agreement_row(titles[found.criterion], found.level, found.table) for found in one.agreement]
+    rows += [
+        _agreement_row(f"{titles[found.criterion]}, missing as a category", "nominal", found.category)
+        for found in one.agreement
+        if found.note
+    ]
+    rows += [
+        _agreement_row(f"{titles[key]}, without {titles_apart(result.criterion)}", found.level, found.apart)
+        for key, result, found in zip(titles, one.criteria, one.agreement, strict=True)
+        if found.apart is not None
+    ]
+    st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="agreement")
+    for words in dict.fromkeys(found.note for found in one.agreement if found.note):
+        st.text(words)
+    st.caption(
+        "A unit is one response, or one item where the question is about the item. Alpha stands at the level of the "
+        "scale; AC1 for nominal scales, otherwise AC2 with ordinal or quadratic weights; Fleiss' kappa generalised to "
+        "missing ratings. 95 % intervals draw units anew and speak for these annotators. Krippendorff draws "
+        "conclusions from 0.800 on and tentative ones from 0.667 on."
+    )
+
+
+def _agreement_sentence(one: StudyAnalysis) -> str:
+    known = {found.criterion: found.alpha for found in one.agreement if not isinstance(found.alpha, str)}
+    if not known:
+        return "Agreement is not defined for any criterion yet; the table says why."
+    low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+    if low == high:
+        return f"Krippendorff's alpha of {one.title(low)} is {number(known[low])}."
+    return (
+        f"Annotators agree most on {one.title(high)} (alpha {number(known[high])}) and least on {one.title(low)} "
+        f"({number(known[low])})."
+    )
+
+
+def _agreement_row(title: str, level: str, table: AgreementTable | str | None) -> dict[str, str]:
+    row = {"Criterion": title, "Level": level}
+    if not isinstance(table, AgreementTable):
+        return row | {"Percent agreement": str(table)}
+    row["Units"] = str(table.units)
+    return row | {COLUMNS[found.key]: _with_ends(found) for found in table.coefficients}
+
+
+def _with_ends(found: Coefficient) -> str:
+    """A coefficient with its interval, percent agreement in percent."""
+    if isinstance(found.value, str):
+        return found.value
+    show = percent if found.key == "percent" else number
+    ends = "" if isinstance(found.interval, str) else f" ({' to '.join(show(end) for end in found.interval)})"
+    return f"{show(found.value)}{ends}"
+
+
+def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> None:
+    """A line per annotator; those that ask for a look first."""
+    if not looks:
+        st.text("No annotator's ratings count here.")
+        return
+    flagged = [look for look in looks if look.flags]
+    fast = {} if isinstance(speeds, str) else {speed.annotator: speed for speed in speeds}
+    hurried = [speed.annotator for speed in fast.values() if speed.flagged]
+    names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
+    untold = _untold(looks, speeds)
+    if names:
+        st.text(f"{', '.join(names)}: have a look.")
+    elif len(untold) < len(TOLD_BY):
+        st.text("No annotator stands out.")
+    order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
+    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*untold])
+    st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
+    if untold:
+        st.text("\n".join(f"{TOLD_BY[column]} could not be looked at. {why}" for column, why in untold.items()))
+    st.caption(
+        "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
+        "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
+        "is left out by it."
+    )
+
+
+def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> dict[str, str]:
+    """Columns that have nothing to say about anybody, with the reason."""
+    reasons = {
+        "With the others": [look.agreement for look in looks],
+        "Severity": [look.severity for look in looks],
+        "All equal": [look.equal for look in looks],
+        "Seconds": [speeds],
+    }
+    return {column: found[0] for column, found in reasons.items() if found and all(isinstance(f, str) for f in found)}
+
+
+def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
+    """What stands out about one annotator, as a row of a table."""
+    flags = [*look.flags, speed_flag(speed) if speed else ""]
+    return {
+        "Annotator": look.annotator + (" (excluded)" if look.excluded else ""),
+        "Kind": look.kind,
+        "Annotations": str(look.annotations),
+        "With the others": _correlation(look.agreement),
+        "Severity": f"{100 * look.severity.difference:+.0f} %" if isinstance(look.severity, Severity) else NONE,
+        "All equal": percent(look.equal.share) if isinstance(look.equal, StraightLining) else NONE,
+        "Missing": percent(look.missing.rate.share) if isinstance(look.missing, FlaggedRate) else NONE,
+        "Seconds": f"{speed.median:.0f}" if speed else NONE,
+        "Why to look": " ".join(filter(None, flags)),
+    }
+
+
+def _correlation(found: AnnotatorAgreement | str) -> str:
+    if isinstance(found, str) or found.value is None:
+        return NONE
+    return f"{number(found.value)} ({limits(found.low, found.high)})"
+
+
+def pairs(found: PeopleOf, slug: str) -> None:
+    """Who agrees with whom, and what agreement would be without each."""
+    if isinstance(found.pairs, str):
+        st.text(found.pairs)
+        return
+    low = min(found.pairs, key=lambda pair: pair.percent)
+    said = f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {low.n} times."
+    st.text(said)
+    charts.show(figures.pairs(found), f"pairs-{found.criterion}", f"{slug}-{found.criterion}-pairs", said)
+    rows = [
+        {
+            "Annotators": f"{pair.first} and {pair.second}",
+            "Both rated": pair.n,
+            "Same": percent(pair.percent),
+            "Cohen's kappa": number(pair.kappa),
+            "Correlation": number(pair.pearson),
+            "Mean distance": number(pair.mae),
+        }
+        for pair in found.pairs
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{found.criterion}")
+
+
+def without_each(found: PeopleOf) -> None:
+    if isinstance(found.without_each, str):
+        st.text(found.without_each)
+        return
+    first = found.without_each[0]
+    if not isinstance(first.change, str):
+        st.text(f"Without {first.annotator} alpha would be {number(first.alpha)} ({signed(first.change)}).")
+    rows = [
+        {
+            "Without": row.annotator,
+            "Alpha": number(row.alpha),
+            "Change": row.change if isinstance(row.change, str) else signed(row.change),
+            "Units": row.units,
+        }
+        for row in found.without_each
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{found.criterion}")
+
+
+def reliability(people: Sequence[PeopleOf], one: StudyAnalysis) -> None:
+    """What the mean of several annotators is worth, and how many are needed."""
+    rows = [_reliability_row(one.title(found.criterion), found.reliability) for found in people]
+    st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="reliability")
+    st.caption("Single: one rating. Mean: the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
+
+
+def _reliability_row(title: str, found: Reliability | str) -> dict[str, str]:
+    if isinstance(found, str):
+        return {"Criterion": title, "ICC(1), single": found}
+    row = {"Criterion": title, "k": number(found.k)}
+    forms = {"ICC(1)": found.one_way, "ICC(A)": found.absolute, "ICC(C)": found.consistency}
+    for name, form in forms.items():
+        row[f"{name}, single"] = number(form.single) if isinstance(form, Intraclass) else NONE
+        row[f"{name}, mean"] = number(form.mean) if isinstance(form, Intraclass) else NONE
+    row["Needed"] = str(found.one_way.needed) if isinstance(found.one_way, Intraclass) else str(found.one_way)
+    return row
+
+
+def effects(found: Sequence[EffectsOf], one: StudyAnalysis) -> None:
+    """Shift at each place on screen, and change from the first to the last annotation."""
+    for effect in found:
+        words = effect.position if isinstance(effect.position, str) else effect.position.sentence
+        st.text(f"{one.title(effect.criterion)}: {words}")
+    rows = [_effect_row(one.title(effect.criterion), effect) for effect in found]
+    st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
+    st.caption(
+        "Shift from the mean of all places, in scale points, and how often the best response stood there. Places are "
+        "balanced, so a shift adds noise to a comparison of systems, not bias."
+    )
+
+
+def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
+    row = {"Criterion": title}
+    if isinstance(effect.position, PositionEffect):
+        row |= {f"Response {LETTERS[s.position]}": _shift(s.interval) for s in effect.position.shifts}
+        row["p"] = p_value(effect.position.p)
+    if not isinstance(effect.best, str):
+        row |= {f"Best at {LETTERS[best.position]}": percent(best.rate.share) for best in effect.best}
+    order = effect.order
+    row["First to last"] = _shift(order.change.headline) if isinstance(order, OrderEffect) else order
+    return row
+
+
+def _shift(interval) -> str:
+    ends = "" if interval.low is None else f" ({signed_limits(interval.low, interval.high)})"
+    return f"{signed(interval.mean)}{ends}"
+
+
+def lengths(found: Sequence[LengthOf], one: StudyAnalysis) -> None:
+    """Whether longer responses are rated higher."""
+    rows = [_length_row(one.title(length.criterion), length) for length in found]
+    st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="lengths")
+    for words in dict.fromkeys(x.correlations.sentence for x in found if not isinstance(x.correlations, str)):
+        st.caption(words)
+
+
+def _length_row(title: str, length: LengthOf) -> dict[str, str]:
+    found = length.correlations
+    if isinstance(found, str):
+        return {"Criterion": title, "Kendall's tau-b": found}
+    parts = {"Kendall's tau-b": found.kendall, "Pearson's r": found.pearson}
+    row = {"Criterion": title}
+    for name, part in parts.items():
+        ends = "" if isinstance(part.interval, str) else f" ({signed_limits(*part.interval)})"
+        row[name] = f"{signed(part.value)}{ends}"
+    return row | {"Pairs of responses": str(found.pairs)}

@@ -1,0 +1,1 @@
+"""What every screen uses: who is asking, the page around the content, words, tables, live updates."""

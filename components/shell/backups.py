@@ -1,0 +1,94 @@
+"""Backups of the whole database and the capsule of one study, for a lead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.state import plain
+from components.shell.words import NONE, moment
+from triptych.operations.backup import Backup, Restored
+from triptych.storage.models import Study
+
+HELD = (
+    "A backup holds the whole database as it stands when the button is pressed: every study, and names too. Everybody "
+    "goes on working meanwhile, and everything that was saved before is in it."
+)
+BACK = (
+    "The database becomes what the backup holds. What was saved since is no longer in it, but it is backed up first. "
+    "Annotators at work may have to reload, and you may have to sign in again. Every study's log says that it "
+    "happened."
+)
+NOT_HERE = (
+    "Going back from this page is for a lead whom alone it concerns: on SQLite, where you lead every study. Otherwise "
+    "the administrator stops the app and runs:"
+)
+CAPSULE = (
+    "One file with all of this study: its own database, rubric, codebook and hashes. It opens on another machine with "
+    "python -m triptych open-capsule. It knows people by pseudonym only, and systems by name."
+)
+
+
+def make_button() -> bool:
+    """Whether the lead wants a backup now."""
+    st.text(HELD)
+    return st.button("Back up now", icon=":material/backup:")
+
+
+def backup_table(found: Sequence[Backup], slug: str) -> None:
+    """What lies in the folder, and how far this study was."""
+    if not found:
+        st.text("There is no backup yet.")
+        return
+    rows = []
+    for one in found:
+        number = next((head.number for head in one.heads if head.slug == slug), None)
+        rows.append(
+            {
+                "Made": moment(one.at),
+                "File": one.name,
+                "Size": f"{one.size / 2**20:.1f} MB",
+                "Last event of this study": NONE if number is None else str(number),
+            }
+        )
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
+    st.text("They lie in this folder of the computer that runs Triptych. Copy them to another one.")
+    st.code(str(found[0].path.parent), language=None, wrap_lines=True)
+
+
+def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
+    """The backup that the lead goes back to, once she has ticked that she means it."""
+    with st.expander("Go back to a backup", key="go-back"):
+        if not allowed:
+            st.text(NOT_HERE)
+            st.code("python -m triptych restore FILE", language=None)
+            return None
+        st.text(BACK)
+        names = {one.name: f"{moment(one.at)} ({one.name})" for one in found if one.path.suffix == ".db"}
+        if not names:
+            st.text("There is no backup yet.")
+            return None
+        with st.form("restore", border=False):
+            chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
+            sure = st.checkbox("Replace the database of all studies by this backup")
+            sent = st.form_submit_button("Go back to it")
+    return chosen if sent and sure else None
+
+
+def restored(done: Restored) -> str:
+    """What to say afterwards."""
+    kept = f" The state before lies in {done.before.name}." if done.before else ""
+    people = ", ".join(done.again)
+    again = f" Withdrawn or erased since and in it again: {people}. Do it once more." if people else ""
+    return f"The database is that of {done.name} again.{kept}{again}"
+
+
+def capsule(study: Study) -> None:
+    """The link to the study's capsule; only after unblinding, for it names the systems."""
+    st.text(CAPSULE)
+    if study.unblinded_at is None:
+        st.text("This study is blind. Unblind it on its results page first.")
+        return
+    st.link_button(plain("Download the capsule"), f"capsule/{study.slug}.zip", icon=":material/download:")

@@ -1,0 +1,31 @@
+"""Clearing what was erased from the database's files, and saying so where that could not be done."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.shell import state
+from triptych.privacy import erasure
+from triptych.storage.database import Wiped
+
+LEFT = "left in the files"
+WHY = {
+    Wiped.somebody_reads: "Somebody was reading, so the erased bytes still lie in the file. Clear it in a moment.",
+    Wiped.not_ours: "The erased bytes still lie in the database's files, which only the owner of its tables may write "
+    "anew. Whoever runs the server finds the command in docs/deploying.md under Erasing somebody.",
+}
+
+
+def clear() -> None:
+    """Leaves no byte of what was erased in the files; call it outside of every transaction."""
+    state.remember(LEFT, erasure.wipe(state.engine()))
+
+
+def what_is_left() -> None:
+    """Why the last clearing left something, if it did; where another try can help, a button for it."""
+    left = state.recall(LEFT, Wiped.done)
+    if left in WHY:
+        state.say(WHY[left], "warning")
+    if left == Wiped.somebody_reads and st.button("Clear"):
+        clear()
+        st.rerun()

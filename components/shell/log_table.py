@@ -1,0 +1,171 @@
+"""The event log for reading: filters, a page of lines, and what one event changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.words import NONE
+from triptych.operations.verify import Verdict
+from triptych.rubric.answers import LETTERS
+from triptych.storage.events import Entry, Filters
+
+PAGE = 100
+MISSING = "missing"
+
+
+def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Filters:
+    """Which events to list; an empty box lets everything through. The boxes stand in the address."""
+    bound: Any = {"bind": "query-params"}
+    first, second, third, fourth, fifth = st.columns([3, 3, 2, 2, 3])
+    chosen = first.multiselect("What happened", kinds, placeholder="Everything", key="kind", **bound)
+    who = second.multiselect("Who", people, placeholder="Everybody", key="person", **bound)
+    item = third.text_input("Item id", key="item", **bound)
+    days = fifth.date_input("Days (UTC)", value=(), key=f"days-{slug}")
+    number = fourth.number_input("Annotation", min_value=1, value=None, step=1, key=f"annotation-{slug}")
+    since, until = _ends(days)
+    return Filters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)
+
+
+def _ends(days: Any) -> tuple[datetime | None, datetime | None]:
+    """The first moment of the first day, and the first after the last one."""
+    given: list[date] = list(days) if isinstance(days, list | tuple) else [days]
+    if not given:
+        return None, None
+    return _midnight(given[0]), _midnight(given[-1] + timedelta(days=1))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def choose_page(count: int, slug: str) -> int:
+    """The place of the first event to show."""
+    pages = max(-(-count // PAGE), 1)
+    if pages == 1:
+        return 0
+    return PAGE * (st.number_input(f"Page (of {pages})", 1, pages, 1, key=f"page-{slug}-{pages}", width=160) - 1)
+
+
+def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
+    """One line per event, newest first; returns the one that the lead picks."""
+    table = pd.DataFrame(
+        [
+            {
+                "No.": entry.event.number,
+                "When (UTC)": f"{entry.event.at:%Y-%m-%d %H:%M:%S}",
+                "Who": entry.event.actor,
+                "What": entry.event.kind,
+                "About": entry.event.subject,
+                "Item": entry.item or "",
+                "Annotation": str(entry.event.assignment_id or ""),
+            }
+            for entry in entries
+        ]
+    )
+    picked = st.dataframe(
+        table,
+        hide_index=True,
+        height=min(38 + 35 * len(entries), 460),
+        key=f"log-{slug}",
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    st.caption("Click the box at the left of a line to see what it changed.")
+    rows = picked.selection.rows
+    return entries[rows[0]] if rows and rows[0] < len(entries) else None
+
+
+def changes(entry: Entry) -> None:
+    """What one event wrote, beside what was there before."""
+    event = entry.event
+    st.text(f"Event {event.number}: {event.kind}, {event.actor}, {event.at:%Y-%m-%d %H:%M:%S} UTC")
+    if entry.withheld:
+        st.text("Its values would tell which system is which. They are shown once the study is unblinded.")
+    elif entry.old is None and entry.new is None:
+        st.text("It carries no values, or they were erased with the person they were about.")
+    else:
+        st.dataframe(pd.DataFrame(told(entry.old, entry.new)), hide_index=True, key=f"changes-{event.number}")
+    st.caption(f"Hash {event.hash}")
+
+
+def told(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[str, str]]:
+    """One line per value: before, after; of an annotation one per rating, explanation and highlight."""
+    before, after = _flat(old or {}), _flat(new or {})
+    names = [*after, *(name for name in before if name not in after)]
+    if old is None:
+        return [{"Value": name, "Is": after[name]} for name in names]
+    return [{"Value": name, "Was": before.get(name, NONE), "Is": after.get(name, NONE)} for name in names]
+
+
+def _flat(values: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        if name in PARTS:
+            found |= PARTS[name](value)
+        else:
+            found[name.replace("_", " ")] = NONE if value is None else str(value)
+    return found
+
+
+def _ratings(rows: list[Any]) -> dict[str, str]:
+    found = {}
+    for position, criterion, number, option, missing, reasons, text in rows:
+        place = f"{criterion}, {_place(position)}"
+        chosen = MISSING if missing and option is None else option
+        found[place] = str(chosen) if number is None else f"{number:g}"
+        if reasons or text:
+            found[f"{place}: explanation"] = " · ".join([*reasons, *([text] if text else [])])
+    return found
+
+
+def _highlights(rows: list[Any]) -> dict[str, str]:
+    found = {}
+    for number, (position, turn, start, end, label, comment) in enumerate(rows, 1):
+        place = _place(position) if turn is None else f"{_place(position)}, turn {turn + 1}"
+        said = f"{label}, characters {start} to {end}"
+        found[f"highlight {number}, {place}"] = f"{said}: {comment}" if comment else said
+    return found
+
+
+def _set_aside(rows: list[Any]) -> dict[str, str]:
+    return {f"set aside, {_place(position)}": str(reason) for position, reason in rows}
+
+
+# parts of an annotation as the log has them: lists of rows
+PARTS: dict[str, Callable[[list[Any]], dict[str, str]]] = {
+    "ratings": _ratings,
+    "highlights": _highlights,
+    "set_aside": _set_aside,
+}
+
+
+def _place(position: int | None) -> str:
+    return "the item" if position is None else f"Response {LETTERS[position]}"
+
+
+def head(number: int, last_hash: str) -> None:
+    """What to write down, or compare with an export, a report or a backup."""
+    st.text(f"{number} events. Hash of the last one:")
+    st.code(last_hash or NONE, language=None, wrap_lines=True)
+    st.caption(
+        "Exports, reports, backups and capsules carry number and hash of their last event. If this log has fewer "
+        "events than one of them, or another hash for the same number, events were cut or rewritten."
+    )
+
+
+def verdict(found: Verdict) -> None:
+    """Whether everything is as the log says; the first rows that are not."""
+    if found.holds:
+        st.success(found.sentence)
+        return
+    if found.broken:
+        st.error("The log itself was changed by hand.")
+        st.text(found.broken)
+        return
+    st.error(f"{len(found.differences)} rows are not what the log says. Somebody changed them past the program.")
+    st.dataframe(pd.DataFrame({"What differs": found.differences[:PAGE]}), hide_index=True)

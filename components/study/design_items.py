@@ -1,0 +1,78 @@
+"""The items of a design: a list, more of them from a file, and those that nobody shall get any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.study.import_preview import import_preview
+from components.study.settings_form import Wanted, finish, is_draft, keep_label, reason_for
+from components.study.study_form import choose_file
+from triptych.rubric.model import Rubric
+from triptych.storage.models import Study
+from triptych.study import lifecycle
+from triptych.study.design import ItemLine, Parts
+
+ADD, REPLACE = "Add to the items there are", "Put them in the place of all items"
+
+
+def item_table(lines: Sequence[ItemLine], total: int) -> None:
+    """The first items as a table, and how many there are."""
+    if not lines:
+        st.info("This study has no items yet. Upload a file of items below.")
+        return
+    kinds = Counter(line.purpose for line in lines)
+    checks = [f"{kinds[name]} {name}" for name in ("gold", "attention") if kinds[name]]
+    st.text(
+        ", ".join([f"{total} items to rate", *checks]) + (f"; the first {len(lines)}:" if total > len(lines) else "")
+    )
+    table = pd.DataFrame(
+        {
+            "Item": [line.external_id for line in lines],
+            "Begins": [line.begins for line in lines],
+            "Responses": [line.candidates for line in lines],
+            "Annotators": [line.raters if line.purpose == "main" else None for line in lines],
+            "Use": [line.purpose for line in lines],
+            "Retired because": [line.retired or "" for line in lines],
+        }
+    )
+    if not any(line.begins for line in lines):
+        table = table.drop(columns="Begins")
+    if not any(line.retired is not None for line in lines):
+        table = table.drop(columns="Retired because")
+    st.dataframe(table, hide_index=True, height=min(320, 40 + 35 * len(table)), key="items")
+
+
+def more_items(study: Study, rubric: Rubric) -> Wanted | None:
+    """A file of items, shown before anything is stored."""
+    key = f"items-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
+    file = choose_file(rubric, key)
+    if file is None:
+        return None
+    import_preview(file, lifecycle.misfits(rubric, file))
+    if not file.ok:
+        return None
+    ways = [ADD, REPLACE] if is_draft(study) and study.item_count else [ADD]
+    way = st.radio("What shall happen", ways, key=f"{key}-what") if len(ways) > 1 else ADD
+    reason = reason_for(study, key)
+    if not st.button(keep_label(study), type="primary", key=f"{key}-keep"):
+        return None
+    return Wanted(Parts(items=file, replace_items=way == REPLACE), reason)
+
+
+def retired_items(study: Study) -> Wanted | None:
+    """Ids of items that shall not be given out any more."""
+    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else ''}"
+    with st.form(key, border=False, clear_on_submit=True):
+        st.text(
+            "The items are removed from this draft."
+            if is_draft(study)
+            else "Nobody gets these items any more. What was rated so far is kept and stays in the results."
+        )
+        ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
+        reason = finish(study, key)
+    named = tuple(dict.fromkeys(line for line in map(str.strip, ids.splitlines()) if line))
+    return Wanted(Parts(retire=named), reason) if reason is not None and named else None

@@ -1,0 +1,104 @@
+"""What was found in an uploaded item file: problems by row, columns, and the first item as plain text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import state
+from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+
+LONGEST = 2000
+SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
+MANY = 12
+BLIND_NO_MORE = (
+    "This names the system of each response. If you will rate in this study yourself, let somebody else look at it."
+)
+
+
+def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
+    """Draws the whole finding; every text of the file appears as it stands."""
+    _summary(file)
+    _problems(file)
+    for sentence in misfits if file.ok else ():
+        state.say(sentence, "warning")
+    left, right = st.columns(2)
+    with left:
+        _columns(file)
+    if file.items:
+        with right:
+            st.subheader("First item", anchor=False)
+            if file.items[0].candidates:
+                st.caption(BLIND_NO_MORE)
+            _item(file.items[0])
+
+
+def _summary(file: ItemFile) -> None:
+    sizes = Counter(len(item.candidates) for item in file.items)
+    each = " or ".join(str(size) for size in sorted(sizes)) or "no"
+    parts = [_counted(len(file.items), "item"), f"{each} candidates each", _counted(len(file.systems), "system")]
+    st.text(f"{file.kind}: {', '.join(parts)}")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def _problems(file: ItemFile) -> None:
+    """The verdict, then every problem on a line of its own, by row."""
+    counts = Counter(problem.severity for problem in file.problems)
+    if counts["error"]:
+        told = _counted(counts["error"], "error")
+        state.say(f"{told}. Nothing can be imported until the file is corrected and uploaded again.")
+    elif file.ok:
+        state.say("The file can be imported.", "success")
+    else:
+        state.say("There is no item in the file.")
+    for severity, title in SEVERITIES.items():
+        found = [problem for problem in file.problems if problem.severity == severity]
+        if found:
+            st.caption(title)
+            with st.container(border=True, height=320 if len(found) > MANY else "content"):
+                st.text("\n".join(str(problem) for problem in sorted(found, key=_place)))
+
+
+def _place(problem: Problem) -> tuple[bool, str, int]:
+    """What concerns the whole file comes first, then by file and row, "and n more" at the end."""
+    return problem.message.startswith("…"), problem.file or "", problem.row or 0
+
+
+def _columns(file: ItemFile) -> None:
+    st.subheader("Columns", anchor=False)
+    rows = [{"In the file": column, "Taken for": meaning} for column, meaning in file.recognised.items()]
+    rows += [{"In the file": column, "Taken for": "ignored"} for column in file.ignored]
+    st.dataframe(pd.DataFrame(rows, columns=["In the file", "Taken for"]), hide_index=True, key="columns")
+    if file.ignored:
+        st.caption(f"{len(file.ignored)} of {len(rows)} would be ignored: nothing of them is stored.")
+
+
+def _item(item: ItemDraft) -> None:
+    with st.container(border=True, height=420, gap="small"):
+        _content("Id", item.external_id, ())
+        if item.context_text or item.context_turns:
+            _content("Context", item.context_text, item.context_turns)
+        for title, text in item.extra_texts.items():
+            _content("Shown beside the responses", f"{title}\n{text}", ())
+        if item.meta:
+            _content("Fields", "\n".join(f"{name}: {value}" for name, value in item.meta.items()), ())
+        for number, candidate in enumerate(item.candidates, 1):
+            st.divider()
+            _content(f"System of candidate {number}", candidate.system, ())
+            _content(f"Candidate {number}", candidate.text, candidate.turns or ())
+
+
+def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
+    """A text or turns under a label of ours, cut where they are long."""
+    whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
+    with st.container(gap=None):
+        st.caption(label)
+        st.text(whole[:LONGEST] or "(empty)")
+        if len(whole) > LONGEST:
+            st.caption(f"… and {len(whole) - LONGEST:,} more characters")

@@ -1,0 +1,56 @@
+"""The step from a draft to an open study, and what was changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell.words import moment
+from components.study.lint_list import lint_list
+from triptych.storage.models import Study
+from triptych.study.design import Amendment
+from triptych.study.lint import LintFinding
+from triptych.study.settings import settings_of
+
+FREEZES = (
+    "Launching opens the study and freezes rubric, items, settings and plan under one hash, which stands on every "
+    "rating and in every export. What may change afterwards is an amendment: dated, with a reason, printed in reports."
+)
+NOT_DECLARED = (
+    "Nothing is preregistered. If you want to say beforehand which difference counts, with how many items and "
+    "annotators, and when you stop, do it now under Preregistration: it is frozen with the rest."
+)
+
+
+def launch_form(study: Study, findings: Sequence[LintFinding]) -> bool:
+    """The linter's findings, what launching means, and the button; whether it was pressed."""
+    lint_list(findings)
+    st.text(FREEZES)
+    if settings_of(study).preregistration.declared:
+        st.text("The preregistration is frozen with it.")
+    else:
+        st.info(NOT_DECLARED)
+    blocked = not study.item_count or any(finding.blocking for finding in findings)
+    return st.button("Launch the study", type="primary", icon=":material/rocket_launch:", disabled=blocked)
+
+
+def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
+    """The hash of the design as it stands, and every amendment."""
+    st.text(f"Launched {moment(study.opened_at)}. The hash of the design:")
+    st.code(study.design_hash or "", language=None, wrap_lines=True)
+    st.subheader("Amendments", anchor=False)
+    if not amendments:
+        st.text("None. Whatever you change now is listed here, with its date and your reason.")
+        return
+    table = pd.DataFrame(
+        {
+            "When": [moment(one.at) for one in amendments],
+            "Who": [one.who for one in amendments],
+            "Changed": [", ".join(one.parts) for one in amendments],
+            "Reason": [one.reason for one in amendments],
+            "Design from then on": [one.design_hash[:12] for one in amendments],
+        }
+    )
+    st.dataframe(table, hide_index=True, key="amendments")

@@ -1,0 +1,86 @@
+"""Who shall rate which item: an explicit plan, edited, uploaded or proposed, instead of giving out by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import state
+from components.study.settings_form import is_draft, reason_for
+from triptych.rubric.model import text_hash
+from triptych.storage.models import Study
+from triptych.study import plans
+from triptych.study.pairing import PlanLine
+
+AUTOMATIC = (
+    "Without a plan every annotator gets the item that needs one most. With a plan she gets her own planned items and "
+    "nothing else, so invite everybody first."
+)
+REFUSED = "Nothing of this plan can be kept until the file is corrected:"
+COLUMNS = ["annotator", "item_id", "rank"]
+
+
+@dataclass(frozen=True)
+class PlanWanted:
+    """Lines for a study's plan, none for giving out by itself, and why."""
+
+    lines: tuple[PlanLine, ...]
+    reason: str
+
+
+def plan_form(
+    study: Study,
+    stored: Sequence[PlanLine],
+    propose: Callable[[], Sequence[PlanLine] | None],
+    read: Callable[[bytes, str], plans.Plan | None],
+) -> PlanWanted | None:
+    """The plan as a table to edit, or what was proposed or uploaded in its place; what shall be stored.
+
+    Of a file with mistakes nothing is taken, so that never half a plan is stored.
+    """
+    st.text(AUTOMATIC)
+    offered, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
+    if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
+        state.remember(offered, propose() or ())
+        _let_go_of_file(turn)
+        st.rerun()
+    name = f"A plan of your own ({', '.join(COLUMNS)})"
+    upload = st.file_uploader(name, list(plans.ENDINGS), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
+    found = None if upload is None else read(upload.getvalue(), upload.name)
+    if found is not None and found.problems:
+        state.say("The plan has problems:" if found.ok else REFUSED, "warning" if found.ok else "error")
+        st.text("\n".join(map(str, found.problems)))
+    lines = (found.lines if found.ok else ()) if found else state.recall(offered) or stored
+    edited = _table(lines, study) if lines else ()
+    reason = reason_for(study, f"plan-{study.slug}") if lines else ""
+    with st.container(horizontal=True):
+        keep = bool(lines) and st.button("Keep this plan" if is_draft(study) else "Amend the plan", type="primary")
+        drop = bool(stored) and st.button("Drop the plan")
+    if drop:
+        _let_go_of_file(turn)
+    if keep or drop:
+        state.forget(offered)
+        return PlanWanted(() if drop else edited, reason)
+    return None
+
+
+def _let_go_of_file(turn: str) -> None:
+    """An uploader of another name is empty: what was uploaded before is no longer in the way."""
+    state.remember(turn, state.recall(turn, 0) + 1)
+
+
+def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
+    """The lines as the lead left them; the table's own menu saves them as CSV."""
+    st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
+    table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
+    key = f"plan-{study.slug}-{text_hash(plans.as_csv(lines))[:8]}"
+    edited = st.data_editor(table, num_rows="dynamic", hide_index=True, height=320, key=key)
+    rows = edited.astype(object).where(edited.notna(), None).itertuples(index=False)
+    return tuple(
+        PlanLine(str(annotator or "").strip(), str(item or "").strip(), None if rank is None else int(rank), place)
+        for place, (annotator, item, rank) in enumerate(rows, 1)
+        if annotator or item
+    )

@@ -1,0 +1,142 @@
+"""Planning with sliders: where the scatter is known from, the plan, and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from components.results import charts, figures
+from components.shell.state import say
+from components.shell.words import percent
+from triptych.simulate.planner import PERCENT, Basis, Chances, Outlook, preset
+from triptych.stats.power import Plan
+from triptych.storage.models import Study
+from triptych.study.settings import settings_of
+
+NO_STUDY = "No study yet"
+SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
+SCATTER = {
+    "high": "Much: annotators often differ",
+    "low": "Little: annotators mostly agree",
+}
+SECONDS, PAY = 90, 12.0
+FEWEST_ITEMS, USUALLY, MOST_ITEMS, MOST_RATERS, MOST_PEOPLE = 10, 500, 2000, 10, 40
+ENOUGH = 0.8
+HOW = (
+    "The chance that the 95 % interval of the difference, for annotators like these, leaves 0 out: a thousand "
+    "simulated studies for the plan itself, two hundred for each cell of the map, which may be off by a few percent. "
+    "Planners mostly ask for 80 %."
+)
+
+
+def choose_for(mine: Sequence[Study]) -> str | None:
+    """The slug of the study to plan for, None where there is none yet; the address remembers it."""
+    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in mine}
+    asked = st.query_params.get("study")
+    options = [None, *titles]
+    place = options.index(asked) if asked in titles else 0
+    chosen = st.selectbox(
+        "Plan for", options, place, format_func=lambda slug: titles.get(slug, NO_STUDY), key=f"for-{asked}"
+    )
+    if chosen is None:
+        st.query_params.pop("study", None)
+    else:
+        st.query_params["study"] = chosen
+    return chosen
+
+
+def choose_basis(known: Sequence[Basis], slug: str) -> Basis:
+    """A criterion of a round with ratings, or a preset."""
+    left, right = st.columns(2)
+    chosen = left.selectbox(
+        "How much ratings scatter",
+        [*known, *SCATTER],
+        format_func=lambda one: f"As in {one.title}" if isinstance(one, Basis) else SCATTER[one],
+        key=f"basis-{slug}",
+    )
+    if isinstance(chosen, Basis):
+        return chosen
+    scale = right.selectbox("Scale", list(SCALES), 1, key=f"scale-{slug}")
+    return preset(chosen, SCALES[scale])
+
+
+def choose_plan(study: Study | None, slug: str) -> Plan:
+    """Items, raters per item, annotators; at first those of the study."""
+    there, raters, part = _of_study(study) if study else (100, 3, PERCENT)
+    most = min(max(there, USUALLY), MOST_ITEMS)
+    step = 1 if there % 10 else 10  # a slider rounds to its steps
+    columns = st.columns(4)
+    given = {
+        "items": columns[0].slider(
+            "Items", FEWEST_ITEMS, most, min(max(there, FEWEST_ITEMS), most), step, key=f"i-{slug}"
+        ),
+        "raters": columns[1].slider("Annotators per item", 1, MOST_RATERS, min(raters, MOST_RATERS), key=f"r-{slug}"),
+        "annotators": columns[2].slider("Annotators in all", 2, MOST_PEOPLE, 10, key=f"a-{slug}"),
+    }
+    part = columns[3].slider(
+        "Items that all of them rate, %", 0, PERCENT, part, key=f"o-{slug}", help="The others get one annotator."
+    )
+    if not FEWEST_ITEMS <= there <= MOST_ITEMS:
+        st.caption(f"The study has {there:,} items; the planner takes {FEWEST_ITEMS} to {MOST_ITEMS:,}.")
+    overlap = None if part == PERCENT else round(given["items"] * part / PERCENT)
+    return Plan(**given, overlap=overlap)
+
+
+def _of_study(study: Study) -> tuple[int, int, int]:
+    """Its items, raters, and how many percent of the items they all rate; 100 items where there are none yet."""
+    overlap, items = settings_of(study).overlap, study.item_count
+    if study.raters_per_item > 1 or not 0 < overlap.items < items:
+        return items or 100, study.raters_per_item, PERCENT
+    return items, overlap.raters, round(PERCENT * overlap.items / items)
+
+
+def choose_difference(basis: Basis, slug: str) -> float:
+    """How far apart two systems are that the study should tell apart, in points."""
+    step = 1.0 if basis.width > 20 else 0.05
+    usual = round(basis.width / 10 / step) * step
+    most = round(basis.width / 2 / step) * step
+    unit = "percentage points" if basis.width == PERCENT else f"points (the scale has {basis.width:g} from end to end)"
+    label, key = f"Difference to show, in {unit}", f"d-{slug}-{basis.title}"
+    shift = st.slider(label, step, most, min(max(usual, step), most), step, key=key)
+    if basis.found is not None:
+        st.caption(
+            f"In that round two systems lay {basis.found:.2f} points apart on average. Plan for the smallest "
+            "difference that would matter to you, not for the one that a small round happened to show."
+        )
+    return shift
+
+
+def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> tuple[float, float]:
+    """Seconds per annotation and pay per hour."""
+    left, right = st.columns(2)
+    seconds = left.slider(
+        "Active seconds per annotation",
+        10,
+        900,
+        int(min(max(basis.seconds or SECONDS, 10), 900)),
+        5,
+        key=f"s-{slug}-{basis.seconds}",
+    )
+    rate = right.number_input(f"Pay per hour, {currency}", 0.0, 1000.0, pay or PAY, 0.5, key=f"p-{slug}-{pay}")
+    return seconds, rate
+
+
+def outlook(found: Outlook, currency: str) -> None:
+    """The plan in numbers, and whether more annotators or more items would help it more."""
+    plan, effort = found.advice.plan, found.effort
+    with st.container(horizontal=True):
+        st.metric("Chance to show it", percent(plan.rate.share))
+        st.metric("Annotations", plan.plan.annotations)
+        st.metric("Hours in all", f"{effort.hours:.1f}")
+        st.metric("Hours for each annotator", f"{effort.hours_each:.1f}")
+        st.metric("Cost", f"{effort.cost:,.0f} {currency}")
+    say(f"{plan.sentence} {found.advice.sentence}", "success" if plan.rate.share >= ENOUGH else "info")
+
+
+def chances(found: Chances, name: str) -> None:
+    """The map around the plan."""
+    st.subheader("Around this plan", anchor=False)
+    st.text("The chance to show the difference, in percent, with the annotators per item as they are.")
+    charts.show(figures.chances(found), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
+    st.caption(HOW)

@@ -1,0 +1,208 @@
+"""Finished ratings as uploaded: what was found in the files, which scales their values suggest, what will be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import state
+from components.study.study_form import choose_rubric
+from triptych.errors import ImportRefused, InvalidRubric
+from triptych.exchange import import_ratings
+from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
+from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
+from triptych.formats.ratings.assemble import Asked, Assembled, assemble
+from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
+
+SIZE = f"at most {MAX_UPLOAD // 2**20} MB each"
+USES: dict[Use, str] = {
+    "ordinal": "Ordinal: an order, the steps may differ",
+    "interval": "Interval: the steps are equal",
+    "nominal": "Nominal: no order",
+    "leave out": "Leave out",
+}
+PROPOSED, EXISTING = "Proposed from the values", "One that exists"
+CHECK_ENDS = "Compare lowest and highest with what was asked: a point that nobody chose is not in the files."
+SHOWN_VALUES = 12
+MOST_OFFERED = 200
+MANY = 12
+READ, ASSEMBLED = "ratings_read", "ratings_assembled"
+
+
+def choose_files() -> tuple[FinishedRatings, ...]:
+    """The uploaded files of people and of judge models; empty while there is none or one cannot be read."""
+    left, right = st.columns(2)
+    title = f"Ratings and highlights by people ({SIZE})"
+    people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
+    title = f"Scores by a model as a judge ({SIZE})"
+    judges = right.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="judge_files")
+    uploads: list[tuple[Any, RaterKind]] = [(one, "human") for one in people] + [(one, "judge") for one in judges]
+    try:
+        read = [_kept(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
+        return tuple(chain.from_iterable(read))
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return ()
+
+
+def choose_items() -> tuple[ItemFile | None, bool]:
+    """The texts, if there are any, and whether the import can go on with them."""
+    title = f"Items, if you have the texts and they are not in these files ({SIZE})"
+    upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
+    if upload is None:
+        return None, True
+    try:
+        file = _kept(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return None, False
+    if not file.ok:
+        state.say(f"{upload.name} has errors; nothing can be imported with it.")
+    problems(file.problems)
+    return file, file.ok
+
+
+def _kept(upload: Any, kind: str, read: Any) -> Any:
+    """Reads a file once, not in every run."""
+    kept = state.recall(READ, {})
+    if (upload.file_id, kind) not in kept:
+        kept = {**kept, (upload.file_id, kind): read(upload, kind)}
+        state.remember(READ, kept)
+    return kept[upload.file_id, kind]
+
+
+def forget_files() -> None:
+    """Lets go of what was read: a study has been made of it."""
+    state.forget(READ)
+    state.forget(ASSEMBLED)
+
+
+def files_preview(files: Sequence[FinishedRatings]) -> None:
+    """Every file: its format, what was recognised, what was ignored, every problem by row."""
+    for file in files:
+        with st.container(border=True):
+            found = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
+            found["item"] = len(file.items.items) if file.items else 0
+            parts = [f"{number:,} {word}{'' if number == 1 else 's'}" for word, number in found.items() if number]
+            st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
+            rows = [{"In the file": name, "Taken for": meaning} for name, meaning in file.recognised.items()]
+            rows += [{"In the file": name, "Taken for": "ignored"} for name in file.ignored]
+            with st.expander(f"{len(rows)} columns or fields, {len(file.ignored)} ignored"):
+                st.dataframe(pd.DataFrame(rows), hide_index=True)
+            problems(file.problems)
+
+
+def problems(found: Iterable[Problem]) -> None:
+    """Errors, then warnings and notes, one on a line; every text of the file appears as it stands."""
+    told = list(found)
+    errors = [str(problem) for problem in told if problem.severity == "error"]
+    others = [str(problem) for problem in told if problem.severity != "error"]
+    if errors:
+        state.say("Nothing can be imported until this is corrected:")
+    for lines in (errors, others):
+        if lines:
+            with st.container(border=bool(errors), height=320 if len(lines) > MANY else "content"):
+                st.text("\n".join(lines))
+
+
+def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
+    """How the values are read: by a rubric made of them and confirmed here, or by one that exists."""
+    way = st.radio("Rubric", [PROPOSED, EXISTING], horizontal=True, key="rubric_way")
+    try:
+        if way == PROPOSED:
+            st.caption(CHECK_ENDS)
+            criteria = tuple(_criterion(one) for one in import_ratings.proposed(files))
+            return import_ratings.asked_as_proposed("Imported ratings", files, criteria)
+        chosen = choose_rubric()
+        return None if chosen is None else _mapped(import_ratings.asked_by(chosen[0], files))
+    except (ImportRefused, InvalidRubric) as refusal:
+        state.say(str(refusal))
+        return None
+
+
+def _mapped(asked: Asked) -> Asked:
+    """Criteria of the files that the rubric has not may be left out; those added for judges' scores are named."""
+    added = [one.title for one in asked.rubric.criteria if one.key in asked.scores]
+    if added:
+        st.text(f"Added to the rubric for scores of judges, to be compared as metrics are: {', '.join(added)}.")
+    strangers = [name for name, key in asked.names.items() if not key]
+    if not strangers:
+        return asked
+    left_out = st.multiselect("Not in this rubric; leave out", strangers, key="strangers")
+    return replace(asked, names=dict(asked.names) | dict.fromkeys(left_out))
+
+
+def _criterion(one: ProposedCriterion) -> ProposedCriterion:
+    """One proposed criterion, as the lead changes it."""
+    with st.container(border=True):
+        left, right = st.columns([2, 5])
+        left.text(one.name)
+        left.caption("about the item" if one.about == "item" else "about each response")
+        most = sorted(one.values.items(), key=_in_order)[:SHOWN_VALUES]
+        more = f" and {len(one.values) - len(most):,} more" if len(one.values) > len(most) else ""
+        right.text("Values: " + ", ".join(f"{_shown(value)} ({number:,})" for value, number in most) + more)
+        for remark in one.remarks:
+            state.say(remark, "warning")
+        with right:
+            changed = _scale(one)
+        if changed.unfit:
+            rows = sum(one.values[value] for value in changed.unfit)
+            shown = ", ".join(repr(value) for value in changed.unfit[:SHOWN_VALUES])
+            state.say(f"{rows:,} rating(s) do not fit: {shown}. Change the scale, or say that they mean missing.")
+        return changed
+
+
+def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
+    """Numbers as they rise, then the rest, the most frequent first."""
+    number = number_in(counted[0])
+    return (float("inf") if number is None else number), -counted[1]
+
+
+def _shown(value: str) -> str:
+    return value or "(empty)"
+
+
+def _scale(one: ProposedCriterion) -> ProposedCriterion:
+    uses = list(USES) if one.numbers else ["nominal", "ordinal", "leave out"]
+    if not one.numbers and not 0 < len(one.labels) <= MOST_OPTIONS:
+        uses = ["leave out"]
+    key = f"proposed-{one.key}"
+    use = st.selectbox("Level", uses, uses.index(one.use), USES.__getitem__, key=f"{key}-use")
+    if use == "leave out":
+        return replace(one, use=use)
+    offered = [*one.unfit, *one.missing, *(value for value in one.values if value not in (*one.unfit, *one.missing))]
+    offered = offered[:MOST_OFFERED]
+    missing = tuple(st.multiselect("Means missing", offered, one.missing, _shown, key=f"{key}-missing"))
+    if one.numbers:
+        columns = st.columns(3)
+        low = columns[0].number_input("Lowest", value=float(one.low), format="%g", key=f"{key}-low")
+        high = columns[1].number_input("Highest", value=float(one.high), format="%g", key=f"{key}-high")
+        step = columns[2].number_input("Step", 1e-6, None, float(one.step), format="%g", key=f"{key}-step")
+        return replace(one, use=use, low=low, high=high, step=step, missing=missing)
+    labels = one.labels
+    if use == "ordinal":
+        labels = tuple(st.multiselect("Options, lowest first", labels, labels, key=f"{key}-labels"))
+    good = tuple(st.multiselect("Counts as positive", labels, list(one.positive), key=f"{key}-positive"))
+    return replace(one, use=use, labels=labels, missing=missing, positive=good)
+
+
+def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> Assembled:
+    """All files together, put together again only when something has changed."""
+    before = state.recall(ASSEMBLED)
+    if before is None or before[0] != (files, asked, items):
+        before = ((files, asked, items), assemble(files, asked, items))
+        state.remember(ASSEMBLED, before)
+    return before[1]
+
+
+def assembled_preview(found: Assembled) -> None:
+    """What will be made, and every problem that only shows when the files are read together."""
+    st.text(found.told()[-1])
+    problems(found.problems)
+    if found.ok:
+        state.say("The ratings can be imported.", "success")

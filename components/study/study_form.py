@@ -1,0 +1,173 @@
+"""The parts of the form that makes a study: which rubric, which file and how to read it, which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from components.shell import state
+from components.shell.words import read_aloud
+from components.study.rubric_editor import checked_rubric, rubric_editor
+from triptych.errors import ImportRefused
+from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
+from triptych.rubric.model import Rubric, parse_rubric, shipped_rubrics
+from triptych.storage.models import Access, Round
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.settings import USUAL_CHECKS
+
+OWN = "A file of my own"
+WAYS = ["One file", "One file per system"]
+MOST_SIDE_BY_SIDE = 3
+ACCESS = {
+    Access.open: "Open: anybody with the address, under a name",
+    Access.invited: "Invited: personal links only",
+    Access.panel: "Panel: people sent by a panel such as Prolific",
+}
+ROUNDS = {
+    Round.pilot: "Pilot: a first try, never mixed with the main round",
+    Round.main: "Main",
+    Round.expert: "Expert",
+    Round.crowd: "Crowd",
+}
+PRESENTATIONS = {
+    "side_by_side": "Side by side",
+    "succession": "One response after another",
+}
+
+
+def choose_rubric() -> tuple[str, Rubric] | None:
+    """The rubric's YAML and what it says; None while there is none, or its mistakes are on the screen."""
+    shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
+    titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
+    chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
+    text, name = (shipped[chosen][0], chosen) if chosen != OWN else _own_text()
+    if text is None:
+        return None
+    if st.toggle("Change its text here", key=f"edit-{name}"):
+        return rubric_editor(text, f"rubric_text-{name}")
+    return shipped[chosen] if chosen != OWN else checked_rubric(text, name)
+
+
+def _own_text() -> tuple[str | None, str]:
+    """The text and the name of an uploaded rubric."""
+    upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
+    if upload is None:
+        st.caption("The shipped files in the folder rubrics/ are good examples; its README lists all that can be said.")
+        return None, ""
+    try:
+        return upload.getvalue().decode("utf-8"), upload.name
+    except UnicodeDecodeError:
+        state.say(f"{upload.name} is not UTF-8 text.")
+        return None, ""
+
+
+@lru_cache(maxsize=64)
+def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
+    """A shipped rubric, read again only when its file has changed; reading YAML takes longer than a whole run."""
+    text = path.read_text(encoding="utf-8")
+    return text, parse_rubric(text, path.name)
+
+
+def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
+    """The uploaded items, read as the lead says; None while there is no file, or it cannot be read at all."""
+    several = (
+        st.segmented_control("Responses come in", WAYS, default=WAYS[0], required=True, key=f"{key}-way") != WAYS[0]
+    )
+    label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
+    if several:
+        return _joined(st.file_uploader(label, list(READERS), True, key=f"{key}-several"), rubric, key)
+    upload = st.file_uploader(label, list(READERS), key=key)
+    if upload is None:
+        state.forget("files_read")
+        return None
+    judged = rubric.judged == "conversation"
+    try:
+        file = _read(upload, ReadOptions(judge_conversation=judged))
+        sheet = _choose_sheet(file)
+        if sheet:
+            file = _read(upload, ReadOptions(sheet=sheet, judge_conversation=judged))
+        if judged and file.fields:
+            field, speaker = _choose_last_turn(file, rubric)
+            more = ReadOptions(sheet, field, speaker, judged)
+            file = _read(upload, more) if field else file
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return None
+    return file
+
+
+def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
+    """Files of one system each, joined on the item id; the lead names the systems."""
+    if not uploads:
+        st.caption("Every file holds the same item ids and the responses of one system. Contexts may stand in any.")
+        return None
+    columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
+    named = []
+    for place, upload in enumerate(uploads):
+        with columns[place % len(columns)]:
+            label = f"System of {upload.name}"
+            st.text(label)
+            shown: Any = {"label_visibility": "collapsed", "key": f"{key}-system-{place}"}
+            system = st.text_input(read_aloud(label), Path(upload.name).stem, max_chars=200, **shown)
+        named.append((upload.name, upload.getvalue(), system))
+    try:
+        return join_files(named, ReadOptions(judge_conversation=rubric.judged == "conversation"))
+    except ImportRefused as refusal:
+        state.say(str(refusal))
+        return None
+
+
+def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:
+    """Reads a file once for each way of reading it, not in every run."""
+    name, kept = state.recall("files_read", ("", {}))
+    if name != upload.file_id:
+        kept = {}
+    if options not in kept:
+        kept[options] = read_items(upload.getvalue(), upload.name, options)
+    state.remember("files_read", (upload.file_id, kept))
+    return kept[options]
+
+
+def _choose_sheet(file: ItemFile) -> str | None:
+    if len(file.sheets) < 2:
+        return None
+    return st.selectbox("Sheet", file.sheets, index=None, placeholder="The one that looks like items", key="sheet")
+
+
+def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str | None]:
+    """A field that holds what was said last, outside the list of turns, and who said it."""
+    left, right = st.columns(2)
+    field = left.selectbox("Append as last turn", file.fields, index=None, placeholder="Nothing", key="append_field")
+    if field is None:
+        return None, None
+    known = [name for speaker in rubric.speakers for name in speaker.names]
+    names = list(dict.fromkeys([*file.speakers, *known]))
+    label = "Said by"
+    return field, right.selectbox(label, names, index=None, accept_new_options=True, key="append_speaker")
+
+
+def choose_plan(rubric: Rubric) -> Plan:
+    """What the lead decides about a study, unchecked."""
+    title = st.text_input("Title", max_chars=LONGEST_TITLE, help="Annotators see it.", key="title")
+    left, right = st.columns(2)
+    raters = left.number_input("Annotators per item", 1, MOST_RATERS, 3, key="raters")
+    limit = right.number_input("Most items for one annotator", 1, None, None, placeholder="No limit", key="limit")
+    access = left.selectbox("Who may take part", list(ACCESS), format_func=ACCESS.__getitem__, key="access")
+    ways = list(PRESENTATIONS)
+    place = ways.index(rubric.presentation)
+    shown = {"format_func": PRESENTATIONS.__getitem__, "key": f"presentation-{rubric.key}"}
+    presentation = right.selectbox("Responses appear", ways, place, **shown)
+    study_round = left.selectbox("Round", list(ROUNDS), 1, format_func=ROUNDS.__getitem__, key="round")
+    return Plan(
+        title=title.strip(),
+        raters_per_item=raters,
+        access=access,
+        round=study_round,
+        presentation=presentation,
+        items_per_annotator=limit,
+        checks=USUAL_CHECKS,
+    )

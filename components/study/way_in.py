@@ -1,0 +1,34 @@
+"""How annotators come into a study: what to send them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.shell import addresses
+from triptych.storage.models import Access, Study
+from triptych.study.settings import settings_of
+
+ONLY_HERE = (
+    "You reach Triptych on this computer only, and so do these addresses. To let others in, start it with "
+    "HOST=0.0.0.0 and open this page under the address it prints."
+)
+
+
+def way_in(study: Study) -> None:
+    """The address for annotators or for the panel, or where to invite."""
+    if addresses.reaches_this_computer_only():
+        st.caption(ONLY_HERE)
+    if study.access == Access.panel:
+        st.write("Give this address to the panel; it fills in the two ids.")
+        st.code(addresses.panel_address(study), language=None, wrap_lines=True)
+        code = settings_of(study).codes.finished
+        if code:
+            st.write("Whoever has finished sees this completion code, which the panel asks for.")
+            st.code(code, language=None)
+        else:
+            st.write("There is no completion code yet: make the codes under *Design → Panel and pay*.")
+    elif study.access == Access.open:
+        st.write("Anybody who opens this address can take part under a name.")
+        st.code(addresses.study_address(study), language=None, wrap_lines=True)
+    else:
+        st.write("Only people with a personal link can take part. Make the links on the page *People*.")

@@ -1,0 +1,99 @@
+"""Workbooks as a lead sees them: those given out, and what is in one that came back, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from components.shell import state
+from components.shell.words import NONE, moment
+from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
+from triptych.storage.models import Study
+
+NEW = "Somebody new, by name"
+SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
+MANY = 12
+LEFT = "Take what is complete, leave the items that were not begun for later"
+
+
+def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
+    """(pseudonym or name, whether it is a name, number of items) for a new workbook."""
+    first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
+    chosen = first.selectbox("Annotator", [*pseudonyms, NEW], key="workbook_for")
+    name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW else ""
+    count = third.number_input("Items at most", 1, MOST_ITEMS, 25, key="workbook_items")
+    return (name, True, count) if chosen == NEW else (chosen, False, count)
+
+
+def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[[int], None]) -> None:
+    """One block per workbook, newest first: download while it is out, cancel what it still holds."""
+    for line in lines:
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            with st.container(gap=None):
+                st.text(f"{line.pseudonym} · workbook {line.id} · {line.state}")
+                st.caption(_story(line))
+            if line.cancelled_at is None:
+                link = f"workbook/{study.slug}/{line.id}.xlsx"
+                st.link_button("Download", link, icon=":material/download:")
+            if line.cancelled_at is None and line.done < line.items:
+                with st.popover("Cancel"):
+                    st.text("Its open items go to other annotators, and the file is no longer taken back.")
+                    st.button("Cancel the workbook", key=f"cancel-{line.id}", on_click=cancel, args=(line.id,))
+
+
+def _story(line: WorkbookLine) -> str:
+    parts = [f"{line.done} of {line.items} items handed in", f"made {moment(line.made_at)}"]
+    if line.returned_at is not None:
+        parts.append(f"last handed in {moment(line.returned_at)}")
+    if line.cancelled_at is not None:
+        parts = [f"cancelled {moment(line.cancelled_at)}", f"{line.done} items had been handed in"]
+    return " · ".join(parts)
+
+
+def workbook_check(found: Returned) -> None:
+    """The verdict, then everything there is to say about the file, by row."""
+    st.text(f"The workbook of {found.pseudonym}: {_counts(found)}.")
+    wrong = sum(finding.severity == "error" for finding in found.findings)
+    if wrong:
+        told = "One cell or row" if wrong == 1 else f"{wrong} cells or rows"
+        state.say(f"{told} must be put right. Nothing is stored until then: correct the file and upload it again.")
+    elif found.messages:
+        state.say(f"Everything fits. {_items(len(found.messages))} can be stored.", "success")
+    else:
+        state.say("There is nothing to store: what is filled in was handed in before.", "info")
+    if found.findings:
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Row": [NONE if one.row is None else str(one.row) for one in found.findings],
+                    "Column": [one.column or NONE for one in found.findings],
+                    "Kind": [SEVERITIES[one.severity] for one in found.findings],
+                    "What is wrong": [one.what for one in found.findings],
+                    "What would be right": [one.right or NONE for one in found.findings],
+                }
+            ),
+            hide_index=True,
+            height=460 if len(found.findings) > MANY else "content",
+            column_config={
+                "Row": st.column_config.TextColumn(width=50),
+                "Column": st.column_config.TextColumn(width=150),
+                "Kind": st.column_config.TextColumn(width=70),
+                "What is wrong": st.column_config.TextColumn(width=330),
+                "What would be right": st.column_config.TextColumn(width="large"),
+            },
+            key="workbook_findings",
+        )
+
+
+def _counts(found: Returned) -> str:
+    """How its items stand, in words."""
+    parts = [(len(found.messages), "to store"), (found.unchanged, "stored before and the same")]
+    rest = found.items - len(found.messages) - found.unchanged
+    parts.append((rest, "open or with errors"))
+    return f"{_items(found.items)}, " + ", ".join(f"{number} {what}" for number, what in parts if number)
+
+
+def _items(number: int) -> str:
+    return "1 item" if number == 1 else f"{number} items"
