@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell import state
+from triptych.storage import events
 from triptych.storage.database import DatabaseAway
+from triptych.storage.models import Study
 
 SECONDS = 3
 SHARE = 0.08  # of a core, for all open pages of a study together
@@ -50,6 +53,12 @@ def drawing(name: str) -> Iterator[None]:
         with _lock:
             if name in _paces:
                 _paces[name].spent += time.thread_time() - began
+
+
+def number_now(study: Study) -> int:
+    """The number of the study's last event."""
+    with state.reading() as session:
+        return events.last_number(session, study.id)
 
 
 def follow(version: Callable[[], int], seen: int) -> None:

@@ -6,8 +6,7 @@ import streamlit as st
 
 from components.people import pay_meter
 from components.results import annotators
-from components.shell import state
-from components.shell.live import follow
+from components.shell import live, state
 from components.shell.study_choice import choose_study
 from triptych.annotate import exclusions
 from triptych.results import pay, texts
@@ -19,17 +18,11 @@ from triptych.results.frame.upkeep import frame_of, twice_rated
 from triptych.results.quality import Line
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.results.warnings import missing_answers
-from triptych.storage import events
 from triptych.storage.models import Round, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
-
-
-def number_now() -> int:
-    with state.reading() as session:
-        return events.last_number(session, study.id)
 
 
 def lines_of(one: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list[Line]:
@@ -103,4 +96,4 @@ if not twice.ratings.empty:
 exclusions_of(lines, one, who)
 pay_of(frame, mine)
 every = 1 if len(frame.ratings) < 100_000 else 1000
-follow(lambda: number_now() // every, frame.number // every)
+live.follow(lambda: live.number_now(study) // every, frame.number // every)

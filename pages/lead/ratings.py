@@ -2,24 +2,16 @@
 
 import streamlit as st
 
-from components.shell import state
+from components.shell import live, state
 from components.shell.grid import ratings_grid
-from components.shell.live import follow
 from components.shell.study_choice import choose_study
 from triptych.results.frame.model import Frame
 from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
 from triptych.results.frame.upkeep import frame_of
-from triptych.storage import events
-from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 LIMIT = 2000
-
-
-def number_now(study: Study) -> int:
-    with state.reading() as session:
-        return events.last_number(session, study.id)
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
@@ -58,4 +50,4 @@ cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
 st.text(f"{table.count:,} of {table.total:,} ratings{cut}.")
 ratings_grid(table.rows, key=f"ratings-{slug}")
 st.page_link("lead/results.py", label="Back to the results", query_params={"study": slug})
-follow(lambda: number_now(study), frame.number)
+live.follow(lambda: live.number_now(study), frame.number)

@@ -19,7 +19,6 @@ from triptych.results.frame.table import Filters
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.page import Board, read_board
 from triptych.results.study_analysis import StudyAnalysis, analyse, spans
-from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -27,14 +26,15 @@ SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they 
 SMALL = 30_000
 
 
-def number_now(study: Study) -> int:
-    with state.reading() as session:
-        return events.last_number(session, study.id)
-
-
 def texts_of(study: Study) -> texts.Texts:
     with state.reading() as session:
         return texts.texts_of(session, study)
+
+
+def compared(one: StudyAnalysis, board: Board) -> None:
+    overview(one)
+    for result in one.criteria:
+        comparisons.criterion_block(one, result, board.study.slug)
 
 
 def trusted(one: StudyAnalysis, board: Board) -> None:
@@ -105,7 +105,7 @@ with live.drawing(slug):
     findings.header(board)
     with st.expander(f"Annotators ({len(board.overview.annotators)})", key="annotators-open"):
         people_table(board.overview.annotators)
-    live.follow_at_a_pace(slug, lambda: number_now(study), board.frame.number)
+    live.follow_at_a_pace(slug, lambda: live.number_now(study), board.frame.number)
     if board.frame.ratings.empty:
         st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
         st.stop()
@@ -113,12 +113,7 @@ with live.drawing(slug):
     st.subheader("Before you conclude", anchor=False)
     findings.conclusions(one.all_findings if one.n_ratings <= SMALL else one.findings, one, slug)
     sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
-    if sections[0].open:
-        with sections[0]:
-            overview(one)
-            for result in one.criteria:
-                comparisons.criterion_block(one, result, slug)
-    for section, draw in zip(sections[1:], (trusted, disagreed, said, beyond), strict=True):
+    for section, draw in zip(sections, (compared, trusted, disagreed, said, beyond), strict=True):
         if section.open:
             with section:
                 draw(one, board)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from components.people.people_table import progress
-from components.shell import state
+from components.shell import live, state
 from components.shell.clearing import clear
-from components.shell.live import follow
 from components.shell.study_choice import choose_study
 from components.study import copies
 from components.study.study_form import PRESENTATIONS
@@ -109,9 +108,4 @@ st.subheader("For annotators", anchor=False)
 way_in(study)
 
 
-def number_now() -> int:
-    with state.reading() as session:
-        return events.last_number(session, study.id)
-
-
-follow(number_now, number)
+live.follow(lambda: live.number_now(study), number)
