@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import uuid
@@ -12,34 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forking import forking
+from helpers.forking import forking
+from helpers.studies import (
+    ROOT,
+    SMALL_RUBRIC,
+    absent,
+    add_person,
+    draft_items,
+    join,
+)
 from hypothesis import settings as hypothesis_settings
-from sqlalchemy import Connection, Engine, create_engine, func, select, text
+from sqlalchemy import Connection, Engine, create_engine, text
 
 from bench.postgres import postgres_binaries, throw_away_postgres
-from triptych import clock
-from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.people import accounts
 from triptych.storage import database
-from triptych.storage.models import Item, Person, Purpose, Role, Study, StudyState
+from triptych.storage.models import Role, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
-
-ROOT = Path(__file__).resolve().parent.parent
-IN_CI = os.environ.get("CI") == "true"
-SYSTEMS = ("plumbum", "stannum", "ferrum")
 
 # how long an example takes says more about the machine than about the code
 hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
 
 
-def absent(what: str) -> None:
-    """Skip where a test's needs are not there; with CI=true that is a failure."""
-    if IN_CI:
-        pytest.fail(f"{what} is missing, and CI must have it.")
-    pytest.skip(f"{what} is missing on this machine.")
-
+pytest_plugins = ["helpers.checks", "helpers.ratings_import", "helpers.results_pages", "helpers.study_pages"]
 
 LONGEST = {
     "test_browser_blind",
@@ -153,71 +148,6 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return request.getfixturevalue(f"{request.param}_engine")
 
 
-SMALL_RUBRIC = """
-key: small
-title: Small rubric
-summary: Two questions about short answers.
-instructions: Read the question, then rate each response.
-criteria:
-  - key: fluency
-    title: Fluency
-    definition: How well the response reads.
-    scale:
-      kind: likert
-      points: [{value: 1, title: Poor}, {value: 2}, {value: 3, title: Good}]
-  - key: verdict
-    title: Verdict
-    definition: Would you send it?
-    scale:
-      kind: choice
-      options:
-        - {key: accept, title: Accept, positive: true}
-        - key: reject
-          title: Reject
-          ask:
-            reasons: [{key: wrong, text: It is wrong, tag: error}, {key: rude, text: It is rude, tag: tone}]
-            free_text: optional
-        - {key: unsure, title: Cannot say, missing: true}
-explanation: {min_words: 2, max_words: 10}
-highlights: [{key: good, title: Good passage}, {key: bad, title: Bad passage}]
-ignore_item: {title: Ignore this question, reasons: [{key: empty, title: It asks nothing}]}
-set_aside_response: {title: Cannot rate this response, reasons: [{key: blank, title: It is blank}]}
-"""
-
-
-def draft_items(count: int) -> list[ItemDraft]:
-    return [
-        ItemDraft(
-            external_id=f"item-{n}",
-            context_text=f"Question number {n}?",
-            context_turns=(),
-            candidates=tuple(CandidateDraft(s, f"Answer {n} in words of its own 😀 {s[0]}", None) for s in SYSTEMS),
-            meta={},
-            extra_texts={},
-            row=n,
-        )
-        for n in range(1, count + 1)
-    ]
-
-
-def count_items(session, study: Study) -> int:
-    """The main items that the database holds."""
-    wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
-    return session.execute(wanted).scalar_one()
-
-
-def add_person(session, name: str, role: Role = Role.annotator) -> Who:
-    person = Person(pseudonym=f"P-{name}", name=name, role=role, created_at=clock.now())
-    session.add(person)
-    session.flush()
-    return Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=name, login_id=0)
-
-
-def join(session, study: Study, who: Who) -> Who:
-    accounts.enrol(session, study, who.person_id, who.pseudonym)
-    return who
-
-
 @pytest.fixture
 def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
     """Makes an open study with a lead and annotators in a session: (study, lead, annotators)."""
@@ -233,8 +163,3 @@ def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
         return study, lead, people
 
     return make
-
-
-def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:
-    """A complete annotation for SMALL_RUBRIC."""
-    return {"ratings": {letter: {"fluency": fluency, "verdict": verdict} for letter in letters}}

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from conftest import ROOT, absent
-from serving import Server, World, build_world
+from helpers.serving import Server, World, build_world
+from helpers.studies import ROOT, absent
 from sqlalchemy import Engine, func, select
 
 from bench.client import Annotator, PageFailed

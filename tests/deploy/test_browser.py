@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import browser
 import pytest
-from browser import expect
+from helpers import browser
+from helpers.browser import expect
 from stack import Stack, metric, running_stack
 
 from bench.server import wait_until

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, absent
+from helpers.studies import ROOT, absent
 from stack import FILES
 
 from triptych import settings

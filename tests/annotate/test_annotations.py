@@ -1,0 +1,419 @@
+"""Drafts and submissions: saved means saved, once, from one tab, whole or not at all."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from helpers.annotations import OTHER_PEN, PEN, submission
+from helpers.studies import full_answers
+from sqlalchemy import func, select
+
+from triptych import clock
+from triptych.annotate import annotations, assignments
+from triptych.annotate.annotations import DraftMessage, Refusal, SetAsideMessage
+from triptych.annotate.assignments import Nothing
+from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
+from triptych.people import accounts
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import (
+    Assignment,
+    Event,
+    EventDetail,
+    Explanation,
+    Highlight,
+    Item,
+    Person,
+    Rating,
+    StudyState,
+    Submission,
+)
+from triptych.study import lifecycle
+
+
+def draft(assignment: Assignment, seq: int = 1, **change) -> DraftMessage:
+    message = {
+        "assignment": assignment.token,
+        "version": assignment.version,
+        "pen": PEN,
+        "seq": seq,
+        "base": assignment.draft_seq,
+        "draft": {"ratings": {"A": {"fluency": seq % 3 + 1}}},
+    }
+    return DraftMessage(**(message | change))
+
+
+def count(session, table) -> int:
+    return session.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+@pytest.fixture
+def opened(engine, make_study):
+    """(engine, study, annotator, her first assignment), committed."""
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        return engine, study, who, assignments.current(session, study, who)
+
+
+def test_a_submission_is_stored_whole_and_brings_the_next_item(opened):
+    engine, study, who, first = opened
+    answers = full_answers() | {"highlights": [{"slot": "B", "start": 0, "end": 6, "label": "good"}]}
+
+    with writing(engine) as session:
+        receipt = annotations.submit(session, who, submission(first, answers=answers))
+
+    with reading(engine) as session:
+        assert count(session, Rating) == 6
+        assert session.scalars(select(Highlight.quote)).all() == ["Answer"]
+        stored = session.get_one(Assignment, first.id)
+        assert (stored.state, stored.version) == ("submitted", 2)
+        assert receipt.next.state == "reserved"
+        assert receipt.next.item_id != first.item_id
+
+
+def test_the_same_submission_five_times_at_once_is_stored_once(opened):
+    engine, _, who, first = opened
+
+    def send(_):
+        with writing(engine) as session:
+            return annotations.submit(session, who, submission(first)).submission
+
+    with ThreadPoolExecutor(5) as pool:
+        receipts = list(pool.map(send, range(5)))
+
+    assert receipts == ["submission-1"] * 5
+    with reading(engine) as session:
+        assert (count(session, Submission), count(session, Rating)) == (1, 6)
+
+
+def test_a_submission_that_fails_half_way_leaves_nothing(opened):
+    engine, _, who, first = opened
+    off_the_text = full_answers() | {"highlights": [{"slot": "A", "start": 0, "end": 999, "label": "good"}]}
+
+    with pytest.raises(InvalidAnnotation, match="ends at 999"), writing(engine) as session:
+        annotations.submit(session, who, submission(first, answers=off_the_text))
+
+    with reading(engine) as session:
+        assert count(session, Rating) == count(session, Submission) == 0
+        assert session.get_one(Assignment, first.id).state == "reserved"
+
+
+def test_a_submission_does_not_lean_on_an_earlier_draft(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 7))
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+    with reading(engine) as session:
+        assert set(session.scalars(select(Rating.number).where(Rating.number.is_not(None)))) == {2.0}
+
+
+def test_a_late_draft_is_told_that_the_item_was_submitted_and_changes_nothing(opened):
+    engine, _, who, first = opened
+    late = draft(first, 9)
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+    with writing(engine) as session:
+        answer = annotations.save_draft(session, who, late)
+
+    assert isinstance(answer, Refusal)
+    assert (answer.reason, answer.receipt) == ("submitted", "submission-1")
+
+
+def test_an_older_draft_never_overwrites_a_newer_one(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 5))
+
+    with writing(engine) as session:
+        assert annotations.save_draft(session, who, draft(first, 4)) == 5
+
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).draft == {"ratings": {"A": {"fluency": 3}}}
+
+
+def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 1))
+    from_other = draft(first, 2, pen=OTHER_PEN)
+
+    with writing(engine) as session:
+        refusal = annotations.save_draft(session, who, from_other)
+    with writing(engine) as session:
+        taken = annotations.save_draft(session, who, from_other.model_copy(update={"take": True}))
+    with writing(engine) as session:
+        first_again = annotations.save_draft(session, who, draft(first, 3))
+
+    assert (refusal.reason, refusal.draft_seq, refusal.draft) == (
+        "open_elsewhere",
+        1,
+        {"ratings": {"A": {"fluency": 2}}},
+    )
+    assert taken == 2
+    assert first_again.reason == "open_elsewhere"
+
+
+def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is_not_closed(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, other) = make_study(session)
+        work = assignments.current(session, study, who)
+        hers, others = (
+            accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
+            for one in (who, other)
+        )
+    assert not annotations.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
+    with writing(engine) as session:
+        assert annotations.save_draft(session, who, draft(work, 1)) == 1
+
+    assert annotations.save_next_draft(engine, hers, draft(work, 2))
+    refused = [
+        (hers, draft(work, 2)),
+        (hers, draft(work, 3, pen="another-pen")),
+        (hers, draft(work, 3, version=2)),
+        (others, draft(work, 3)),
+        ("no login of ours", draft(work, 3)),
+    ]
+    assert [annotations.save_next_draft(engine, *one) for one in refused] == [False] * len(refused)
+    with pytest.raises(InvalidAnnotation):
+        annotations.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
+    with writing(engine) as session:
+        lifecycle.set_state(session, study, StudyState.closed, "lead")
+    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
+    with writing(engine) as session:
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        accounts.sign_out(session, accounts.who_is(session, hers))
+    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
+
+
+def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 1))
+
+    with writing(engine) as session:
+        assert annotations.save_draft(session, who, draft(first, 2, pen=OTHER_PEN, base=1)) == 2
+
+
+def test_a_submission_from_a_tab_that_lost_the_pen_is_refused(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 1, pen=OTHER_PEN))
+
+    with pytest.raises(OpenElsewhere), writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+
+def test_an_edit_replaces_the_values_and_the_old_ones_stay_in_the_event_log(opened):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+    edited = submission(first, "submission-2", version=2, base=1, answers=full_answers(fluency=3))
+
+    with writing(engine) as session:
+        annotations.submit(session, who, edited)
+
+    with reading(engine) as session:
+        assert count(session, Rating) == 6
+        kept = session.scalars(select(EventDetail).join(Event).where(Event.kind == "annotation edited")).one()
+        assert [0, "fluency", 2.0, None, False, [], ""] in kept.old["ratings"]
+        assert [0, "fluency", 3.0, None, False, [], ""] in kept.new["ratings"]
+        assert events.first_broken(session, study.id) is None
+
+
+def test_an_edit_of_an_older_version_is_refused(opened):
+    engine, _, who, first = opened
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+    with pytest.raises(AlreadySubmitted), writing(engine) as session:
+        annotations.submit(session, who, submission(first, "submission-2", version=1))
+
+
+def test_nobody_can_write_to_the_assignment_of_another(opened, make_study):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        _, _, (stranger, _) = make_study(session, title="Another study")
+
+    with pytest.raises(NotFound), writing(engine) as session:
+        annotations.submit(session, stranger, submission(first))
+    with pytest.raises(NotFound), writing(engine) as session:
+        annotations.save_draft(session, stranger, draft(first))
+
+
+def test_reasons_and_text_are_stored_with_their_rating(opened):
+    engine, _, who, first = opened
+    answers = full_answers()
+    answers["ratings"]["A"]["verdict"] = "reject"
+    answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["rude", "wrong"], "text": " far too short "}}}}
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first, answers=answers))
+
+    with reading(engine) as session:
+        stored = session.scalars(select(Explanation)).one()
+        assert (stored.reasons, stored.text, stored.words) == (["wrong", "rude"], "far too short", 3)
+
+
+def test_skipping_frees_the_place_and_the_item_does_not_come_back(opened):
+    engine, study, who, first = opened
+    skip = SetAsideMessage(
+        kind="skip", assignment=first.token, version=1, pen=PEN, submission="submission-1", reason="unclear"
+    )
+
+    with writing(engine) as session:
+        annotations.set_aside_item(session, who, skip)
+        assert session.get_one(Item, first.item_id).taken == 0
+    seen = set()
+    with writing(engine) as session:
+        while (work := assignments.current(session, study, who)) is not Nothing.finished:
+            seen.add(work.item_id)
+            annotations.submit(session, who, submission(work, f"submission-{work.id}"))
+
+    assert len(seen) == 3
+    assert first.item_id not in seen
+
+
+def test_ignoring_counts_as_done_and_keeps_the_place(opened):
+    engine, _, who, first = opened
+    ignore = SetAsideMessage(
+        kind="ignore", assignment=first.token, version=1, pen=PEN, submission="submission-1", reason="empty"
+    )
+
+    with writing(engine) as session:
+        annotations.set_aside_item(session, who, ignore)
+
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).state == "ignored"
+        assert session.get_one(Item, first.item_id).taken == 1
+
+
+def test_a_reason_that_the_rubric_does_not_offer_is_refused(opened):
+    engine, _, who, first = opened
+    skip = SetAsideMessage(
+        kind="skip", assignment=first.token, version=1, pen=PEN, submission="submission-1", reason="boring"
+    )
+
+    with pytest.raises(InvalidAnnotation, match="boring"), writing(engine) as session:
+        annotations.set_aside_item(session, who, skip)
+
+
+def test_time_that_ran_out_never_throws_work_away(opened, make_study, monkeypatch):
+    engine, study, who, first = opened
+    real = clock.now
+    with writing(engine) as session:
+        item = session.get_one(Item, first.item_id)
+        item.raters = 1
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
+    with writing(engine) as session:
+        assignments.give_back_expired(session, study)
+        assert session.get_one(Item, first.item_id).taken == 0
+        assert assignments.take_place(session, first.item_id)
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).state == "surplus"
+        assert count(session, Rating) == 6
+
+
+def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch):
+    engine, study, who, first = opened
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
+    with writing(engine) as session:
+        assignments.give_back_expired(session, study)
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first))
+
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).state == "submitted"
+        assert session.get_one(Item, first.item_id).taken == 1
+
+
+@pytest.mark.parametrize("minutes, stored", [(29, True), (31, False)])
+def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monkeypatch, minutes: int, stored: bool):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        lifecycle.set_state(session, study, StudyState.paused, "lead")
+    real = clock.now
+    monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
+
+    def send():
+        with writing(engine) as session:
+            annotations.submit(session, who, submission(first))
+
+    if stored:
+        send()
+    else:
+        with pytest.raises(StudyNotOpen, match="paused"):
+            send()
+    with reading(engine) as session:
+        assert count(session, Submission) == int(stored)
+
+
+def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause_with_its_draft(opened, monkeypatch):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first))
+        lifecycle.set_state(session, study, StudyState.paused, "lead")
+    real = clock.now
+
+    def given(minutes: int):
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
+        with writing(engine) as session:
+            return assignments.current(session, lifecycle.by_slug(session, study.slug), who)
+
+    assert given(29).token == first.token
+    assert given(31) is assignments.Nothing.paused
+    with writing(engine) as session:
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+    assert (given(90).token, given(90).draft) == (first.token, draft(first).draft)
+
+
+def test_a_closed_study_refuses_the_submission_and_keeps_the_draft(opened):
+    engine, study, who, first = opened
+    with writing(engine) as session:
+        annotations.save_draft(session, who, draft(first, 1))
+        lifecycle.set_state(session, study, StudyState.closed, "lead")
+
+    with pytest.raises(StudyNotOpen, match="closed"), writing(engine) as session:
+        annotations.submit(session, who, submission(first, base=1))
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).draft == {"ratings": {"A": {"fluency": 2}}}
+
+
+def test_active_seconds_are_capped_by_the_servers_clock(opened):
+    engine, _, who, first = opened
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first, active_seconds=86_400))
+
+    with reading(engine) as session:
+        assert session.get_one(Assignment, first.id).active_seconds < 60
+
+
+def test_highlights_keep_code_points_and_overlap(opened):
+    engine, _, who, first = opened
+    spans = [
+        {"slot": "A", "start": 9, "end": 30, "label": "good"},
+        {"slot": "A", "start": 28, "end": 31, "label": "bad"},
+    ]
+    with reading(engine) as session:
+        text = session.execute(select(annotations.Candidate.text).limit(1)).scalar_one()
+
+    with writing(engine) as session:
+        annotations.submit(session, who, submission(first, answers=full_answers() | {"highlights": spans}))
+
+    with reading(engine) as session:
+        quotes = session.scalars(select(Highlight.quote).order_by(Highlight.id)).all()
+        assert "😀" in text
+        assert [len(quote) for quote in quotes] == [21, 3]
+        assert quotes[1] in ("😀 p", "😀 s", "😀 f", " 😀 ", "n 😀", "wn ")

@@ -1,0 +1,272 @@
+"""Who rates what, in which order: never too many on an item, orders balanced and repeatable."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+
+import pytest
+from helpers.annotations import submission
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import func, insert, select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import IntegrityError
+
+from triptych import clock
+from triptych.annotate import annotations, assignments, blinding, exclusions
+from triptych.annotate.assignments import Assigned, Nothing, balanced_order
+from triptych.people import membership
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Item, Person, Slot, Study, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+
+def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
+    done = []
+    while len(done) < at_most and isinstance(work := assignments.current(session, study, who), Assigned):
+        annotations.submit(session, who, submission(work, f"submission-{work.id}"))
+        done.append(work)
+    return done
+
+
+def test_the_same_item_stays_until_it_is_done(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+
+        first = assignments.current(session, study, who)
+
+        assert assignments.current(session, study, who).id == first.id
+
+
+def test_nobody_sees_an_item_twice_and_everything_is_seen(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=7)
+
+        done = work_through(session, study, who)
+
+        assert len({work.item_id for work in done}) == 7
+        assert assignments.current(session, study, who) is Nothing.finished
+
+
+def enlarged(session, study: Study) -> list[int]:
+    """Adds 3,000 items, each rated once, by thirty people more; returns those."""
+    new = {"kind": "human", "role": "annotator", "created_at": clock.now()}
+    database.add_rows(session, insert(Person), [new | {"pseudonym": f"more-{n}"} for n in range(30)])
+    item = {"context": "", "purpose": "main", "meta": {}, "extra_texts": {}, "taken": 1, "priority": 0}
+    item |= {"study_id": study.id, "retired": False, "sha256": "", "raters": 3}
+    database.add_rows(session, insert(Item), [item | {"external_id": f"more-{n}", "rank": n} for n in range(3_000)])
+    done = {"study_id": study.id, "purpose": "main", "origin": "web", "state": "submitted"}
+    done |= {"reserved_at": clock.now(), "expires_at": clock.now(), "submitted_at": clock.now()}
+    done |= {"active_seconds": 1, "draft_seq": 0, "version": 1}
+    people = session.scalars(select(Person.id).where(Person.pseudonym.like("more-%"))).all()
+    items = session.scalars(select(Item.id).where(Item.external_id.like("more-%"))).all()
+    rows = [{"item_id": item, "person_id": people[n % 30], "token": f"token-{n}"} for n, item in enumerate(items)]
+    database.add_rows(session, insert(Assignment), [done | row for row in rows])
+    return people
+
+
+@pytest.mark.parametrize("asked", [membership.MEMBERSHIP, assignments._DONE, assignments._TAKE_NEXT, blinding._SHOWN])
+def test_on_postgresql_what_every_action_asks_reads_no_table_of_the_whole_study(asked, postgres_engine, make_study):
+    """As a plan for any study sees it: PostgreSQL makes one after a few uses of a statement and keeps it."""
+    with writing(postgres_engine) as session:
+        study, *_ = make_study(session)
+        person, *_ = enlarged(session, study)
+    asked = asked.compile(dialect=postgresql.dialect(paramstyle="numeric_dollar"))
+    given = {**asked.params, "study": study.id, "person": person, "now": clock.now().isoformat()}
+    given |= {"assignment": 1, "item": 1}
+    values = ", ".join(f"'{given[name]}'" for name in asked.positiontup)
+    with postgres_engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE")
+        plans = {}
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            connection.exec_driver_sql(f"SET plan_cache_mode = {mode}")
+            connection.exec_driver_sql(" ".join(("PREPARE", mode, "AS", str(asked))))
+            plans[mode] = connection.exec_driver_sql(f"EXPLAIN EXECUTE {mode}({values})").scalars().all()
+    one_for_all = plans["force_generic_plan"]
+    assert not [line for line in one_for_all if "Seq Scan on item" in line or "Seq Scan on assignment" in line]
+    # else it would make a plan for each use
+    assert cost_of(one_for_all) < 1.1 * cost_of(plans["force_custom_plan"])
+
+
+def cost_of(plan: list[str]) -> float:
+    return float(re.search(r"cost=[0-9.]+\.\.([0-9.]+)", plan[0])[1])
+
+
+def test_items_with_the_fewest_raters_come_first(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (one, two) = make_study(session, items=6)
+        done = work_through(session, study, one, at_most=3)
+
+        held = assignments.current(session, study, one)
+        untouched = {w.item_id for w in work_through(session, study, two, at_most=2)}
+
+        assert untouched.isdisjoint({w.item_id for w in done} | {held.item_id})
+
+
+def test_an_item_takes_no_more_raters_than_planned(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=3, annotators=4, raters_per_item=2)
+
+        for who in people:
+            work_through(session, study, who)
+
+        taken = session.execute(select(Assignment.item_id, func.count()).group_by(Assignment.item_id)).all()
+        assert [n for _, n in taken] == [2, 2, 2]
+        first, *_, last = (assignments.current(session, study, who) for who in people)
+        assert (first, last) == (Nothing.finished, Nothing.none_left)
+
+
+def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):
+    with writing(engine) as session:
+        make_study(session, items=1, raters_per_item=1)
+
+    with pytest.raises(IntegrityError, match="ck_never_over_assigned"), writing(engine) as session:
+        session.scalars(select(Item)).one().taken = 2
+
+
+def test_when_others_hold_the_rest_nothing_is_free_for_the_moment(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
+        assignments.current(session, study, one)
+
+        assert assignments.current(session, study, two) is Nothing.nothing_free
+
+
+def test_an_expired_reservation_is_free_at_the_next_request(sqlite_engine, make_study, monkeypatch):
+    real = clock.now
+    with writing(sqlite_engine) as session:
+        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
+        first = assignments.current(session, study, one)
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
+
+        assert assignments.current(session, study, two).item_id == first.item_id
+
+
+def test_a_reservation_in_use_is_extended(sqlite_engine, make_study, monkeypatch):
+    real = clock.now
+    with writing(sqlite_engine) as session:
+        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
+        first = assignments.current(session, study, one)
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=20))
+        assert assignments.renew(session, one, first.token)
+        monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=40))
+
+        assert assignments.current(session, study, two) is Nothing.nothing_free
+
+
+def test_the_limit_per_annotator_ends_her_work(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session, items=5, items_per_annotator=2)
+
+        assert len(work_through(session, study, who)) == 2
+
+
+def test_back_walks_her_own_items_and_forward_returns(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        one, two = work_through(session, study, who, at_most=2)
+        held = assignments.current(session, study, who)
+
+        assert assignments.neighbour(session, study, who, held.token, -1).id == two.id
+        assert assignments.neighbour(session, study, who, two.token, -1).id == one.id
+        assert assignments.neighbour(session, study, who, one.token, -1).id == one.id
+        assert assignments.neighbour(session, study, who, one.token, 1).id == two.id
+        assert assignments.neighbour(session, study, who, two.token, 1) is None
+
+
+def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, (who, other) = make_study(session, items=2)
+        one, two = work_through(session, study, who)
+        assert assignments.changeable(session, study, other) is None
+        assert assignments.changeable(session, study, who) == two.token
+        assert assignments.changeable(session, study, who, one.token) == one.token
+        assert assignments.changeable(session, study, who, "of somebody else") is None
+        lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
+        assert assignments.changeable(session, study, who) == two.token
+        study.paused_at -= lifecycle.TAKEN_AFTER_PAUSING
+        assert assignments.changeable(session, study, who) is None
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        assert assignments.changeable(session, study, who) is None
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        exclusions.exclude(session, study, who.pseudonym, "a test", lead.pseudonym)
+
+        assert assignments.changeable(session, study, who, one.token) is None
+
+
+def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
+    """One process that works through the study without the server's file lock."""
+    engine = database.open_engine(url)
+    items = []
+    while True:
+        with writing(engine) as session:
+            study = session.scalars(select(Study).where(Study.slug == slug)).one()
+            work = assignments.current(session, study, person)
+            if work == Nothing.nothing_free:  # others are taking the last places: the page would look again, too
+                continue
+            if not isinstance(work, Assigned):
+                return items
+            items.append(work.item_id)
+            annotations.submit(session, person, submission(work, f"submission-{seed}-{work.id}"))
+
+
+def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):
+    with writing(engine) as session:
+        study, _, people = make_study(session, items=12, annotators=16, raters_per_item=3)
+    url = engine.url.render_as_string(hide_password=False)
+
+    # sixteen processes, whose imports are paid for once; the forking server knows no sys.path of ours
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(16, mp_context=processes) as pool:
+        jobs = [pool.submit(reserve_all, url, study.slug, who, n) for n, who in enumerate(people)]
+        taken = Counter(item for job in jobs for item in job.result())
+
+    assert set(taken.values()) == {3}
+    with reading(engine) as session:
+        assert set(session.scalars(select(Item.taken))) == {3}
+
+
+def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=30, annotators=3)
+        for who in people:
+            work_through(session, study, who)
+        rows = session.execute(
+            select(Assignment.item_id, Assignment.person_id, Slot.position, annotations.Candidate.text)
+            .join(Slot, Slot.assignment_id == Assignment.id)
+            .join(annotations.Candidate, annotations.Candidate.id == Slot.candidate_id)
+        ).all()
+    by_person = Counter((person, position, text[-1]) for _, person, position, text in rows)
+    by_item = Counter((item, position, text[-1]) for item, _, position, text in rows)
+
+    assert max(by_person.values()) - min(by_person.values()) <= 6
+    squares = Counter(item for (item, _, _), n in by_item.items() if n == 1)
+    assert sum(n == 9 for n in squares.values()) >= 0.9 * 30
+
+
+@given(st.integers(1, 6), st.text(max_size=8), st.randoms())
+def test_an_order_is_a_permutation_and_the_same_again_for_the_same_counts(m: int, seed: str, random):
+    systems = list(range(10, 10 + m))
+    counts = Counter({(s, p): random.randint(0, 5) for s in systems for p in range(m)})
+
+    order = balanced_order(systems, counts, counts, seed)
+
+    assert sorted(order) == list(range(m))
+    assert balanced_order(systems, counts, counts, seed) == order
+
+
+@given(st.text(max_size=8))
+def test_a_system_that_always_came_first_comes_first_no_more(seed: str):
+    always_first = Counter({(7, 0): 5})
+
+    assert balanced_order([7, 8, 9], always_first, Counter(), seed)[0] != 0

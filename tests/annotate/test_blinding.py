@@ -1,0 +1,149 @@
+"""An annotator's browser receives the blinded view and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.studies import SYSTEMS, add_person, join
+from pydantic import ValidationError
+from sqlalchemy import delete, select
+
+from triptych.annotate import assignments, blinding
+from triptych.annotate.blinding import View, Work
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.storage.database import writing
+from triptych.storage.models import Candidate, Slot, StudyState
+from triptych.study import lifecycle
+
+PATHS = {
+    "study.title", "work.token", "work.version", "work.draft_seq", "work.store_key", "work.state", "work.purpose",
+    "work.active_seconds", "work.can_go_back", "work.receipt",
+    "progress.done", "progress.total", "progress.minutes_left",
+    "item.context.title",
+    "item.context.text", "item.context.turns", "item.context.stars", "item.context.facts", "item.context.extra_texts",
+    "item.candidates.letter", "item.candidates.text", "item.candidates.turns", "draft", "notice", "feedback",
+    "routes.act",
+    "routes.draft", "routes.renew",
+}  # fmt: skip
+
+
+def see(session, study, who) -> View:
+    assignment = assignments.current(session, study, who)
+    return blinding.view(session, study, lifecycle.design_of(session, study).rubric, assignment, who)
+
+
+def paths(value, at: str = "") -> set[str]:
+    if isinstance(value, dict) and value:
+        return set().union(*(paths(v, f"{at}.{k}" if at else k) for k, v in value.items()))
+    if isinstance(value, list) and value:
+        return set().union(*(paths(v, at) for v in value))
+    return {at}
+
+
+def test_the_view_has_exactly_the_fields_of_the_contract(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+
+        seen = json.loads(see(session, study, who).model_dump_json(exclude={"rubric"}))
+
+    assert paths(seen) == PATHS
+
+
+@pytest.mark.parametrize("positions", [(1, 2, 3), (2, 4, 5), ()])
+def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, make_study, positions):
+    """Files count places from one, too, and ratings about the item alone come without any slot."""
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        assignment = assignments.current(session, study, who)
+        as_given_out = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
+        slots = session.scalars(select(Slot).where(Slot.assignment_id == assignment.id).order_by(Slot.position)).all()
+        kept = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
+        session.execute(delete(Slot).where(Slot.assignment_id == assignment.id))
+        session.expunge_all()
+        session.add_all(Slot(assignment_id=assignment.id, candidate_id=one, position=place) for one, place in kept)
+        session.flush()
+
+        seen = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
+
+    assert seen.context == as_given_out.context is not None
+    assert [one.letter for one in seen.candidates] == [blinding.LETTERS[place] for place in positions]
+    assert [one.text for one in seen.candidates] == [one.text for one in as_given_out.candidates][: len(positions)]
+
+
+def test_no_system_external_id_meta_or_candidate_id_is_in_the_view(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        for candidate in session.scalars(select(Candidate)):
+            candidate.id = candidate.id + 7_000_000
+        sent = see(session, study, who).model_dump_json()
+
+    assert "Answer 1" in sent or "Answer 2" in sent or "Answer 3" in sent or "Answer 4" in sent
+    assert not [secret for secret in (*SYSTEMS, "item-1", "item-2", "item-3", "item-4", "70000") if secret in sent]
+
+
+@pytest.mark.parametrize("key", shipped_rubrics())
+def test_tags_reference_scores_and_test_answers_stay_behind(key):
+    rubric = load_rubric(shipped_rubrics()[key])
+
+    sent = json.dumps(blinding.seen_rubric(rubric, "main", rubric.presentation))
+
+    assert '"tag"' not in sent
+    assert '"positive"' not in sent
+    assert '"missing"' not in sent
+    assert '"references"' not in sent
+    assert '"entry_test"' not in sent
+
+
+def test_a_field_that_is_not_in_the_contract_cannot_travel():
+    with pytest.raises(ValidationError, match="system"):
+        Work(
+            token="t", version=1, draft_seq=0, store_key="k", state="reserved", purpose="main", can_go_back=False,
+            receipt=None, system="plumbum",
+        )  # fmt: skip
+
+
+def test_only_the_meta_fields_that_the_rubric_shows_reach_annotators(sqlite_engine):
+    item = ItemDraft(
+        external_id="x",
+        context_text="A review",
+        context_turns=(),
+        candidates=(CandidateDraft("one", "Thanks", None),),
+        meta={"stars": "4", "domain": "Hotel", "outcome": "secret"},
+        extra_texts={},
+        row=1,
+    )
+    yaml = shipped_rubrics()["rrgen"].read_text()
+    with writing(sqlite_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Reviews"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        seen = see(session, study, join(session, study, add_person(session, "ann")))
+
+    assert seen.item.context.stars == 4
+    assert [(fact.title, fact.value) for fact in seen.item.context.facts] == [("Domain", "Hotel")]
+    assert "secret" not in seen.model_dump_json()
+
+
+def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
+    turns = (Turn("usr", "hello"), Turn("sys", "hi"), Turn("bystander", "hm"))
+    item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, turns),), {}, {}, 1)
+    yaml = shipped_rubrics()["esc_dialogue"].read_text()
+    with writing(sqlite_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        who = join(session, study, add_person(session, "ann"))
+        session.execute(lifecycle.delete(lifecycle.Item).where(lifecycle.Item.purpose == "training"))
+        seen = see(session, study, who)
+
+    assert [turn.speaker for turn in seen.item.candidates[0].turns] == ["Seeker", "Supporter", "bystander"]
+    assert seen.item.context is None
+
+
+def test_the_store_key_is_another_for_another_person(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (one, two) = make_study(session)
+        assignment = assignments.current(session, study, one)
+
+    assert blinding.store_key(assignment, one) != blinding.store_key(assignment, two)
+    assert one.pseudonym not in blinding.store_key(assignment, one)

@@ -1,0 +1,292 @@
+"""Which check comes next: rates, distances and repeatability; what an answer is held against; check items of a file."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.annotations import submission
+from helpers.checks import check_item
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from triptych.annotate import annotations, assignments, blinding, checks, desk
+from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
+from triptych.errors import Conflict, ImportRefused, NotAllowed
+from triptych.formats.model import ItemDraft, ItemFile
+from triptych.results.frame.upkeep import frame_of
+from triptych.storage import events
+from triptych.storage.database import writing
+from triptych.storage.models import Assignment, Item, Purpose, Slot, StudyState
+from triptych.study import design, lifecycle
+from triptych.study.check_items import add_check_items, sorted_out
+from triptych.study.design import Parts
+from triptych.study.settings import Checks, StudySettings, stored
+
+ATTENTION = range(1000, 1040)
+GOLD = range(2000, 2040)
+
+
+def sequence(rules: Checks, seed: str, total: int, attention=ATTENTION, gold=GOLD) -> list[Shown]:
+    """What an annotator is shown who gets `total` main items and skips every seventh."""
+    history: list[Shown] = []
+    main = 0
+    while True:
+        had = {shown.item for shown in history}
+        check = due(
+            rules, seed, history, total, [i for i in attention if i not in had], [i for i in gold if i not in had]
+        )
+        if check is None and main == total:
+            return history
+        number = len(history) + 1
+        if check is None:
+            main += 1
+            history.append(Shown(number, main, Purpose.main, main % 7 != 0))
+        else:
+            history.append(Shown(number, check.item, check.purpose, False))
+
+
+def places(history: list[Shown], purpose: Purpose) -> list[int]:
+    return [place for place, shown in enumerate(history, 1) if shown.purpose == purpose]
+
+
+RULES = st.builds(
+    Checks,
+    attention_every=st.sampled_from([0, 10, 20, 33]),
+    gold_every=st.sampled_from([0, 8, 15]),
+    repeat_percent=st.sampled_from([0, 5, 10]),
+)
+
+
+@settings(max_examples=8)
+@given(RULES, st.text(max_size=5), st.integers(0, 120))
+def test_checks_keep_their_rates_and_are_never_adjacent(rules: Checks, seed: str, total: int):
+    shown = sequence(rules, seed, total)
+
+    assert shown == sequence(rules, seed, total)
+    assert not any(a.purpose in HIDDEN and b.purpose in HIDDEN for a, b in zip(shown, shown[1:], strict=False))
+    for purpose, every in ((Purpose.attention, rules.attention_every), (Purpose.gold, rules.gold_every)):
+        found = len(places(shown, purpose))
+        assert abs(found - total / every) <= 1.5 if every else found == 0
+    attention = places(shown, Purpose.attention)
+    assert not attention or 5 <= attention[0] <= 10
+    assert abs(expected(rules, seed, total, len(ATTENTION), len(GOLD)) - (len(shown) - total)) <= 2
+
+
+@settings(max_examples=6)
+@given(st.sampled_from([5, 10]), st.integers(1, 20), st.text(max_size=5), st.integers(40, 120))
+def test_repeats_lie_far_from_the_first_time_and_repeat_what_was_rated_once(percent, distance, seed, total):
+    rules = Checks(repeat_percent=percent, repeat_distance=distance)
+
+    shown = sequence(rules, seed, total)
+
+    first = {one.item: place for place, one in enumerate(shown, 1) if one.purpose == Purpose.main}
+    repeats = [(place, one.item) for place, one in enumerate(shown, 1) if one.purpose == Purpose.repeat]
+    assert all(place - first[item] >= distance for place, item in repeats)
+    assert all(item % 7 for _, item in repeats)
+    assert len({item for _, item in repeats}) == len(repeats)
+    assert abs(len(repeats) - max(3, round(total * percent / 100))) <= 1
+
+
+def test_a_study_without_check_items_has_no_checks():
+    assert {one.purpose for one in sequence(Checks(), "seed", 60, attention=(), gold=())} == {Purpose.main}
+    assert expected(Checks(), "seed", 60, 0, 0) == 0
+
+
+def test_checks_turned_on_late_do_not_come_in_a_burst():
+    history = [Shown(n, n, Purpose.main, True) for n in range(1, 101)]
+    rules = Checks(attention_every=20, gold_every=0)
+    assert due(rules, "seed", history, 200, ATTENTION, ()).purpose == Purpose.attention
+
+    history += [Shown(101, ATTENTION[0], Purpose.attention, False), Shown(102, 102, Purpose.main, True)]
+
+    assert due(rules, "seed", history, 200, ATTENTION[1:], ()) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "accepted", "close", "told"),
+    [
+        (3.0, "3", 0, "same"),
+        (2.5, "3", 0.5, "close"),
+        (2.0, "3", 0.5, "different"),
+        ("accept", "accept|unsure", 0, "same"),
+        ("unsure", "accept|unsure", 0, "same"),
+        ("reject", "accept|unsure", 0, "different"),
+        (None, "3", 1, "different"),
+        (None, "accept", 1, "different"),
+    ],
+)
+def test_an_answer_is_held_against_what_is_accepted(given, accepted, close, told):
+    assert verdict(given, accepted, close) == told
+
+
+# Check items of a study
+
+
+def test_fields_of_a_file_make_check_items():
+    main, found = sorted_out(
+        [*draft_items(2), check_item(1, "gold", "fluency A = 3 ± 1 (reads well); verdict = accept | unsure")]
+    )
+
+    assert [item.external_id for item in main] == ["item-1", "item-2"]
+    assert found[0].purpose == Purpose.gold
+    assert found[0].item.meta == {"stars": "4"}
+    first, second = found[0].references
+    assert (first.criterion, first.slot, first.accepted, first.close, first.reason) == (
+        "fluency",
+        "A",
+        "3",
+        1,
+        "reads well",
+    )
+    assert (second.slot, second.accepted) == (None, "accept | unsure")
+    as_json = '[{"criterion": "fluency", "slot": "B", "accepted": 2, "reason": "a; b"}]'
+    assert sorted_out([check_item(1, "gold", as_json)])[1][0].references[0].accepted == "2"
+
+
+@pytest.mark.parametrize("reference", ["", "fluency", "fluency A = 3 ± x", "[1]", "[" * 5000, '{"criterion": 1}'])
+def test_a_reference_that_cannot_be_read_names_the_item_and_an_example(reference):
+    with pytest.raises(ImportRefused, match=r"Item gold-1: the reference .* Write for example"):
+        sorted_out([check_item(1, "gold", reference)])
+
+
+def test_a_purpose_that_does_not_exist_is_refused():
+    with pytest.raises(ImportRefused, match="none of main, gold, attention"):
+        sorted_out([check_item(1, "golden", "fluency = 3")])
+
+
+@pytest.fixture
+def checked(one_engine):
+    """A function that makes an open study with attention and gold items: (session, study, annotator)."""
+    with writing(one_engine) as session:
+
+        def make(items: int, *drafts: ItemDraft, **rules: int):
+            plan = lifecycle.Plan(title="Checked", seed="fixed", raters_per_item=1)
+            study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
+            study.settings = stored(StudySettings(checks=Checks(**rules)))
+            add_check_items(session, study, sorted_out(drafts)[1], "lead")
+            lifecycle.set_state(session, study, StudyState.open, "lead")
+            return session, study, join(session, study, add_person(session, "ann"))
+
+        yield make
+        session.rollback()
+
+
+def some_checks() -> list[ItemDraft]:
+    told = "fluency = 1; verdict = accept"
+    return [*(check_item(n, "attention", told) for n in range(4)), *(check_item(n, "gold", told) for n in range(6))]
+
+
+def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checked):
+    session, study, who = checked(40, *some_checks(), repeat_percent=5)
+    views, done = [], []
+    while isinstance(work := assignments.current(session, study, who), Assigned):
+        views.append(desk.lay(session, study, who).view)
+        answers = full_answers(fluency=1 + len(done) % 3)
+        annotations.submit(session, who, submission(work, f"submission-{work.id}", answers=answers))
+        done.append(work)
+
+    counts = {purpose: sum(work.purpose == purpose for work in done) for purpose in (Purpose.main, *HIDDEN)}
+    assert counts == {Purpose.main: 40, Purpose.attention: 2, Purpose.gold: 3, Purpose.repeat: 3}
+    assert work is Nothing.finished
+    # the browser cannot tell one from another
+    assert {view.work.purpose for view in views} == {"main"}
+    assert [view.progress.done for view in views] == list(range(48))
+    assert {view.progress.total for view in views} == {48}
+    # checks take no place and are not among the results
+    assert set(session.scalars(select(Item.taken).where(Item.purpose != Purpose.main))) == {0}
+    assert len(frame_of(session, study).work) == 40
+    # what is told in an event's values tells the order; a repeat has another one than the first time
+    for repeat in (work for work in done if work.purpose == Purpose.repeat):
+        original = session.get_one(Assignment, session.get_one(Assignment, repeat.id).repeat_of)
+        orders = [
+            session.scalars(select(Slot.candidate_id).where(Slot.assignment_id == one).order_by(Slot.position)).all()
+            for one in (repeat.id, original.id)
+        ]
+        assert original.item_id == repeat.item_id
+        assert orders[0] != orders[1]
+        assert sorted(orders[0]) == sorted(orders[1])
+
+
+def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
+    session, study, who = checked(30, *some_checks())
+    done = []
+    while not done or done[-1].purpose == Purpose.main:
+        done.append(assignments.current(session, study, who))
+        annotations.submit(session, who, submission(done[-1], f"submission-{done[-1].id}"))
+
+    back = assignments.neighbour(session, study, who, assignments.current(session, study, who).token, -1)
+    again = assignments.by_token(session, who, done[-1].token)
+
+    assert back.token == done[-2].token
+    with pytest.raises(Conflict, match="submitted before"):
+        annotations.submit(session, who, submission(again, "submission-again"))
+
+
+def test_a_reference_counts_the_candidates_as_in_the_file(checked):
+    """Whatever order the annotator saw."""
+    session, study, who = checked(12, check_item(1, "attention", "fluency A = 1; fluency B = 2; fluency C = 3"))
+    while (work := assignments.current(session, study, who)).purpose != Purpose.attention:
+        annotations.submit(session, who, submission(work, f"submission-{work.id}"))
+    texts = {seen.letter: seen.text for seen in desk.lay(session, study, who).view.item.candidates}
+    right = {"p": 1, "s": 2, "f": 3}
+    answers = {"ratings": {letter: {"fluency": right[text[-1]], "verdict": "accept"} for letter, text in texts.items()}}
+    annotations.submit(session, who, submission(work, "submission-check", answers=answers))
+
+    found = checks.compared(session, Assignment.id == work.id)
+
+    assert [(one.criterion, one.verdict) for one in found] == [("fluency", "same")] * 3
+    assert {blinding.LETTERS[one.position]: one.given for one in found} == {
+        letter: right[text[-1]] for letter, text in texts.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("tone = 3", "'tone' is not a criterion"),
+        ("fluency = 9", "9.0 is not a point"),
+        ("verdict = perhaps", "'perhaps' is not an option"),
+        ("fluency D = 1", "no candidate D"),
+        ("fluency = 1; fluency A = 2", "two references"),
+    ],
+)
+def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(one_engine, reference, why):
+    with writing(one_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+        drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
+
+        with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):
+            add_check_items(session, study, drafts, "lead")
+        assert len(session.scalars(select(Item.id)).all()) == 1
+        session.rollback()
+
+
+def rate(session, study, who, most: int) -> list[str]:
+    """Rates up to so many items; returns their ids."""
+    done = []
+    while len(done) < most and isinstance(work := assignments.current(session, study, who), Assigned):
+        annotations.submit(session, who, submission(work, f"submission-{work.id}"))
+        done.append(session.get_one(Item, work.item_id).external_id)
+    return done
+
+
+def test_check_items_that_come_after_launch_are_an_amendment_and_reach_whoever_is_at_work(checked):
+    session, study, who = checked(12, gold_every=4)
+    before, frozen = rate(session, study, who, 7), study.design_hash
+    more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))
+    with pytest.raises(NotAllowed, match="needs a reason"):
+        design.amend(session, study, more, "", "lead")
+    design.amend(session, study, more, "no gold item yet", "lead")
+    after = rate(session, study, who, 99)
+
+    assert ("gold-2" in before, after.count("gold-2")) == (False, 1)
+    assert study.design_hash != frozen
+    assert [(one.reason, one.parts) for one in design.amendments(session, study)] == [("no gold item yet", ("items",))]
+
+
+def test_check_items_are_logged(checked):
+    session, study, _ = checked(2, check_item(1, "gold", "fluency = 1"))
+
+    assert "check items added" in [event.kind for event in events.since(session, study.id, 0)]

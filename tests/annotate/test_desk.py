@@ -1,0 +1,148 @@
+"""The desk: what each action of the workbench does."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.desk import login_of, submitting
+from helpers.studies import add_person, full_answers, join
+from sqlalchemy import event
+
+from triptych.annotate import annotations, assignments, desk
+from triptych.annotate.assignments import Nothing
+from triptych.errors import InvalidAnnotation, NotFound, SignedOut
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.people import accounts
+from triptych.rubric.model import shipped_rubrics
+from triptych.storage.database import writing
+from triptych.storage.models import Study, StudyState
+from triptych.study import lifecycle
+
+
+@pytest.fixture
+def laid(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        yield session, study, who, desk.lay(session, study, who)
+
+
+def test_submitting_brings_the_next_item_and_the_receipt(laid):
+    session, study, who, first = laid
+
+    after = desk.act(session, study, who, submitting(first.view, "submission-1"))
+
+    assert after.view.work.receipt == "submission-1"
+    assert after.view.work.token != first.view.work.token
+    assert after.view.progress.done == 1
+
+
+def test_the_first_draft_of_an_item_given_out_here_needs_one_statement(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        login = login_of(session, who)
+        first = desk.lay(session, study, who).view
+    with writing(engine) as session:
+        second = desk.act(session, session.get_one(Study, study.id), who, submitting(first, "submission-1")).view
+
+    draft = {"ratings": {"A": {"fluency": 2}}}
+    told = {"assignment": second.work.token, "version": 1, "pen": "pen-of-tab-one", "seq": 1, "base": 0}
+    assert annotations.save_next_draft(engine, login, annotations.DraftMessage(**told, draft=draft))
+    with writing(engine) as session:
+        assert desk.lay(session, study, who).view.draft == draft
+
+
+def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
+    """Each statement is a round trip, and with several app processes the processors are what runs out first."""
+    with writing(postgres_engine) as session:
+        study, _, (who, _) = make_study(session)
+        login = login_of(session, who)
+        first = desk.lay(session, study, who).view
+    sent = []
+    event.listen(postgres_engine, "before_cursor_execute", lambda *told: sent.append(told[2]))
+
+    with writing(postgres_engine) as session:
+        her, hers = assignments.asked_by(session, login, first.work.token)
+        desk.act(session, hers, her, submitting(first, "submission-1"))
+
+    assert len(sent) <= 11, sent
+
+
+def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, make_study):
+    with writing(engine) as session:
+        study, _, (who, other) = make_study(session)
+        login = login_of(session, other)
+        token = desk.lay(session, study, who).view.work.token
+        with pytest.raises(NotFound):
+            assignments.asked_by(session, login, token)
+        for unknown in (None, "", "no login of ours"):
+            with pytest.raises(SignedOut):
+                assignments.asked_by(session, unknown, token)
+        hers = desk.lay(session, study, other).view.work.token
+        assert assignments.asked_by(session, login, hers) == (accounts.who_is(session, login), study)
+        accounts.sign_out(session, accounts.who_is(session, login))
+        with pytest.raises(SignedOut):
+            assignments.asked_by(session, login, hers)
+
+
+def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid):
+    session, study, who, first = laid
+    second = desk.act(session, study, who, submitting(first.view, "submission-1"))
+
+    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
+    forward = desk.act(session, study, who, {"kind": "forward", "assignment": back.view.work.token})
+
+    assert (back.view.work.token, back.view.work.state, back.view.work.version) == (
+        first.view.work.token,
+        "submitted",
+        2,
+    )
+    assert back.view.draft == full_answers()
+    assert forward.view.work.token == second.view.work.token
+
+
+def test_submitting_a_change_returns_to_the_item_she_came_from(laid):
+    session, study, who, first = laid
+    second = desk.act(session, study, who, submitting(first.view, "submission-1"))
+    back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
+
+    after = desk.act(session, study, who, submitting(back.view, "submission-2", full_answers(fluency=3)))
+
+    assert after.view.work.token == second.view.work.token
+    assert after.showing is None
+
+
+def test_the_last_submission_leaves_an_empty_desk(laid):
+    session, study, who, now = laid
+    for n in range(4):
+        now = desk.act(session, study, who, submitting(now.view, f"submission-{n}"))
+
+    assert now.nothing is Nothing.finished
+    assert now.view is None
+
+
+@pytest.mark.parametrize("action", [None, [], "submit", {}, {"kind": "drop table"}, {"kind": "submit"}])
+def test_an_action_that_does_not_exist_is_refused(laid, action):
+    session, study, who, _ = laid
+
+    with pytest.raises(InvalidAnnotation):
+        desk.act(session, study, who, action)
+
+
+def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
+    yaml = shipped_rubrics()["esc_dialogue"].read_text()
+    item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, (Turn("usr", "a"), Turn("sys", "b"))),), {}, {}, 1)
+    with writing(sqlite_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        lifecycle.set_state(session, study, StudyState.open, "lead")
+        who = join(session, study, add_person(session, "ann"))
+        first = desk.lay(session, study, who)
+        criteria = [criterion["key"] for criterion in first.view.rubric["criteria"]]
+        answers = {"ratings": {"A": dict.fromkeys(criteria, 2.5)}}
+
+        told = desk.act(session, study, who, submitting(first.view, "submission-1", answers))
+        after = desk.act(session, study, who, {"kind": "continue", "assignment": told.view.work.token})
+
+    assert first.view.work.purpose == "training"
+    assert {row.verdict for row in told.view.feedback.rows} == {"same", "close", "different"}
+    assert {row.reference.split(" ")[0] for row in told.view.feedback.rows} == {"3", "2.5", "2", "1.5"}
+    assert after.view.work.purpose == "main"
+    assert after.view.feedback is None

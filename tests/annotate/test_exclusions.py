@@ -1,0 +1,250 @@
+"""Leaving annotators out and taking them in again, and withdrawing: places, results and the log follow."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.item_review import look_at
+from helpers.ratings import exclude as excluded_by_hand
+from helpers.ratings import resubmit, same, set_aside, submit
+from helpers.studies import full_answers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select, update
+
+from triptych import clock
+from triptych.annotate import assignments, exclusions
+from triptych.errors import Conflict, NotAllowed, NotFound, TriptychError
+from triptych.exchange import exports
+from triptych.formats.writers.model import EVERYTHING
+from triptych.operations import verify
+from triptych.people import accounts, roster
+from triptych.privacy import withdrawal
+from triptych.results.frame.counted import mostly_ignored
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.results.progress import overview
+from triptych.storage import database, events
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    EventDetail,
+    Item,
+    Membership,
+    Purpose,
+    Rating,
+    Workbook,
+)
+from triptych.study import design
+
+REASON = "answers at random"
+
+
+def taken(session, study) -> dict[int, int]:
+    wanted = select(Item.id, Item.taken).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    return dict(map(tuple, session.execute(wanted)))
+
+
+def filled(session, study) -> dict[int, int]:
+    """Places as they must be: live and finished work of people who are neither excluded nor withdrawn."""
+    held = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.ignored)
+    counted = (
+        select(Assignment.item_id, func.count())
+        .join(Membership, (Membership.person_id == Assignment.person_id) & (Membership.study_id == Assignment.study_id))
+        .where(Assignment.study_id == study.id, Assignment.purpose == Purpose.main, Assignment.state.in_(held))
+        .where(Membership.excluded_at.is_(None), Membership.withdrawn_at.is_(None))
+        .group_by(Assignment.item_id)
+    )
+    return dict.fromkeys(taken(session, study), 0) | dict(map(tuple, session.execute(counted)))
+
+
+def states(session, study, who) -> list[str]:
+    mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    return list(session.scalars(select(Assignment.state).where(mine).order_by(Assignment.id)))
+
+
+def consent_says(session, study, what: str) -> None:
+    consent = {"text": "Please agree.", "after_withdrawal": what}
+    design.amend(session, study, design.Parts(settings={"consent": consent}), "another promise", "P-lead")
+
+
+def test_excluding_reopens_places_and_reinstating_makes_the_extra_ones_surplus(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (anna, ben) = make_study(session, items=2, raters_per_item=1)
+        submit(session, study, anna)
+        submit(session, study, anna)
+        assert isinstance(assignments.current(session, study, ben), assignments.Nothing)
+
+    with database.writing(engine) as session:
+        exclusions.exclude(session, study, anna.pseudonym, f"  {REASON} ", lead.pseudonym)
+    with database.writing(engine) as session:
+        assert set(taken(session, study).values()) == {0}
+        submit(session, study, ben)  # and reserves the other
+    with database.writing(engine) as session:
+        exclusions.reinstate(session, study, anna.pseudonym, "it was a mistake", lead.pseudonym)
+
+    with database.reading(engine) as session:
+        assert sorted(states(session, study, anna)) == ["surplus", "surplus"]
+        assert taken(session, study) == filled(session, study)
+        log = [(e.kind, e.actor, e.subject) for e in events.since(session, study.id, 0) if e.kind.startswith("annot")]
+        assert log == [
+            ("annotator excluded", lead.pseudonym, anna.pseudonym),
+            ("annotator reinstated", lead.pseudonym, anna.pseudonym),
+        ]
+        assert events.first_broken(session, study.id) is None
+
+
+def test_an_exclusion_asks_for_a_reason_and_happens_once(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        for reason in ("", "   ", "x" * 501):
+            with pytest.raises(NotAllowed, match="Say why"):
+                exclusions.exclude(session, study, anna.pseudonym, reason, lead.pseudonym)
+        with pytest.raises(Conflict):
+            exclusions.reinstate(session, study, anna.pseudonym, REASON, lead.pseudonym)
+        with pytest.raises(NotFound):
+            exclusions.exclude(session, study, lead.pseudonym, REASON, lead.pseudonym)
+        exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
+        with pytest.raises(Conflict):
+            exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
+
+
+def test_who_is_excluded_gets_no_item_and_goes_on_with_her_draft_once_reinstated(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        work = assignments.current(session, study, anna)
+        session.get_one(Assignment, work.id).draft_seq = 3
+        session.flush()
+        exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
+        assert assignments.current(session, study, anna) == assignments.Nothing.excluded
+        exclusions.reinstate(session, study, anna.pseudonym, REASON, lead.pseudonym)
+        assert assignments.current(session, study, anna).id == work.id
+        assert taken(session, study) == filled(session, study)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["submit", "ignore", "skip", "exclude", "reinstate", "withdraw"]), st.integers(0, 2)),
+    max_size=12,
+)
+
+
+@given(steps=STEPS, promised=st.sampled_from(["keep", "delete"]))
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_engine, make_study, steps, promised):
+    with database.writing(sqlite_engine) as session:
+        study, lead, annotators = make_study(session, items=3, annotators=3, raters_per_item=2)
+        consent_says(session, study, promised)
+        frame_of(session, study)
+        for step, number in steps:
+            who = annotators[number]
+            try:
+                match step:
+                    case "submit":
+                        submit(session, study, who)
+                    case "ignore" | "skip":
+                        set_aside(session, study, who, step, "empty")
+                    case "exclude":
+                        exclusions.exclude(session, study, who.pseudonym, REASON, lead.pseudonym)
+                    case "reinstate":
+                        exclusions.reinstate(session, study, who.pseudonym, REASON, lead.pseudonym)
+                    case "withdraw":
+                        withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
+            except (TriptychError, AttributeError):
+                continue  # nothing to submit, or not at this point
+            session.commit()  # each command is a transaction of its own: what is forgotten later is in the log by then
+        session.flush()
+        assert taken(session, study) == filled(session, study)
+        assert same(frame_of(session, study), build_frame(session, study))
+        found = verify.verify(session, study)
+        assert found.holds, found.sentence
+
+
+def test_an_item_that_was_ignored_stays_so_when_its_place_goes_to_somebody_else(engine, make_study):
+    with database.writing(engine) as session:
+        study, lead, (anna, ben, cleo) = make_study(session, items=1, annotators=3)
+        for who in (anna, ben):
+            set_aside(session, study, who, "ignore", "empty")
+        submit(session, study, cleo)
+    with database.writing(engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, anna.pseudonym)
+
+    with database.reading(engine) as session:
+        assert states(session, study, anna) == ["surplus"]
+        assert mostly_ignored(frame_of(session, study), Counted()) == ["item-1"]
+        view = overview(session, study, Counted())
+        assert (view.done, view.ignored, view.surplus) == (2, 2, 0)
+        (item,) = exports.read_finished(session, study).items(EVERYTHING)
+        assert sorted(one.state for one in item.annotations) == ["ignored", "ignored", "submitted"]
+        (line,), look = look_at(session, study)
+        assert (line.rated, line.ignored) == (1, 2)
+        assert (anna.pseudonym, "It asks nothing") in [(one.annotator, one.text) for one in look.remarks]
+
+
+# Withdrawing
+
+
+def test_ratings_are_kept_as_surplus_or_go_as_the_consent_promised_when_she_gave_it(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (anna, ben) = make_study(session)
+        for who, promised in ((anna, "delete"), (ben, "keep")):
+            consent_says(session, study, promised)
+            accounts.consent(session, study, who, accounts.settings_of(study).consent.version)
+            mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+            session.execute(update(Membership).where(mine).values(instructions_read_at=clock.now()))
+            submit(session, study, who)
+    with database.writing(sqlite_engine) as session:
+        assert withdrawal.withdraw_myself(session, study, anna) == "delete"  # though the text now says to keep
+        assert withdrawal.withdraw_myself(session, study, ben) == "keep"
+
+    with database.reading(sqlite_engine) as session:
+        assert set(states(session, study, anna)) == {"withdrawn"}
+        assert sorted(states(session, study, ben)) == ["surplus", "withdrawn"]
+        left = select(Assignment.person_id).join(Rating, Rating.assignment_id == Assignment.id).distinct()
+        assert session.scalars(left).all() == [ben.person_id]
+        assert set(taken(session, study).values()) == {0}
+        frame = frame_of(session, study)
+        assert set(frame.ratings["annotator"].astype(str)) == {ben.pseudonym}
+        details = session.scalars(select(EventDetail.new)).all()
+        assert sum("ratings" in (new or {}) and isinstance(new["ratings"], list) for new in details) == 1
+        assert events.first_broken(session, study.id) is None
+
+
+def test_who_withdrew_gets_no_further_item_and_stores_nothing(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        work = assignments.current(session, study, anna)
+        session.add(Workbook(study_id=study.id, person_id=anna.person_id, token="t", made_at=clock.now()))
+        session.flush()
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+        with pytest.raises(Conflict):
+            withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+        with pytest.raises(NotAllowed):
+            accounts.consent(session, study, anna, accounts.settings_of(study).consent.version)
+        assert isinstance(assignments.current(session, study, anna), assignments.Nothing)
+        with pytest.raises(TriptychError):
+            resubmit(session, anna, work, full_answers(), 30.0)
+        assert session.scalars(select(Workbook)).one().cancelled_at is not None
+
+
+def test_a_consent_names_the_text_that_was_read(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        consent_says(session, study, "keep")
+        old = accounts.settings_of(study).consent.version
+        accounts.consent(session, study, anna, old)
+        consent_says(session, study, "delete")
+        with pytest.raises(Conflict, match="read it again"):
+            accounts.consent(session, study, anna, old)
+        with pytest.raises(NotFound):
+            accounts.consent(session, study, lead, old)
+        by_name = {one.pseudonym: one for one in roster.members_of(session, study)}
+
+    assert by_name[anna.pseudonym].consent == "outdated"
+    assert by_name[anna.pseudonym].consented_at is not None
+    assert by_name[lead.pseudonym].consent == "none"
+
+
+def test_the_helper_of_other_tests_excludes_in_the_same_words(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+        excluded_by_hand(session, study, anna)
+        assert events.since(session, study.id, 0)[-1].kind == exclusions.EXCLUDED

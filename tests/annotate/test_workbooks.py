@@ -1,0 +1,525 @@
+"""The spreadsheet road: what a workbook holds, what comes back, and that it ends where the web road ends."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import timedelta
+
+import pytest
+from helpers.ratings import resubmit, submit
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, full_answers, join
+from helpers.workbooks import Sheet
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import Workbook as Book
+from sqlalchemy import func, select
+
+from triptych import clock
+from triptych.annotate import annotations, assignments, workbooks
+from triptych.annotate.assignments import Nothing
+from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
+from triptych.formats import read_items
+from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.formats.workbook.columns import label, right_for, value_in
+from triptych.operations.verify import verify
+from triptych.rubric.answers import LETTERS
+from triptych.rubric.model import Best, Choice, Likert, Number, shipped_rubrics
+from triptych.simulate import demo
+from triptych.storage import database, events
+from triptych.storage.models import (
+    Assignment,
+    Candidate,
+    Explanation,
+    Item,
+    Membership,
+    Origin,
+    Rating,
+    Role,
+    Slot,
+    StudyState,
+)
+from triptych.study import lifecycle
+
+BEST = """
+  - key: winner
+    title: Winner
+    definition: The best of all.
+    about: item
+    scale: {kind: best}
+explanation:"""
+WITH_BEST = SMALL_RUBRIC.replace("\nexplanation:", BEST)
+OPEN_DOCUMENT = b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+FORMULA = '=HYPERLINK("http://evil.example")'
+
+
+@pytest.fixture
+def desk(sqlite_engine, make_study):
+    """desk(items, …) → (session, study, lead, annotators, Sheet of a workbook for the first of them)."""
+    opened = []
+
+    def lay(items: int = 2, engine=sqlite_engine, count: int = 99, **plan):
+        opened.append(database.writing(engine))
+        session = opened[-1].__enter__()
+        study, lead, people = make_study(session, items=items, **plan)
+        made = workbooks.make(session, study, people[0].pseudonym, count, lead.pseudonym)
+        return session, study, lead, people, Sheet(workbooks.file_of(session, study, made.id)[1])
+
+    yield lay
+    for one in opened:
+        one.__exit__(None, None, None)
+
+
+def errors(found: workbooks.Returned) -> list[tuple[int | None, str, str]]:
+    return [(one.row, one.column, one.what) for one in found.findings if one.severity == "error"]
+
+
+def rating_rows(session, pseudonym_id: int) -> list[tuple]:
+    """All that one person rated, by item and system: the order on screen may differ between two roads."""
+    wanted = (
+        select(
+            Item.external_id,
+            Candidate.system_id,
+            Rating.criterion_id,
+            Rating.number,
+            Rating.option_id,
+            Rating.missing,
+            Explanation.reasons,
+            Explanation.text,
+            Explanation.words,
+            Slot.set_aside,
+        )
+        .join(Assignment, Assignment.id == Rating.assignment_id)
+        .join(Item, Item.id == Assignment.item_id)
+        .outerjoin(Slot, (Slot.assignment_id == Rating.assignment_id) & (Slot.position == Rating.position))
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        .where(Assignment.person_id == pseudonym_id)
+    )
+    return sorted(map(tuple, session.execute(wanted)), key=repr)
+
+
+# What is given out
+
+
+def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        lead, annotator = add_person(session, "lead", Role.lead), add_person(session, "ann")
+        items = [
+            ItemDraft(
+                external_id="plumbum-17.csv",
+                context_text=FORMULA,
+                context_turns=(),
+                candidates=tuple(
+                    CandidateDraft(name, f"{sign}cmd {n}", None)
+                    for n, (name, sign) in enumerate(zip(SYSTEMS, "+-@", strict=True))
+                ),
+                meta={"source": "plumbum-17.csv"},
+                extra_texts={},
+                row=1,
+            )
+        ]
+        study = lifecycle.create_study(session, lifecycle.Plan(title="=1+1"), SMALL_RUBRIC, items, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        join(session, study, annotator)
+        made = workbooks.make(session, study, annotator.pseudonym, 1, lead.pseudonym)
+        data = workbooks.file_of(session, study, made.id)[1]
+        tokens = session.execute(select(Assignment.token)).scalars().all()
+        candidates = session.execute(select(Candidate.sha256)).scalars().all()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        content = "\n".join(archive.read(name).decode() for name in archive.namelist())
+    assert not [word for word in (*SYSTEMS, "17.csv", *tokens, *candidates, "System 1") if word in content]
+    sheet = Sheet(data)
+    assert sheet.get(0, "context") == f"'{FORMULA}"
+    cells = [cell for page in sheet.book for row in page.iter_rows() for cell in row if cell.value is not None]
+    assert not [cell for cell in cells if cell.data_type == "f" or str(cell.value)[0] in "=+-@\t"]
+    assert len(cells) > 20
+
+
+def test_only_answer_cells_are_open_and_each_scale_has_its_list(desk):
+    *_, sheet = desk(1, rubric=WITH_BEST)
+    page, hidden = sheet.sheet, sheet.book["Triptych"]
+    # a program that is told no font takes one of its own
+    assert {cell.font.name for row in page.iter_rows() for cell in row} == {"Calibri"}
+    open_keys = {key for key, column in sheet.keys.items() if not page.cell(4, column).protection.locked}
+    assert open_keys == {key for key in sheet.keys if key.partition(":")[0] in {"rating", "reasons", "words"}} | {
+        "aside",
+        "leave_out",
+        "note",
+    }
+    assert page.protection.sheet and page.freeze_panes == "C4" and hidden.sheet_state == "veryHidden"
+    assert page.column_dimensions["A"].hidden and page.row_dimensions[1].hidden
+    lists = {}
+    for rule in page.data_validations.dataValidation:
+        if rule.type == "list":
+            cells = hidden[rule.formula1.split("!")[1].replace("$", "")]
+            lists[next(iter(rule.sqref.ranges)).min_col] = [row[0].value for row in cells]
+    assert lists[sheet.keys["rating:fluency"]] == ["1 – Poor", "3 – Good", 1, 2, 3]
+    assert lists[sheet.keys["rating:verdict"]] == ["Accept", "Reject", "Cannot say"]
+    assert lists[sheet.keys["rating:winner"]] == ["A", "B", "C", "A, B", "A, C", "B, C", "A, B, C"]
+    assert "It is wrong; It is rude" in lists[sheet.keys["reasons:verdict"]]
+    guidelines = [cell.value for row in sheet.book["Guidelines"].iter_rows() for cell in row]
+    assert "How well the response reads." in guidelines
+
+
+def test_the_items_of_a_workbook_are_reserved_and_balanced_and_the_web_gives_out_others(engine, desk):
+    session, study, lead, (first, second), _ = desk(4, engine, count=3, raters_per_item=1)
+    laid = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()
+    assert {one.state for one in laid} == {"reserved"} and len({one.item_id for one in laid}) == 3
+    assert all(one.expires_at > clock.now() + timedelta(days=1000) and one.design_hash for one in laid)
+    places = select(Candidate.system_id, Slot.position, func.count()).join(Slot).group_by("system_id", "position")
+    assert {n for *_, n in session.execute(places)} == {1}
+
+    here = assignments.current(session, study, first)
+    assert here.item_id not in {one.item_id for one in laid}
+    assert assignments.current(session, study, second) == Nothing.nothing_free
+    submit(session, study, first, full_answers())
+    assert assignments.current(session, study, second) == Nothing.none_left
+    with pytest.raises(Conflict, match="no item left"):
+        workbooks.make(session, study, second.pseudonym, 5, lead.pseudonym)
+    assert workbooks.cancel(session, study, workbooks.listed(session, study)[-1].id, lead.pseudonym) == 3
+
+
+def test_a_workbook_that_is_cancelled_gives_its_places_back_and_is_no_longer_taken(desk):
+    session, study, lead, (first, _), sheet = desk(2, raters_per_item=1)
+    (line,) = workbooks.listed(session, study)
+    assert (line.pseudonym, line.items, line.done, line.state) == (first.pseudonym, 2, 0, "given out")
+
+    assert workbooks.cancel(session, study, line.id, lead.pseudonym) == 2
+
+    assert session.scalars(select(Item.taken).where(Item.purpose == "main")).all() == [0, 0]
+    assert workbooks.listed(session, study)[0].state == "cancelled"
+    for taking in (
+        lambda: workbooks.check(session, study, sheet.fill().saved()),
+        lambda: workbooks.file_of(session, study, line.id),
+        lambda: workbooks.cancel(session, study, line.id, lead.pseudonym),
+    ):
+        with pytest.raises(Conflict, match="was cancelled on"):
+            taking()
+    again = workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
+    assert again.items == 1
+    assert isinstance(assignments.current(session, study, first), assignments.Assigned)
+
+
+def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(sqlite_engine, make_study, monkeypatch):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (who, _) = make_study(session, items=1)
+        before = assignments.current(session, study, who)
+        draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-hers", "seq": 1, "base": 0, "draft": {}}
+        annotations.save_draft(session, who, annotations.read_message(annotations.DraftMessage, draft))
+        later = clock.now() + timedelta(hours=5)
+        monkeypatch.setattr(clock, "now", lambda: later)
+        workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
+        laid = session.scalars(select(Assignment).execution_options(populate_existing=True)).all()
+        assert [(one.id, one.origin, one.state) for one in laid] == [(before.id, "workbook", "reserved")]
+        assert assignments.current(session, study, who) == Nothing.finished
+
+
+def test_who_may_not_go_on_gets_no_workbook_and_limits_hold(desk):
+    session, study, lead, (first, second), _ = desk(4, count=1, items_per_annotator=2)
+    assert workbooks.make(session, study, first.pseudonym, 9, lead.pseudonym).items == 1
+    with pytest.raises(Conflict, match="2 items that this study allows"):
+        workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
+    with pytest.raises(NotFound):
+        workbooks.make(session, study, "P-nobody", 1, lead.pseudonym)
+    with pytest.raises(NotAllowed, match="1 to 300"):
+        workbooks.make(session, study, second.pseudonym, 0, lead.pseudonym)
+    session.scalars(select(Membership).where(Membership.person_id == second.person_id)).one().excluded_at = clock.now()
+    session.flush()
+    with pytest.raises(NotAllowed, match="was excluded"):
+        workbooks.make(session, study, second.pseudonym, 1, lead.pseudonym)
+    assert workbooks.make_for_new(session, study, "Dr Expert", 2, lead.pseudonym).items == 2
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    with pytest.raises(StudyNotOpen):
+        workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
+
+
+# What comes back
+
+
+def on_the_web(session, study, who, given: dict[int, dict]) -> None:
+    """Submits on the web, item by item, what a workbook's drafts say about the same responses."""
+    for _ in given:
+        here = assignments.current(session, study, who)
+        theirs, mine = slots(session, given_to(session, here.item_id, "workbook").id), slots(session, here.id)
+        same = {LETTERS[mine.index(candidate)]: LETTERS[place] for place, candidate in enumerate(theirs)}
+        answers = {}
+        for part in ("ratings", "explanations", "set_aside"):
+            said = given[here.item_id][part]
+            answers[part] = {letter: said[was] for letter, was in same.items() if was in said}
+        winners = given[here.item_id]["ratings"]["item"]["winner"]
+        answers["ratings"]["item"] = {"winner": [letter for letter, was in same.items() if was in winners]}
+        submit(session, study, who, answers)
+
+
+def slots(session, assignment_id: int) -> list[int]:
+    wanted = select(Slot.candidate_id).where(Slot.assignment_id == assignment_id).order_by(Slot.position)
+    return list(session.scalars(wanted))
+
+
+def given_to(session, item_id: int, origin: str) -> Assignment:
+    wanted = select(Assignment).where(Assignment.item_id == item_id, Assignment.origin == origin)
+    return session.scalars(wanted.execution_options(populate_existing=True)).one()
+
+
+def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
+    session, study, lead, (first, second), sheet = desk(2, rubric=WITH_BEST)
+    sheet.fill(fluency="3 – Good")
+    for row, key, value in (
+        (1, "rating:fluency", "1,0 "),
+        (1, "rating:verdict", " reject"),
+        (1, "reasons:verdict", "It is rude; it is wrong."),
+        (1, "words:verdict", "not in order"),
+        (2, "rating:fluency", None),
+        (2, "rating:verdict", None),
+        (2, "aside", "It is blank"),
+        (0, "rating:winner", "a and B"),
+        (3, "rating:winner", "B"),
+        (3, "note", "Thanks"),
+    ):
+        sheet.put(row, key, value)
+
+    done = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+
+    assert (done.stored, done.unchanged) == (2, 0)
+    laid = session.scalars(select(Assignment).where(Assignment.origin == "workbook")).all()
+    on_the_web(session, study, second, {one.item_id: one.draft for one in laid})
+    mine, hers = rating_rows(session, first.person_id), rating_rows(session, second.person_id)
+    assert mine == hers
+    assert len(mine) == 18
+    assert sorted(filter(None, (one.note for one in laid))) == ["Thanks"]
+    assert assignments.progress(session, study, first).done == 2
+    assert workbooks.listed(session, study)[0].state == "handed in"
+    assert verify(session, study).differences == ()
+
+
+def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
+    session, study, lead, _, sheet = desk(2, rubric=WITH_BEST)
+    sheet.fill()
+    for row in range(2, 6):  # one response of the first item, all of the second
+        sheet.put(row, "aside", "It is blank")
+    sheet.put(0, "rating:winner", "C")
+    found = workbooks.check(session, study, sheet.saved()).findings
+    assert [(one.what, one.right) for one in found if one.severity == "error"] == [
+        ("'C' is not on the scale.", "the best response, or several: A, B")
+    ]
+
+    sheet.put(0, "rating:winner", "B")
+    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 2
+
+
+@pytest.mark.parametrize("key", sorted(shipped_rubrics()))
+def test_a_workbook_of_each_shipped_rubric_is_filled_from_its_own_lists_and_stored(sqlite_engine, key):
+    path = next(path for path in demo.DEMO.iterdir() if path.stem == key)
+    round_ = "expert" if key == "mental_health_qa" else "main"
+    with database.writing(sqlite_engine) as session:
+        lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
+        items = read_items(path.read_bytes(), path.name).items[:1]
+        plan = lifecycle.Plan(title="Shipped", round=round_)
+        study = lifecycle.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        join(session, study, who)
+        made = workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
+        sheet = Sheet(workbooks.file_of(session, study, made.id)[1])
+        rubric = lifecycle.design_of(session, study).rubric
+        asked = rubric.asked(round_)
+        for row in range(len(sheet.rows)):
+            for n, criterion in enumerate(asked):
+                options = getattr(criterion.scale, "options", None) or criterion.scale.points
+                sheet.put(row, f"rating:{criterion.key}", options[(row + n) % len(options)].title or row % 3)
+                if f"words:{criterion.key}" in sheet.keys:
+                    sheet.put(row, f"words:{criterion.key}", "some words about it")
+        stored = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+
+        assert stored.stored == 1
+        expected = len(asked) * sum(len(item.candidates) for item in items)
+        assert len(rating_rows(session, who.person_id)) == expected
+        if key == "mental_health_qa":
+            assert [sheet.sheet.cell(3, c).value for k, c in sheet.keys.items() if k.startswith("extra:")]
+
+
+def test_what_is_wrong_is_told_by_row_and_column_and_nothing_is_stored(desk):
+    session, study, lead, _, sheet = desk(2)
+    sheet.fill()
+    for row, key, value in (
+        (0, "rating:fluency", 4),
+        (1, "rating:fluency", None),
+        (2, "rating:verdict", "Perhaps"),
+        (3, "rating:verdict", "Reject"),
+        (4, "rating:verdict", "Reject"),
+        (4, "reasons:verdict", "It is green"),
+        (5, "words:verdict", "an explanation nobody asked for"),
+    ):
+        sheet.put(row, key, value)
+    data = sheet.saved()
+    found = workbooks.check(session, study, data)
+
+    rows = sheet.rows
+    assert [(row, column, what) for row, column, what in errors(found)] == [
+        (rows[0], "Fluency", "'4' is not on the scale."),
+        (rows[1], "Fluency", "This is not answered."),
+        (rows[2], "Verdict", "'Perhaps' is not on the scale."),
+        (rows[3], "Verdict: in your words", "Verdict, Response A: tick a reason or write one."),
+        (
+            rows[4],
+            "Verdict: reasons",
+            "'It is green' is not among the reasons for this answer: It is wrong; It is rude.",
+        ),
+    ]
+    assert found.findings[0].right == "1 – Poor, 2, 3 – Good"
+    assert [(one.row, one.what[:23]) for one in found.findings if one.severity == "warning"] == [
+        (rows[5], "This will not be stored")
+    ]
+    with pytest.raises(ImportRefused, match="nothing was stored"):
+        workbooks.take_back(session, study, data, lead.pseudonym)
+    assert session.execute(select(func.count()).select_from(Rating)).scalar_one() == 0
+
+
+def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
+    session, study, _, _, sheet = desk(2)
+    sheet.fill()
+    sheet.sheet.unmerge_cells("C4:C6")
+    page, (a, b, c, d, *_) = sheet.sheet, sheet.rows
+    whole = {row: [page.cell(row, n).value for n in range(1, page.max_column + 1)] for row in sheet.rows}
+
+    def rearranged(*changes: tuple[int, list]) -> workbooks.Returned:
+        for row, values in {**whole, **dict(changes)}.items():
+            for n, value in enumerate(values, 1):
+                if type(page.cell(row, n)).__name__ != "MergedCell":
+                    page.cell(row, n).value = value
+        return workbooks.check(session, study, sheet.saved())
+
+    text = sheet.keys["text"] - 1
+    swapped = rearranged((a, whole[b]), (b, whole[a]))
+    assert swapped.ok
+    assert "another order" in swapped.findings[0].what
+    texts_only = rearranged(
+        *((x, [*whole[x][:text], whole[y][text], *whole[x][text + 1 :]]) for x, y in ((b, d), (d, b)))
+    )
+    assert [what for *_, what in errors(texts_only)] == [
+        "The row is that of item 1, Response B, the text that of item 2, Response A.",
+        "The row is that of item 2, Response A, the text that of item 1, Response B.",
+    ]
+    changed = rearranged((b, [*whole[b][:text], "Written anew", *whole[b][text + 1 :]]))
+    assert "is not the one of item 1, Response B: Written anew" in errors(changed)[0][2]
+    doubled = rearranged((b, whole[a]))
+    assert [what for *_, what in errors(doubled)] == [
+        "The row of item 1, Response B, is missing.",
+        f"This row stands twice: it is also row {a}.",
+    ]
+    made_up = rearranged((c, [None, *whole[c][1:]]))
+    assert "This row has answers, but is no row of this workbook." in {what for *_, what in errors(made_up)}
+    foreign = rearranged((c, ["0123456789abcdef.00.A", *whole[c][1:]]))
+    assert "This row belongs to another workbook." in {what for *_, what in errors(foreign)}
+
+
+def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
+    session, study, lead, _, sheet = desk(1)
+    other, other_lead, _ = make_study(session, items=1, title="Another")
+    plain = Book()
+    plain.active.append(["triptych workbook 1", "rating:fluency"])
+    file = io.BytesIO()
+    plain.save(file)
+    for data, words in (
+        (b"PK\x03\x04 no zip", "not an Excel workbook"),
+        (OPEN_DOCUMENT, r"OpenDocument spreadsheet .* Excel workbook \(.xlsx\)"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel"),
+        (b"1,What?,A,Because.,2\n", "A table as text"),
+        (file.getvalue(), "no workbook|not a workbook"),
+    ):
+        with pytest.raises(ImportRefused, match=words):
+            workbooks.check(session, study, data)
+    with pytest.raises(ImportRefused, match="belongs to another study"):
+        workbooks.check(session, other, sheet.fill().saved())
+    sheet.book["Triptych"]["B1"] = "0" * 16
+    with pytest.raises(ImportRefused, match="not made here"):
+        workbooks.check(session, study, sheet.saved())
+
+
+def test_the_same_workbook_twice_gets_the_same_receipt_and_only_what_changed_is_stored_anew(desk):
+    session, study, lead, (first, _), sheet = desk(3)
+    sheet.fill()
+    for row in (6, 7, 8):
+        sheet.put(row, "rating:fluency", None)
+        sheet.put(row, "rating:verdict", None)
+    assert workbooks.check(session, study, sheet.saved()).only_unfinished
+    once = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym, partly=True)
+    number = events.last_number(session, study.id)
+    again = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym, partly=True)
+    assert (once.stored, again.stored, again.unchanged) == (2, 0, 2)
+    assert again.receipt == once.receipt
+    assert events.last_number(session, study.id) == number
+
+    sheet.put(0, "rating:fluency", 3)
+    sheet.put(6, "leave_out", "Ignore this question: It asks nothing")
+    third = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
+    laid = session.scalars(select(Assignment).order_by(Assignment.id).execution_options(populate_existing=True)).all()
+    assert (third.stored, third.receipt == once.receipt) == (2, False)
+    assert [(one.state, one.version, one.reason) for one in laid] == [
+        ("submitted", 3, None),
+        ("submitted", 2, None),
+        ("ignored", 2, "empty"),
+    ]
+    resubmit(session, first, laid[1], full_answers(fluency=1))
+    sheet.put(3, "rating:fluency", 3)
+    found = workbooks.check(session, study, sheet.saved())
+    assert (found.ok, found.messages, found.unchanged) == (True, (), 2)
+    assert [one.what for one in found.findings if "in the browser" in one.what]
+
+
+def test_consent_stands_in_the_workbook_and_nothing_is_stored_without_it(desk, monkeypatch):
+    session, study, lead, (first, _), _ = desk(1)
+    study.settings = {"consent": {"text": "I take part of my own free will."}}
+    session.flush()
+    (line,) = workbooks.listed(session, study)
+    sheet = Sheet(workbooks.file_of(session, study, line.id)[1]).fill()
+    assert "Do you agree" in errors(workbooks.check(session, study, sheet.saved()))[0][1]
+    page = sheet.book["Guidelines"]
+    row = next(row for row in range(1, 9) if page.cell(row, 1).value == "Do you agree to take part?")
+    assert page.cell(row - 1, 2).value == "I take part of my own free will."
+    page.cell(row, 2).value = "i agree"
+    assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
+    wanted = select(Membership).where(Membership.person_id == first.person_id)
+    assert session.scalars(wanted).one().consented_at is not None
+
+
+SCALES = st.one_of(
+    st.integers(2, 7).map(
+        lambda n: Likert(kind="likert", points=tuple({"value": v / 2, "title": f"Step {v}"} for v in range(n)))
+    ),
+    st.sampled_from([Number(kind="number", low=0, high=10, step=0.5), Best(kind="best", none_option=True)]),
+    st.just(Choice(kind="choice", options=({"key": "dont_know", "title": "I don't know"}, {"key": "b", "title": "B"}))),
+)
+
+
+@settings(max_examples=60)
+@given(SCALES, st.data())
+def test_a_cell_means_the_same_however_it_is_written(scale, data):
+    def check(cell: str):
+        return value_in(scale, cell, "ABC")
+
+    if isinstance(scale, Likert):
+        point = data.draw(st.sampled_from(scale.points))
+        for cell in (
+            f"{point.value:g}",
+            f"{point.value:.1f}".replace(".", ","),
+            label(point.value, point.title),
+            point.title.upper(),
+            f" {point.value:g} - {point.title} ",
+        ):
+            assert check(cell) == point.value
+        assert label(point.value, point.title) in right_for(scale, "ABC")
+        wrong = f"{point.value:g} – Step 99"
+    elif isinstance(scale, Number):
+        value = data.draw(st.integers(0, 20)) / 2
+        assert check(f"{value:.2f}".replace(".", ",")) == value
+        wrong = "0,3"
+    elif isinstance(scale, Choice):
+        assert check("i DON’T  know ") == check("dont_know") == "dont_know"
+        wrong = "I know"
+    else:
+        assert check("c, A") == check("A & C") == check("AC") == ["A", "C"]
+        assert check("None of them") == []
+        wrong = "D"
+    with pytest.raises(InvalidAnnotation):
+        check(wrong)

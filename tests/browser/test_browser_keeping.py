@@ -1,0 +1,449 @@
+"""Nothing given is lost and nothing is mixed up: reloads, cut networks, killed servers, two tabs, two people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect, radio, saved, token
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
+from sqlmodel import select
+
+from triptych.storage.models import Assignment, Highlight, Rating, Role, StudyState, Submission
+from triptych.study import lifecycle
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+SLUG = "keeping"
+DRAFT, ACT = "**/desk/draft", "**/desk/act"
+REJECTED = '[data-tw-question="A:verdict"] textarea'
+LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
+
+
+def fill(session: Any) -> None:
+    """One open study; every test brings annotators of its own."""
+    lead = add_person(session, "lead", Role.lead)
+    plan = lifecycle.Plan(title=SLUG, seed="keeping", raters_per_item=50)
+    study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[browser.App]:
+    with browser.running(tmp_path_factory.mktemp("keeping"), fill, forked) as app:
+        yield app
+
+
+@pytest.fixture
+def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str], int]:
+    """Makes a new annotator of the study; returns her id."""
+
+    def make(name: str = "Anna") -> int:
+        with app.writing() as session:
+            study = lifecycle.by_slug(session, SLUG)
+            return join(session, study, add_person(session, f"{name} of {request.node.name}")).person_id
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Any:
+    return chromium.new_context(viewport=browser.SIZE)
+
+
+@pytest.fixture
+def page(app: browser.App, context: Any, annotator: Callable[[str], int]) -> Any:
+    """A new annotator's first item, open in a browser that knows of nobody before her."""
+    page = browser.afresh(context, app)
+    browser.signed_in(context, app, annotator())
+    browser.open_workbench(page, app, SLUG)
+    return page
+
+
+def opened(context: Any, app: browser.App, host: str | None = None) -> Any:
+    page = context.new_page()
+    browser.open_workbench(page, app, SLUG, host)
+    return page
+
+
+def is_saved(page: Any) -> None:
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+
+
+def stored(app: browser.App, name: str) -> Assignment:
+    """The assignment of this token, as the server's database has it now."""
+    with app.reading() as session:
+        return session.exec(select(Assignment).where(Assignment.token == name)).one()
+
+
+def count(app: browser.App, table: Any, name: str) -> int:
+    wanted = select(table.id).where(table.assignment_id == stored(app, name).id)
+    with app.reading() as session:
+        return len(session.exec(wanted).all())
+
+
+def reload(page: Any) -> None:
+    page.reload()
+    page.wait_for_selector(browser.WORKBENCH)
+
+
+def test_a_reload_brings_back_ratings_text_and_highlights(app, page):
+    radio(page, "A:fluency", 3).check()
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("it says too much")
+    browser.select_text(page, "B", 0, 6)
+    page.locator('.tw-float [data-tw-label="bad"]').click()
+    is_saved(page)
+    reload(page)
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+    expect(radio(page, "A:verdict", "reject")).to_be_checked()
+    expect(page.locator(REJECTED)).to_have_value("it says too much")
+    expect(page.locator('[data-tw-text="B"] mark')).to_have_text("Answer")
+    browser.answer_all(page)
+    name = token(page)
+    browser.submit(page)
+    assert (count(app, Rating, name), count(app, Highlight, name)) == (6, 1)
+
+
+def test_a_cut_network_is_said_and_made_up_for(app, page, context):
+    context.set_offline(True)
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_text("Not saved yet, trying again")
+    page.locator('[data-tw-question="B:fluency"] input').last.check()
+    context.set_offline(False)
+    is_saved(page)
+    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
+
+
+def test_a_draft_lost_on_its_way_survives_a_reload(app, page):
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    page.unroute(DRAFT)
+    reload(page)
+    expect(radio(page, "A:fluency", 2)).to_be_checked()
+    is_saved(page)
+    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}}
+    assert page.evaluate(LOCAL) == []
+
+
+def test_a_killed_server_keeps_the_draft_and_stores_the_first_submit_once(app, page):
+    browser.answer_all(page)
+    radio(page, "C:fluency", 3).check()
+    is_saved(page)
+    name = token(page)
+    app.kill()
+    radio(page, "B:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    app.start_again()
+    is_saved(page)
+    draft = stored(app, name).draft["ratings"]
+    assert (draft["B"]["fluency"], draft["C"]["fluency"]) == (2, 3)
+    browser.submit(page)
+    done = stored(app, name)
+    assert (done.state, done.version) == ("submitted", 2)
+    assert (count(app, Submission, name), count(app, Rating, name)) == (1, 6)
+    assert token(page) != name
+
+
+def test_a_reload_after_a_kill_brings_the_draft_back(app, page):
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    app.kill()
+    app.start_again()
+    reload(page)
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+
+
+def test_a_submit_that_a_killed_server_never_got_is_sent_again(app, page):
+    browser.answer_all(page)
+    is_saved(page)
+    name = token(page)
+    app.kill()
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submitting…")
+    app.start_again()
+    expect(page.locator(".tw")).not_to_have_attribute("data-token", name)
+    assert (count(app, Submission, name), count(app, Rating, name)) == (1, 6)
+
+
+def test_a_second_tab_overwrites_nothing_before_it_is_told_to(app, page, context):
+    other = opened(context, app)
+    radio(page, "A:fluency", 1).check()
+    is_saved(page)
+    radio(other, "A:fluency", 3).check()
+    expect(other.locator(".tw-notices")).to_contain_text("open in another tab")
+    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 1}}
+    other.locator("[data-tw-take]").click()
+    expect(radio(other, "A:fluency", 1)).to_be_checked()
+    radio(other, "B:fluency", 2).check()
+    is_saved(other)
+    radio(page, "A:fluency", 2).check()
+    expect(page.locator(".tw-notices")).to_contain_text("open in another tab")
+    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 1}, "B": {"fluency": 2}}
+
+
+def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, context):
+    other = opened(context, app)
+    browser.answer_all(page)
+    is_saved(page)
+    before = stored(app, token(page)).draft
+    other.route(DRAFT, lambda route: route.abort())
+    browser.answer_all(other)
+    radio(other, "A:fluency", 3).check()
+    other.locator("[data-tw-submit]").click()
+    expect(other.locator(".tw-notices")).to_contain_text("open in another tab")
+    now = stored(app, token(page))
+    assert (now.state, now.draft) == ("reserved", before)
+
+
+def test_a_submit_refused_because_another_tab_wrote_last_can_go_on_here(app, page, context):
+    browser.answer_all(page)
+    is_saved(page)
+    other = opened(context, app)
+    radio(other, "A:fluency", 3).check()
+    is_saved(other)
+    page.locator("[data-tw-submit]").click()
+    page.locator("[data-tw-take]").click()
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+    expect(page.locator(".tw-banner")).to_have_count(0)
+    is_saved(page)
+    name = token(page)
+    browser.submit(page)
+    done = stored(app, name)
+    assert (done.state, done.draft["ratings"]["A"]["fluency"]) == ("submitted", 3)
+
+
+def test_when_all_is_done_the_last_item_can_still_be_changed(app, page):
+    all_done = page.get_by_role("heading", name="All done")
+    for _ in range(4):
+        browser.answer_all(page)
+        name = token(page)
+        browser.submit(page)
+    page.get_by_role("button", name="Back to what I submitted").click()
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submit changes")
+    assert token(page) == name
+    page.locator("[data-tw-forward]").click()
+    expect(all_done).to_be_visible()
+    page.get_by_role("button", name="Back to what I submitted").click()
+    radio(page, "A:fluency", 3).check()
+    page.route(ACT, without_answers, times=1)
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator("[data-tw-notice]")).to_contain_text("is not answered")
+    page.locator("[data-tw-submit]").click()
+    expect(all_done).to_be_visible()
+    done = stored(app, name)
+    assert (done.version, done.draft["ratings"]["A"]["fluency"]) == (3, 3)
+
+
+def without_answers(route: Any) -> None:
+    """Sends a submission on as the server would refuse it."""
+    sent = route.request.post_data_json
+    route.continue_(post_data={**sent, "action": {**sent["action"], "answers": {}}})
+
+
+def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app, page, context, annotator):
+    name = token(page)
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    context.set_offline(True)
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("Annas words")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    page.close()
+    context.set_offline(False)
+    browser.signed_in(context, app, annotator("Berta"))
+    sent: list[str] = []
+
+    def hear(request: Any) -> None:
+        sent.append(request.post_data or "")
+
+    context.on("request", hear)
+    hers = opened(context, app)
+    assert token(hers) != name
+    assert hers.locator("[data-tw-question] input:checked").count() == 0
+    radio(hers, "A:fluency", 1).check()
+    is_saved(hers)
+    browser.answer_all(hers)
+    mine = token(hers)
+    browser.submit(hers)
+    context.remove_listener("request", hear)
+    assert not any(name in body or "Annas words" in body for body in sent)
+    assert "Annas words" not in hers.content()
+    assert stored(app, mine).draft["ratings"]["A"]["fluency"] == 1
+    assert stored(app, name).draft["ratings"] == {"A": {"fluency": 3}}
+
+
+def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context):
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    other = context.new_page()
+    other.goto(app.url)
+    other.get_by_role("button", name="Sign out").click()
+    expect(other.get_by_role("tab", name="Take part")).to_be_visible()
+    radio(page, "B:fluency", 1).check()
+    expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    name = token(page)
+    browser.answer_all(page)
+    page.locator("[data-tw-submit]").click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    expect(page.get_by_text("You were signed out")).to_be_visible()
+    now = stored(app, name)
+    assert (now.state, now.draft["ratings"]) == ("reserved", {"A": {"fluency": 3}})
+    browser.signed_in(context, app, now.person_id)
+    browser.open_workbench(page, app, SLUG)
+    expect(radio(page, "B:fluency", 1)).to_be_checked()
+    is_saved(page)
+
+
+def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, page):
+    name = token(page)
+    page.evaluate("document.querySelector('[data-tw-question=\"A:fluency\"] input').click()")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    assert stored(app, name).draft["ratings"] == {"A": {"fluency": 1}}
+    assert page.evaluate(LOCAL) == []
+
+
+def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:fluency", 2).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.get_by_role("button", name="Sign out").click()
+    assert "have not reached the server" in asked.value.message
+    page.unroute(DRAFT)
+    radio(page, "B:fluency", 3).check()
+    is_saved(page)
+    assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
+
+
+def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, page):
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("words of hers")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    assert page.evaluate(LOCAL) == []
+
+
+class Line:
+    """A page's websockets to the server, which can be cut while its requests still get through."""
+
+    def __init__(self, page: Any) -> None:
+        self.cut, self.open = False, []
+        page.route_web_socket("**/_stcore/stream", self._dial)
+
+    def _dial(self, socket: Any) -> None:
+        if self.cut:
+            socket.close()
+            return
+        socket.connect_to_server()
+        self.open.append(socket)
+
+    def drop(self) -> None:
+        self.cut = True
+        for socket in self.open:
+            socket.close()
+
+
+@pytest.fixture
+def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tuple[Any, Line]:
+    """A page whose websocket can be cut, for an annotator who has yet to open her first item."""
+    browser.afresh(context, app)
+    browser.signed_in(context, app, annotator())
+    page = context.new_page()
+    return page, Line(page)
+
+
+def test_an_annotator_who_leaves_while_the_line_is_down_still_has_what_she_wrote(app, lined):
+    page, line = lined
+    name = browser.open_workbench(page, app, SLUG)
+    line.drop()
+    page.get_by_role("button", name="Stop for today").click()  # Streamlit's own links are off meanwhile
+    page.route(DRAFT, lambda route: route.abort())
+    radio(page, "A:verdict", "reject").check()
+    page.locator(REJECTED).fill("written in a tunnel")
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    line.cut = False
+    expect(page.get_by_role("heading", name="My work")).to_be_visible()
+    with page.expect_response(DRAFT):
+        page.unroute(DRAFT)
+    assert stored(app, name).draft["explanations"]["A"]["verdict"]["reject"]["text"] == "written in a tunnel"
+    assert page.evaluate(LOCAL) == []
+
+
+def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined):
+    page, line = lined
+    held: list[Any] = []
+    page.route("**/assets/*/entry.js", lambda route: held.append(route))
+    page.goto(f"{app.url}/annotate?study={SLUG}")
+    browser.settled(page)
+    line.open[0].close()
+    page.wait_for_function("document.querySelector('[data-testid=stApp]').dataset.testConnectionState !== 'CONNECTED'")
+    browser.settled(page)
+    assert (len(line.open), len(held), page.locator(".tw").count()) == (2, 1, 0)
+    held[0].continue_()
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    browser.answer_all(page)
+    name = token(page)
+    browser.submit(page)
+    assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
+
+
+def test_a_sign_out_cut_off_is_said_and_the_next_asks_about_what_was_written_since(app, page):
+    out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
+    page.route(out, lambda route: route.abort())
+    page.get_by_role("button", name="Sign out").click()
+    expect(again).to_be_enabled()
+    radio(page, "A:fluency", 3).check()
+    is_saved(page)
+    page.route(out, lambda route: (route.fetch(), route.abort()))  # it arrives, and its answer does not
+    again.click()
+    expect(again).to_be_enabled()
+    radio(page, "B:fluency", 2).check()
+    expect(page.locator(".tw-notices")).to_contain_text("You are signed out")
+    with page.expect_event("dialog") as asked:
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        again.click()
+    assert "have not reached the server" in asked.value.message
+    assert len(page.evaluate(LOCAL)) == 1
+    page.unroute(out)
+    page.once("dialog", lambda dialog: dialog.accept())
+    again.click()
+    expect(page.get_by_role("tab", name="Take part")).to_be_visible()
+    assert page.evaluate(LOCAL) == []
+
+
+def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
+    expect(page.locator("[data-tw-progress]")).to_be_focused()
+    page.keyboard.type("321132", delay=30)
+    is_saved(page)
+    questions = [q.get_attribute("data-tw-question") for q in page.locator("[data-tw-question]").all()]
+    given = stored(app, token(page)).draft["ratings"]
+    wanted = dict(zip(questions, "321132", strict=True))
+    keys = ["accept", "reject", "unsure"]
+    for question, digit in wanted.items():
+        slot, criterion = question.split(":")
+        assert given[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
+
+
+def test_a_plain_http_address_of_the_lab_works(app, chromium, annotator):
+    """Browsers withhold crypto.randomUUID and more where a page is no secure context."""
+    context = chromium.new_context(viewport=browser.SIZE)
+    browser.signed_in(context, app, annotator(), browser.UNTRUSTED_HOST)
+    page = opened(context, app, browser.UNTRUSTED_HOST)
+    assert page.evaluate("[window.isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]
+    browser.answer_all(page)
+    is_saved(page)
+    name = token(page)
+    browser.submit(page)
+    assert stored(app, name).state == "submitted"

@@ -1,0 +1,221 @@
+"""The main job on real input: from a file of items, through three annotators' browsers, to live results and the CSV."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect, radio, select_text, settled
+from helpers.main_job import Page, download, make_lead, next_item, squeezed, texts, uploader
+from sqlalchemy import select
+
+from bench.server import Server, running_app
+from triptych.rubric.model import shipped_rubrics
+from triptych.storage.database import open_engine, reading
+from triptych.storage.models import Person
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+
+@dataclass
+class Entered:
+    """What one annotator entered in her browser: (item text, response text, criterion) → value."""
+
+    name: str
+    ratings: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    highlights: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path | str, raters: int = 3) -> str:
+    """Uploads the items, creates and opens the study; returns the address for annotators."""
+    page.goto(f"{server.url}/new_study")
+    page.get_by_label("Rubric", exact=True).click()
+    if isinstance(rubric, Path):
+        page.get_by_role("option", name="A file of my own").click()
+        uploader(page, "Rubric file").set_input_files(rubric)
+    else:
+        page.get_by_role("option", name=rubric).click()
+    uploader(page, "Items").set_input_files(items)
+    expect(page.get_by_text("The file can be imported")).to_be_visible()
+    page.get_by_label("Title", exact=True).fill(title)
+    page.get_by_label("Annotators per item", exact=True).fill(str(raters))
+    page.get_by_label("Annotators per item", exact=True).press("Enter")
+    page.get_by_role("button", name="Create the study").click()
+    page.get_by_role("button", name="Launch …").click()
+    page.get_by_role("button", name="Launch the study").click()
+    expect(page.get_by_text("The study is open.")).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
+    address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    return address.inner_text().strip()
+
+
+def take_part(chromium: Any, address: str, name: str) -> Page:
+    page = chromium.new_context().new_page()
+    page.goto(address)
+    page.get_by_label("Your name", exact=True).fill(name)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name=re.compile("noted")).click()
+    start = page.get_by_role("button", name="Start", exact=True)
+    workbench = page.locator(".tw[data-token]")
+    expect(start.or_(workbench).first).to_be_visible()
+    if start.is_visible():
+        start.click()
+    expect(workbench).to_be_visible()
+    return page
+
+
+def annotate(
+    page: Page, entered: Entered, criteria: list[str], values: list[str], seed: int, turns: bool = False
+) -> None:
+    """Rates every response of the item on screen, differently each time, and submits."""
+    context, shown = texts(page, turns)
+    item = "\n".join(shown.values()) if turns else context
+    for place, (letter, text) in enumerate(shown.items()):
+        for number, criterion in enumerate(criteria):
+            value = values[(seed + place * 3 + number * 2) % len(values)]
+            radio(page, f"{letter}:{criterion}", value).dispatch_event("click")
+            entered.ratings[item, text, criterion] = value
+    next_item(page, lambda: page.locator("[data-tw-submit]").click())
+
+
+def highlight(page: Page, entered: Entered, slot: str, start: int, end: int, label: str) -> None:
+    text = page.locator(f'[data-tw-text="{slot}"]').text_content()
+    select_text(page, slot, start, end)
+    page.locator(f'[data-tw-label="{label}"]').first.click()
+    expect(page.locator(f'[data-tw-text="{slot}"] mark').first).to_be_visible()
+    entered.highlights.append((text, text[start:end].strip()))
+
+
+def skip(page: Page, entered: Entered) -> None:
+    entered.skipped.append(texts(page)[0])
+    page.locator("[data-tw-skip]").click()
+    dialog = page.locator('[data-tw-dialog="skip"]')
+    dialog.locator("input[value=unclear]").check()
+    next_item(page, lambda: dialog.get_by_role("button", name="Skip this item").click())
+
+
+def compare(rows: list[dict[str, str]], items: list[dict], people: list[Entered], who: dict[str, str]) -> None:
+    """Every rating entered is in the CSV and nothing else is; texts lead from the screen to item and system."""
+    found = {
+        (who[row["annotator"]], row["item_id"], row["system"], row["criterion"]): row["option"]
+        or f"{float(row['value']):g}"
+        for row in rows
+        if row["purpose"] == "main"
+    }
+    where = {
+        squeezed(candidate["text"]): (item["item_id"], candidate["system"])
+        for item in items
+        for candidate in item["candidates"]
+    }
+    expected = {
+        (person.name, *where[squeezed(text)], criterion): value
+        for person in people
+        for (_, text, criterion), value in person.ratings.items()
+    }
+    assert found == expected
+
+
+def with_highlights(tmp_path: Path) -> Path:
+    """The mental-health rubric as a lab would extend it: two highlight labels, no entry test."""
+    text = shipped_rubrics()["mental_health_qa"].read_text()
+    own = tmp_path / "own.yaml"
+    own.write_text(text + "\nhighlights:\n  - {key: helpful, title: Helpful}\n  - {key: harmful, title: Harmful}\n")
+    return own
+
+
+def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
+    file = shared / "real" / "ems_3.jsonl"
+    items = [json.loads(line) for line in file.read_text().splitlines()]
+    criteria = ["relevance", "empathy", "specificity", "usefulness", "personal_tone"]
+    people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
+    with running_app(tmp_path / "home", start=forked) as server:
+        lead = chromium.new_context().new_page()
+        make_lead(lead, server)
+        address = make_study(lead, server, file, "Real posts", with_highlights(tmp_path))
+        slug = address.split("study=")[1]
+        lead.goto(f"{server.url}/results?study={slug}")
+        expect(lead.get_by_text(re.compile("0 of 66"))).to_be_visible()
+        for seed, person in enumerate(people):
+            page = take_part(chromium, address, person.name)
+            if seed == 1:
+                skip(page, person)
+            highlight(page, person, "A", 3, 21, "helpful")
+            highlight(page, person, "B", 0, 9, "harmful")
+            for n in range(5):
+                annotate(page, person, criteria, ["1", "2", "3", "4", "5"], seed * 7 + n)
+            page.context.close()
+
+        expect(lead.get_by_text(re.compile("15 of 66")).first).to_be_visible()
+        settled(lead)
+        blind = download(lead, server, slug, "ratings")
+        spans = download(lead, server, slug, "highlights")
+        unblind(lead)
+        named = download(lead, server, slug, "ratings")
+        who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
+
+    systems = {candidate["system"] for item in items for candidate in item["candidates"]}
+    assert {row["system"] for row in blind}.isdisjoint(systems)
+    assert {row["system"] for row in named} == systems
+    compare(named, items, people, who)
+    assert Counter((who[s["annotator"]], s["quote"]) for s in spans) == Counter(
+        (person.name, quote) for person in people for _, quote in person.highlights
+    )
+
+
+def unblind(page: Page) -> None:
+    page.get_by_role("button", name=re.compile("^Unblind")).click()
+    page.get_by_role("button", name="Show the system names").click()
+    expect(page.get_by_text(re.compile("^Unblinded "))).to_be_visible()
+
+
+def pseudonyms(home: Path) -> dict[str, str]:
+    with reading(open_engine(f"sqlite:///{home / 'triptych.db'}")) as session:
+        return dict(session.execute(select(Person.name, Person.pseudonym)).all())
+
+
+def test_real_conversations_are_judged_whole(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
+    file = shared / "real" / "esconv_contexts.jsonl"
+    items = {json.loads(line)["item_id"]: json.loads(line) for line in file.read_text().splitlines()}
+    criteria = ["informativeness", "comprehensibility", "helpfulness", "consistency", "coherence", "safety"]
+    values = ["0", "0.5", "1", "1.5", "2", "2.5", "3"]
+    people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
+    with running_app(tmp_path / "home", start=forked) as server:
+        lead = chromium.new_context().new_page()
+        make_lead(lead, server)
+        address = make_study(lead, server, file, "Real talks", "Emotional-support conversations")
+        slug = address.split("study=")[1]
+        for seed, person in enumerate(people):
+            page = take_part(chromium, address, person.name)
+            finish_training(page, criteria)
+            for n in range(5):
+                annotate(page, person, criteria, values, seed * 5 + n, turns=True)
+            page.context.close()
+        rows = [row for row in download(lead, server, slug, "ratings") if row["purpose"] == "main"]
+        who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
+
+    spoken = {squeezed("".join(turn["text"] for turn in item["context"])): key for key, item in items.items()}
+    found = {(who[r["annotator"]], r["item_id"], r["criterion"]): f"{float(r['value']):g}" for r in rows}
+    expected = {
+        (person.name, spoken[squeezed(text)], criterion): value
+        for person in people
+        for (_, text, criterion), value in person.ratings.items()
+    }
+    assert len(expected) == 3 * 5 * 6
+    assert found == expected
+
+
+def finish_training(page: Page, criteria: list[str]) -> None:
+    """The worked example: rated, compared with its reference, left behind."""
+    for criterion in criteria:
+        radio(page, f"A:{criterion}", "2").dispatch_event("click")
+    page.locator("[data-tw-submit]").click()
+    next_item(page, lambda: page.locator("[data-tw-continue]").click())

@@ -1,0 +1,275 @@
+"""Protocol 4 in both rounds: an expert's workbook, then a panel with an entry test, each with results of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import browser
+from helpers.browser import expect, radio, settled
+from helpers.main_job import download, make_lead, next_item, squeezed, texts, uploader
+from helpers.studies import ROOT
+from openpyxl import load_workbook
+
+from bench.server import Server, running_app
+from triptych.rubric.model import load_rubric, shipped_rubrics
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+Page = Any
+# (item, system, criterion) → point
+Ratings = dict[tuple[str, str, str], int]
+
+FILE = ROOT / "data" / "demo" / "mental_health_qa.jsonl"
+ITEMS = [json.loads(line) for line in FILE.read_text().splitlines()]
+SOURCE = {squeezed(text): (item["item_id"], system) for item in ITEMS for system, text in item["candidates"].items()}
+RUBRIC = load_rubric(shipped_rubrics()["mental_health_qa"])
+EXPERT = ["relevance", "empathy", "specificity", "usefulness"]
+CROWD = [*EXPERT, "personal_tone"]
+TITLES = {one.key: {point.value: point.title for point in one.scale.points} for one in RUBRIC.criteria}
+CONSENT = "You rate answers to posts about mental health, for pay, and may stop at any time."
+BACK = "https://panel.example/back?cc={code}"
+SYSTEMS = list(ITEMS[0]["candidates"])
+BEST_FIRST = {"expert": SYSTEMS, "crowd": SYSTEMS[::-1]}
+
+
+def opinion(round_: str, item: str, system: str, criterion: str) -> int:
+    """What the one annotator of a round gives: the rounds disagree about which system is best."""
+    number = [one["item_id"] for one in ITEMS].index(item) + CROWD.index(criterion)
+    place = BEST_FIRST[round_].index(system)
+    return 4 - place + (number + place) % 3 - 1
+
+
+def told(round_: str) -> str:
+    """The sentence about best and worst system that a results page owes this round, if no other rating gets in."""
+    best, _, worst = BEST_FIRST[round_]
+    given = [[opinion(round_, one["item_id"], system, "relevance") for one in ITEMS] for system in (best, worst)]
+    return f"{best} is higher than {worst} by {(sum(given[0]) - sum(given[1])) / len(ITEMS):.2f}"
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    field = page.get_by_label(label, exact=True)
+    field.scroll_into_view_if_needed()
+    settled(page)  # scrolling would close the list again
+    field.click()
+    page.get_by_role("option", name=option).click()
+
+
+def make_expert_round(page: Page, server: Server) -> str:
+    """The study of the first round, from the file to a draft; returns its slug."""
+    page.goto(f"{server.url}/new_study")
+    choose(page, "Rubric", RUBRIC.title)
+    uploader(page, "Items").set_input_files(FILE)
+    expect(page.get_by_text("The file can be imported")).to_be_visible()
+    choose(page, "Who may take part", "Invited")
+    choose(page, "Round", "Expert")
+    page.get_by_label("Title", exact=True).fill("Answers")
+    page.get_by_label("Annotators per item", exact=True).fill("1")
+    page.get_by_label("Annotators per item", exact=True).press("Enter")
+    page.get_by_role("button", name="Create the study").click()
+    expect(page.get_by_role("button", name="Launch …")).to_be_visible()
+    return page.url.split("study=")[1]
+
+
+def launch(page: Page) -> None:
+    page.get_by_role("tab", name="Launch").click()
+    page.get_by_role("button", name="Launch the study").click()
+    expect(page.get_by_text("The study is open.")).to_be_visible()
+
+
+def make_workbook(page: Page, server: Server, slug: str, path: Path) -> None:
+    """A workbook for somebody new, downloaded to `path`."""
+    page.goto(f"{server.url}/workbooks?study={slug}")
+    page.get_by_label("Name", exact=True).fill("Dr Expert")
+    page.get_by_label("Name", exact=True).press("Enter")
+    page.get_by_role("button", name="Make a workbook").click()
+    expect(page.get_by_text(f"holds {len(ITEMS)} items")).to_be_visible()
+    with page.expect_download() as found:
+        page.get_by_role("link", name="Download").click()
+    found.value.save_as(path)
+
+
+def fill(path: Path) -> Ratings:
+    """Fills every cell in as an expert would: the names of points, and bare numbers; returns what was entered."""
+    book = load_workbook(path)
+    sheet = book["Ratings"]
+    columns = {cell.value: cell.column for cell in sheet[1]}
+    assert "rating:personal_tone" not in columns
+    assert "Treatment suggestions" in [cell.value for row in sheet.iter_rows(max_row=3) for cell in row]
+    entered: Ratings = {}
+    for row in range(4, sheet.max_row + 1):
+        source = SOURCE[squeezed(sheet.cell(row, columns["text"]).value)]
+        for number, criterion in enumerate(EXPERT):
+            point = opinion("expert", *source, criterion)
+            given = point if number % 2 else TITLES[criterion][point]
+            sheet.cell(row, columns[f"rating:{criterion}"]).value = given
+            entered[*source, criterion] = point
+    book.save(path)
+    return entered
+
+
+def take_back(page: Page, path: Path) -> None:
+    uploader(page, "A filled workbook").set_input_files(path)
+    expect(page.get_by_text(f"Everything fits. {len(ITEMS)} items can be stored.")).to_be_visible()
+    page.get_by_role("button", name="Store the answers").click()
+    expect(page.get_by_text(f"{len(ITEMS)} items of ")).to_be_visible()
+
+
+def make_crowd_round(page: Page, server: Server, slug: str) -> str:
+    """The next round, from the first: panel, consent, codes, launched; returns the panel's address."""
+    page.goto(f"{server.url}/study?study={slug}")
+    page.get_by_role("button", name="Duplicate").click()
+    choose(page, "As what", "Next round: Crowd")
+    # the boxes below are others for every choice, and for a moment both are there
+    expect(page.get_by_label("Title", exact=True).first).to_have_value("Answers")
+    settled(page)
+    page.get_by_text("With its items").click()
+    expect(page.get_by_role("checkbox", name="With its items")).to_be_checked()
+    settled(page)
+    page.get_by_role("button", name="Make the draft").click()
+    expect(page.get_by_text("1 annotator per item · crowd round")).to_be_visible()
+    page.get_by_role("link", name="Design").last.click()
+    choose(page, "Who may take part", "Panel")
+    keep(page)
+    page.get_by_role("tab", name="Annotators' path").click()
+    settled(page)
+    page.get_by_label("Consent", exact=True).fill(CONSENT)
+    keep(page)
+    page.get_by_role("tab", name="Panel and pay").click()
+    settled(page)
+    page.get_by_label(re.compile("^Address to go back to")).fill(BACK)
+    page.get_by_role("button", name="Make codes for the empty ones").click()
+    expect(page.get_by_label("Finished", exact=True)).not_to_be_empty()
+    expect(page.get_by_label(re.compile("^Address to go back to"))).to_have_value(BACK)
+    launch(page)
+    page.get_by_role("link", name="Overview").last.click()
+    return page.locator("[data-testid=stCode]").filter(has_text="PROLIFIC_PID").inner_text().strip()
+
+
+def keep(page: Page) -> None:
+    page.get_by_role("button", name="Keep", exact=True).click()
+    expect(page.get_by_text("Kept.")).to_be_visible()
+
+
+def codes(page: Page, server: Server, slug: str) -> dict[str, str]:
+    page.goto(f"{server.url}/design?study={slug}&section=Panel and pay")
+    settled(page)
+    labels = {"finished": "Finished", "failed": "Did not pass the entry test", "declined": "Did not consent"}
+    return {name: page.get_by_label(label, exact=True).input_value() for name, label in labels.items()}
+
+
+@contextmanager
+def sent_by_the_panel(chromium: Any, address: str, person: str) -> Iterator[Page]:
+    """Somebody whom the panel sends: she agrees, reads, and comes to the page before the test."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(address.replace("{{%PROLIFIC_PID%}}", person).replace("{{%SESSION_ID%}}", f"visit-{person}"))
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_text(CONSENT)).to_be_visible()
+    page.get_by_role("button", name="I agree").click()
+    page.get_by_role("button", name="I have read this").click()
+    expect(page.get_by_text("Abandonment: the people I rely on")).to_be_visible()
+    yield page
+    context.close()
+
+
+def sit_the_test(page: Page, right: int) -> None:
+    """Answers so many of the ten questions right, the others wrong, and hands in."""
+    page.get_by_role("button", name="Start the test").click()
+    for place, question in enumerate(RUBRIC.entry_test.questions):
+        fitting = [option.title for option in question.options if (option.key == question.answer) == (place < right)]
+        group = page.get_by_role("radiogroup", name=f"Question {place + 1}", exact=True)
+        group.get_by_text(fitting[0], exact=True).click()
+    expect(page.get_by_text("10 of 10 answered")).to_be_visible()
+    page.get_by_role("button", name="Hand in").click()
+
+
+def annotate_all(page: Page) -> Ratings:
+    """Rates everything there is; returns what was entered."""
+    entered: Ratings = {}
+    for _ in ITEMS:
+        assert "Treatment suggestions" not in page.locator(".tw").inner_text()
+        for letter, text in texts(page)[1].items():
+            source = SOURCE[squeezed(text)]
+            for criterion in CROWD:
+                entered[*source, criterion] = opinion("crowd", *source, criterion)
+                radio(page, f"{letter}:{criterion}", entered[*source, criterion]).dispatch_event("click")
+        next_item(page, lambda: page.locator("[data-tw-submit]").click())
+    return entered
+
+
+def results_of(page: Page, server: Server, slug: str, round_: str) -> list[dict[str, str]]:
+    """Reads a round's results page, and gives the ratings behind it with the systems' names."""
+    page.goto(f"{server.url}/results?study={slug}")
+    expect(page.get_by_text(f"{len(ITEMS)} of {len(ITEMS)}").first).to_be_visible()
+    settled(page)
+    expect(page.get_by_role("heading", name="Personal tone")).to_have_count(int(round_ == "crowd"))
+    page.get_by_role("button", name=re.compile("^Unblind")).click()
+    page.get_by_role("button", name="Show the system names").click()
+    expect(page.get_by_text(re.compile("^Unblinded "))).to_be_visible()
+    expect(page.get_by_text(told(round_)).first).to_be_visible()
+    return download(page, server, slug, "ratings")
+
+
+def ratings_in(rows: list[dict[str, str]]) -> Ratings:
+    assert all(row["purpose"] == "main" for row in rows)
+    found = {(row["item_id"], row["system"], row["criterion"]): int(float(row["value"])) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chromium: Any):
+    book = tmp_path / "workbook.xlsx"
+    with running_app(tmp_path / "home") as server:
+        lead = chromium.new_context().new_page()
+        make_lead(lead, server)
+        first = make_expert_round(lead, server)
+        lead.get_by_role("button", name="Launch …").click()
+        launch(lead)
+        make_workbook(lead, server, first, book)
+        by_expert = fill(book)
+        take_back(lead, book)
+
+        address = make_crowd_round(lead, server, first)
+        second = re.search(r"study=([\w-]+)", address)[1]
+        code = codes(lead, server, second)
+        with sent_by_the_panel(chromium, address, "p-one") as page:
+            sit_the_test(page, right=7)
+            expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
+            way_back(page, code["failed"])
+            page.goto(f"{server.url}/annotate?study={second}")
+            expect(page.get_by_role("heading", name="Thank you for taking the test")).to_be_visible()
+        with sent_by_the_panel(chromium, address, "p-two") as page:
+            sit_the_test(page, right=8)
+            page.get_by_role("button", name="Start with the items").click()
+            by_crowd = annotate_all(page)
+            expect(page.get_by_role("heading", name="All done")).to_be_visible()
+            way_back(page, code["finished"])
+
+        rows = {
+            "expert": results_of(lead, server, first, "expert"),
+            "crowd": results_of(lead, server, second, "crowd"),
+        }
+
+    assert len(set(code.values())) == 3
+    assert len(by_expert) == len(ITEMS) * 3 * 4
+    assert len(by_crowd) == len(ITEMS) * 3 * 5
+    assert ratings_in(rows["expert"]) == by_expert
+    assert ratings_in(rows["crowd"]) == by_crowd
+    for name, found in rows.items():
+        assert {row["round"] for row in found} == {name}
+        assert len({row["annotator"] for row in found}) == 1
+    hashes = [{row["design_hash"] for row in found} for found in rows.values()]
+    assert [len(each) for each in hashes] == [1, 1]
+    assert hashes[0] != hashes[1]
+
+
+def way_back(page: Page, code: str) -> None:
+    """The ending shows this code and leads back to the panel with it."""
+    expect(page.get_by_text(code, exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Back to the panel")).to_have_attribute("href", BACK.format(code=code))

@@ -1,0 +1,818 @@
+"""The annotation surface in a real browser, alone: a static page, made-up views, a draft route that can fail."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from helpers import browser
+from helpers.browser import SIZE, expect, radio, select_text
+from helpers.studies import ROOT, absent
+
+pytestmark = pytest.mark.browser
+chromium = browser.chromium
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves the repository's files; answers drafts as told and remembers them."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
+        self.drafts: list[dict] = []
+        self.renewals = 0
+        self.refusal: tuple[int, dict] | None = None
+
+    @property
+    def page(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/tests/workbench/harness.html"
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"  # one connection for the dozens of files of a page
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status, answer = self._answer(body)
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _answer(self, body: dict) -> tuple[int, dict]:
+        if self.path.endswith("renew"):
+            self.server.renewals += 1
+            return 200, {"renewed": True}
+        if self.headers["X-Triptych"] != "1":
+            return 400, {"refused": "invalid", "message": "The header is missing."}
+        if self.server.refusal and not body["take"]:
+            return self.server.refusal
+        self.server.drafts.append(body)
+        return 200, {"stored": body["seq"]}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    # it looks for the end of its work in between; the half second of its default would be each test's last
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def first_page(chromium):
+    """One page for the module: a browser takes more than a second of processor time for another one.
+
+    Every test has a server, and so an origin with a store and a cache of its own; `open_view` resets the rest.
+    """
+    return chromium.new_context(viewport=SIZE).new_page()
+
+
+@pytest.fixture
+def open_view(chromium, first_page, server):
+    """Opens a view of tests/workbench/views.js; the test fails if the page raises an error.
+
+    The first one is on the module's page; another one is in the context given, or in one of its own.
+    """
+    others, used, errors = [], [], []
+
+    def open_(view: str = "reviews", width: int = SIZE["width"], height: int = SIZE["height"], context=None):
+        if used or context:
+            others.append(context or chromium.new_context())
+        page = others[-1].new_page() if others else first_page
+        used.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.on("pageerror", hear)
+        page.goto(f"{server.page}?view={view}")
+        page.wait_for_function("window.ready")
+        return page
+
+    def hear(error):
+        errors.append(str(error))
+
+    yield open_
+    first_page.unroute_all()
+    first_page.goto("about:blank")
+    first_page.remove_listener("pageerror", hear)
+    for page in used:
+        if page is not first_page:
+            page.close()
+    for context in others:
+        if context is not first_page.context:
+            context.close()
+    assert errors == []
+
+
+def answer_all(page) -> None:
+    page.evaluate("""document.querySelectorAll('[data-tw-question]').forEach(
+      (question) => question.querySelector('input[type=radio]').click())""")
+
+
+def draft(page) -> dict:
+    """The answers as submitted: the last submit's."""
+    return page.evaluate("actions.filter((a) => a.value.kind === 'submit').at(-1).value.answers")
+
+
+def actions(page, kind: str) -> list[dict]:
+    return [action["value"] for action in page.evaluate("actions") if action["value"]["kind"] == kind]
+
+
+def saved(page):
+    return page.locator("[data-tw-saved]")
+
+
+def focus_heading(page) -> None:
+    page.locator("[data-tw-progress]").focus()
+
+
+def test_the_pure_modules_pass_their_own_tests():
+    node = shutil.which("node")
+    if node is None:
+        absent("node")
+    run = subprocess.run([node, "--test", "tests/workbench/"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-4000:]
+
+
+def test_nothing_is_answered_before_the_annotator_answers(open_view):
+    page = open_view("conversation")
+    assert page.locator("[data-tw-question] input:checked").count() == 0
+    assert page.locator(".tw-range").get_attribute("aria-valuetext") == "not answered"
+
+
+def test_a_rating_is_painted_at_once_and_saved_without_an_action(open_view, server):
+    page = open_view()
+    radio(page, "A:fluency", 5).check()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 5}}
+    assert page.evaluate("actions") == []
+    assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
+
+
+def test_six_digits_in_quick_succession_are_six_ratings(open_view):
+    page = open_view()
+    focus_heading(page)
+    page.keyboard.type("436217", delay=30)
+    given = {
+        q: page.locator(f'[data-tw-question="{q}"] input:checked').get_attribute("value")
+        for q in ("A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")
+    }
+    assert list(given.values()) == ["4", "3", "6", "2", "1", "7"]
+    expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
+
+
+def test_a_digit_is_the_point_of_that_number_and_a_full_stop_adds_a_half(open_view):
+    page = open_view("conversation")
+    focus_heading(page)
+    page.keyboard.type("2.13.0", delay=10)
+    shown = [
+        page.locator(f'[data-tw-question="A:{key}"] input:checked').get_attribute("value")
+        for key in ("fluency", "empathy", "identification", "comforting")
+    ]
+    assert shown == ["2.5", "1", "3", "0"]
+
+
+@pytest.mark.parametrize(
+    ("since", "left"),
+    [
+        (lambda page: page.evaluate("show(views.conversation({work: {token: 't-2', store_key: 's-2'}}))"), []),
+        (lambda page: page.evaluate("show(views.training({work: {version: 2, store_key: 's-2'}}))"), ["2", "3", "0"]),
+        (lambda page: page.keyboard.press("Control+z"), []),
+    ],
+    ids=["another item", "feedback", "undo"],
+)
+def test_a_full_stop_adds_a_half_to_nothing_but_the_last_digit(open_view, since, left):
+    page = open_view("conversation")
+    focus_heading(page)
+    page.keyboard.type("2")
+    since(page)
+    focus_heading(page)
+    page.keyboard.type(".")
+    checked = page.locator("[data-tw-question] input:checked")
+    assert [answer.get_attribute("value") for answer in checked.all()] == left
+
+
+def test_the_first_item_takes_the_focus_from_nobody_so_that_keys_act_at_once(open_view):
+    page = open_view()
+    expect(page.locator("[data-tw-progress]")).to_be_focused()
+    page.evaluate("""() => {
+      unmount();
+      document.body.append(Object.assign(document.createElement('input'), {id: 'elsewhere'}));
+      document.getElementById('elsewhere').focus();
+      show(data);
+    }""")
+    expect(page.locator("#elsewhere")).to_be_focused()
+
+
+def test_digits_in_a_text_box_stay_text(open_view):
+    page = open_view("dialogue")
+    radio(page, "A:appropriate", "unknown").check()
+    box = page.locator('[data-tw-question="A:appropriate"] textarea')
+    box.press_sequentially("1 jk gu?")
+    expect(box).to_have_value("1 jk gu?")
+    expect(radio(page, "A:appropriate", "unknown")).to_be_checked()
+
+
+def test_plain_letters_do_not_reach_the_page_around(open_view):
+    page = open_view()
+    page.evaluate("window.heard = []; document.addEventListener('keydown', (e) => heard.push(e.key))")
+    focus_heading(page)
+    page.keyboard.type("crjk3")
+    assert page.evaluate("heard") == []
+
+
+def test_keys_can_be_switched_off_and_stay_off(open_view):
+    page = open_view()
+    page.locator("[data-tw-keys]").click()
+    page.locator("[data-tw-keys-on]").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    page.wait_for_function("window.ready")
+    focus_heading(page)
+    page.keyboard.type("4")
+    assert page.locator("[data-tw-question] input:checked").count() == 0
+
+
+def test_j_and_k_move_between_questions_and_arrows_stay_the_browsers(open_view):
+    page = open_view()
+    radio(page, "A:relevance", 3).check()
+    page.keyboard.press("ArrowRight")
+    expect(radio(page, "A:relevance", 4)).to_be_checked()
+    page.keyboard.press("j")
+    expect(page.locator('[data-tw-question="B:relevance"]')).to_have_class("tw-q tw-q-likert tw-current")
+    page.keyboard.press("k")
+    expect(page.locator('[data-tw-question="A:relevance"]')).to_have_class("tw-q tw-q-likert tw-current")
+
+
+def test_an_answer_is_cleared_by_delete_or_a_second_click_and_undone(open_view):
+    page = open_view()
+    choice = radio(page, "B:fluency", 6)
+    choice.check()
+    page.keyboard.press("Delete")
+    expect(choice).not_to_be_checked()
+    page.keyboard.press("u")
+    expect(choice).to_be_checked()
+    choice.click()
+    expect(choice).not_to_be_checked()
+    page.locator("[data-tw-undo]").click()
+    expect(choice).to_be_checked()
+
+
+def test_a_double_click_leaves_the_answer(open_view):
+    page = open_view()
+    radio(page, "A:verdict", "accept").dblclick()
+    expect(radio(page, "A:verdict", "accept")).to_be_checked()
+
+
+@pytest.mark.parametrize("key", ["Enter", "ArrowRight", "ArrowLeft"])
+def test_a_slider_takes_the_value_under_its_hidden_thumb_from_the_keys(open_view, key):
+    page = open_view("conversation")
+    slider = page.locator(".tw-range")
+    slider.focus()
+    page.keyboard.press(key)
+    expect(slider).to_have_attribute("aria-valuetext", "50 %")
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuetext", "55 %")
+    page.keyboard.press("Delete")
+    expect(slider).to_have_attribute("aria-valuetext", "not answered")
+
+
+def test_a_click_in_the_middle_of_an_untouched_slider_is_an_answer(open_view):
+    page = open_view("conversation")
+    page.locator(".tw-range").click()
+    expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "50 %")
+
+
+def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
+    page = open_view("conversation")
+    slider = page.locator(".tw-range")
+    slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
+    slider.dispatch_event("pointercancel", {"pointerType": "touch"})
+    slider.click(button="right")
+    page.evaluate("new Promise((resolve) => setTimeout(resolve))")  # behind what a release puts off
+    expect(slider).to_have_attribute("aria-valuetext", "not answered")
+
+
+def test_every_value_of_a_slider_can_be_picked_with_the_mouse(open_view):
+    page = open_view("conversation")
+    slider = page.locator(".tw-range")
+    seen = set()
+    box = slider.bounding_box()
+    for pixel in range(1, int(box["width"]), 4):
+        page.mouse.click(box["x"] + pixel, box["y"] + box["height"] / 2)
+        seen.add(slider.input_value())
+    assert seen == {str(value) for value in range(0, 101, 5)}
+
+
+def test_submit_names_what_is_missing_and_goes_there(open_view):
+    page = open_view()
+    answer_all(page)
+    radio(page, "C:domain", 1).focus()
+    page.keyboard.press("Delete")
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator(".tw-problems")).to_contain_text("Domain accuracy, Response C is not answered")
+    expect(radio(page, "C:domain", 1)).to_be_focused()
+    assert actions(page, "submit") == []
+
+
+def test_submit_carries_everything_and_is_repeated_until_its_receipt(open_view, chromium):
+    page = open_view(context=chromium.new_context())  # its clock is set, and stays so
+    page.clock.install()
+    answer_all(page)
+    radio(page, "B:fluency", 7).check()
+    page.keyboard.press("Control+Enter")
+    page.clock.run_for(6500)
+    sent = actions(page, "submit")
+    assert len(sent) == 3 and len({action["submission"] for action in sent}) == 1
+    assert sent[0]["assignment"] == "t-1" and sent[0]["version"] == 1 and sent[0]["pen"]
+    assert sent[0]["answers"]["ratings"]["B"]["fluency"] == 7
+    page.evaluate("show({...data, work: {...data.work, receipt: actions.at(-1).value.submission}})")
+    page.clock.run_for(10_000)
+    assert len(actions(page, "submit")) == 3
+
+
+def test_the_next_item_starts_fresh_at_the_top_with_its_heading_focused(open_view):
+    page = open_view(height=500)
+    answer_all(page)
+    page.keyboard.press("Control+Enter")
+    page.evaluate("""show(views.reviews({
+      work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission},
+      progress: {done: 7, total: 40, minutes_left: null}}))""")
+    expect(page.locator("[data-tw-progress]")).to_have_text("Item 8 of 40")
+    expect(page.locator("[data-tw-progress]")).to_be_focused()
+    assert page.evaluate("document.scrollingElement.scrollTop") == 0
+    assert page.locator("[data-tw-question] input:checked").count() == 0
+    assert page.locator(".tw").get_attribute("data-token") == "t-2"
+    assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
+
+
+NEXT = """show(views.reviews({
+  work: {token: 't-2', store_key: 's-2', receipt: actions.at(-1).value.submission}}))"""
+
+
+def test_the_next_item_of_a_study_is_drawn_into_the_same_elements(open_view):
+    page = open_view()
+    select_text(page, "A", 0, 10)
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    page.locator("[data-tw-guidelines-open]").click()
+    answer_all(page)
+    page.evaluate("document.querySelectorAll('.tw fieldset, .tw-foot').forEach((e) => (e.kept = true))")
+    page.keyboard.press("Control+Enter")
+    page.evaluate(NEXT)
+    assert page.evaluate("[...document.querySelectorAll('.tw fieldset, .tw-foot')].every((e) => e.kept)")
+    expect(page.locator(".tw mark")).to_have_count(0)
+    expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
+    expect(page.locator(".tw-current")).to_have_count(1)
+    expect(page.locator("[data-tw-answered]")).to_have_text("0 of 15 answered")
+
+
+def test_explanations_of_one_item_do_not_come_back_on_the_next(open_view):
+    page = open_view("dialogue")
+    ask = page.locator('[data-tw-question="A:appropriate"] .tw-ask')
+    radio(page, "A:appropriate", "unknown").check()
+    ask.locator("textarea").press_sequentially("only here")
+    page.evaluate("show(views.dialogue({work: {token: 't-2', store_key: 's-2'}}))")
+    expect(ask).to_be_hidden()
+    radio(page, "A:appropriate", "unknown").check()
+    expect(ask.locator("textarea")).to_have_value("")
+
+
+def test_an_answer_given_after_the_submit_is_no_answer(open_view):
+    page = open_view()
+    answer_all(page)
+    page.evaluate("""() => {
+      document.querySelector('[data-tw-submit]').click();
+      document.querySelector('[data-tw-question="A:fluency"] input[value="5"]').click();
+    }""")
+    page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is closed.'}})")
+    expect(radio(page, "A:fluency", 1)).to_be_checked()
+
+
+def test_a_refused_submit_shows_why_and_lets_the_annotator_go_on(open_view):
+    page = open_view()
+    answer_all(page)
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submitting…")
+    page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is closed.'}})")
+    expect(page.locator("[data-tw-notice]")).to_contain_text("The study is closed.")
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submit")
+    radio(page, "A:fluency", 2).check()
+    expect(radio(page, "A:fluency", 2)).to_be_checked()
+
+
+def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_view):
+    page = open_view()
+    notice = page.locator("[data-tw-notice]")
+    page.evaluate("show({...data, notice: {kind: 'warning', text: 'The study is paused.'}})")
+    notice.locator("[data-tw-banner-close]").click()
+    page.evaluate("show({...data})")
+    expect(notice).to_have_count(0)
+    page.evaluate("show({...data, notice: {...data.notice}})")  # said anew
+    expect(notice).to_have_count(1)
+
+
+def test_a_rerun_of_the_same_item_keeps_answers_focus_and_open_text(open_view):
+    page = open_view("dialogue")
+    radio(page, "A:appropriate", "unknown").check()
+    box = page.locator('[data-tw-question="A:appropriate"] textarea')
+    box.fill("I cannot tell")
+    page.evaluate("show(views.dialogue())")
+    expect(box).to_be_focused()
+    expect(box).to_have_value("I cannot tell")
+
+
+def test_reasons_open_in_place_are_kept_per_option_and_counted(open_view):
+    page = open_view("dialogue")
+    radio(page, "B:contextual", "no").check()
+    ask = page.locator('[data-tw-question="B:contextual"] .tw-ask')
+    ask.locator("[data-tw-reason=r2]").check()
+    ask.locator("textarea").fill("it says too much about soup")
+    expect(ask.locator(".tw-count")).to_have_text("6 of 3–30 words")
+    radio(page, "B:contextual", "yes").check()
+    expect(ask).to_be_hidden()
+    radio(page, "B:contextual", "no").check()
+    expect(ask.locator("[data-tw-reason=r2]")).to_be_checked()
+    expect(ask.locator("textarea")).to_have_value("it says too much about soup")
+
+
+def test_best_takes_ties_and_none_of_them(open_view):
+    page = open_view("succession")
+    for question in ("relevance", "fluency"):
+        for letter in "ABC":
+            page.evaluate("(q) => document.querySelector(q).click()", f'[data-tw-question="{letter}:{question}"] input')
+    page.locator(".tw-tab").last.click()
+    best = page.locator('[data-tw-question="item:best"]')
+    best.locator("input[value=C]").check()
+    best.locator("input[value=A]").check()
+    page.locator("[data-tw-submit]").click()
+    assert draft(page)["ratings"]["item"]["best"] == ["A", "C"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "quote"), [(0, 2, "Ça"), (7, 9, "👩‍👩‍👧‍👦"), (24, 26, "😀"), (27, 28, "e\u0301")]
+)
+def test_highlights_are_exact_in_code_points_and_split_no_grapheme(open_view, start, end, quote):
+    page = open_view("scripts")
+    select_text(page, "A", start, end)
+    page.locator('.tw-float [data-tw-label="addresses"]').click()
+    answer_all(page)
+    page.keyboard.press("Control+Enter")
+    [span] = draft(page)["highlights"]
+    text = page.evaluate("data.item.candidates[0].text")
+    assert text[span["start"] : span["end"]] == quote
+
+
+def test_a_mouse_drag_in_right_to_left_text_marks_what_was_dragged_over(open_view):
+    page = open_view("scripts")
+    box = page.locator('[data-tw-text="B"]')
+    box.dblclick(position={"x": box.bounding_box()["width"] - 12, "y": 10})
+    page.locator('.tw-float [data-tw-label="odd"]').click()
+    mark = page.locator('[data-tw-text="B"] mark')
+    expect(mark).to_have_count(1)
+    assert mark.text_content() == "תודה"
+
+
+def test_overlapping_highlights_are_both_kept_and_undone_one_by_one(open_view):
+    page = open_view()
+    for start, end, label in ((0, 10, "addresses"), (5, 20, "odd")):
+        select_text(page, "A", start, end)
+        page.locator(f'.tw-float [data-tw-label="{label}"]').click()
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_count(3)
+    page.keyboard.press("u")
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_count(1)
+
+
+def test_highlights_work_by_keyboard_alone(open_view):
+    page = open_view()
+    page.locator('[data-tw-text="A"]').focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Control+Shift+ArrowRight")
+    page.keyboard.press("h")
+    page.keyboard.press("2")
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_text("Dear")
+    page.keyboard.type("xyz")
+    expect(page.locator('[data-tw-text="A"]')).to_contain_text("Dear guest, thank you")
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Delete")
+    expect(page.locator('[data-tw-text="A"] mark')).to_have_count(0)
+
+
+def test_a_highlight_is_relabelled_commented_and_removed_in_its_popover(open_view, server):
+    page = open_view("conversation")
+    select_text(page, "A:1", 0, 10)
+    page.locator(".tw-float [data-tw-label=empathy]").click()
+    page.locator('[data-tw-text="A:1"] mark').click()
+    expect(page.locator(".tw-popover input")).to_have_attribute("maxlength", "10000")
+    page.locator(".tw-popover input").fill("warm")
+    page.keyboard.press("Escape")
+    expect(page.locator(".tw-popover")).to_be_hidden()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["highlights"] == [
+        {"slot": "A", "turn": 1, "start": 0, "end": 10, "label": "empathy", "comment": "warm"}
+    ]
+    page.locator('[data-tw-text="A:1"] mark').click()
+    page.locator("[data-tw-unmark]").click()
+    expect(page.locator('[data-tw-text="A:1"] mark')).to_have_count(0)
+
+
+def test_texts_are_text_and_never_markup(open_view):
+    page = open_view("scripts")
+    expect(page.locator('[data-tw-text="A"]')).to_contain_text("<img src=x onerror=alert(1)>")
+    assert page.locator(".tw img").count() == 0
+
+
+def test_a_response_set_aside_needs_no_answers(open_view):
+    page = open_view()
+    page.locator('[data-tw-set-aside="B"]').click()
+    page.locator('[data-tw-dialog="set-aside"] input').first.check()
+    page.locator("[data-tw-dialog-ok]").click()
+    for question in page.locator('[data-tw-question^="A:"], [data-tw-question^="C:"]').all():
+        question.locator("input").first.check()
+    page.locator("[data-tw-submit]").click()
+    assert draft(page)["set_aside"] == {"B": "unsuitable"}
+
+
+@pytest.mark.parametrize(("hook", "kind"), [("skip", "skip"), ("ignore", "ignore")])
+def test_leaving_an_item_out_needs_a_reason(open_view, hook, kind):
+    page = open_view()
+    page.locator(f"[data-tw-{hook}]").click()
+    page.locator("[data-tw-dialog-ok]").click()
+    expect(page.locator(".tw-dialog-problem")).to_have_text("Please choose a reason.")
+    page.locator(f'[data-tw-dialog="{hook}"] input[type=radio]').first.check()
+    page.locator("[data-tw-dialog-ok]").click()
+    [action] = actions(page, kind)
+    assert action["reason"] in ("unclear", "nothing") and action["submission"] and action["assignment"] == "t-1"
+
+
+@pytest.mark.parametrize("kind", ["skip", "ignore"])
+def test_a_note_to_the_lead_goes_along_when_the_item_is_left_out(open_view, kind):
+    page = open_view()
+    page.locator("[data-tw-lead-note]").click()
+    page.locator('[data-tw-dialog="note"] textarea').fill("The link is broken.")
+    page.locator("[data-tw-dialog-ok]").click()
+    page.locator(f"[data-tw-{kind}]").click()
+    page.locator(f'[data-tw-dialog="{kind}"] input[type=radio]').first.check()
+    page.locator(f'[data-tw-dialog="{kind}"] textarea').fill("I cannot tell")
+    page.locator("[data-tw-dialog-ok]").click()
+    assert [action["text"] for action in actions(page, kind)] == ["I cannot tell\nThe link is broken."]
+
+
+def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
+    page = open_view()
+    page.locator("[data-tw-back]").click()
+    page.evaluate("""show(views.reviews({
+      work: {token: 't-0', store_key: 's-0', state: 'submitted'}, draft: {ratings: {A: {fluency: 3}}}}))""")
+    expect(page.locator("[data-tw-submit]")).to_have_text("Submit changes")
+    expect(radio(page, "A:fluency", 3)).to_be_checked()
+    page.locator("[data-tw-forward]").click()
+    page.locator("[data-tw-stop]").click()
+    page.wait_for_function("actions.some((a) => a.value.kind === 'stop')")
+    assert [a["value"] for a in page.evaluate("actions")] == [
+        {"kind": "back", "assignment": "t-1"},
+        {"kind": "forward", "assignment": "t-0"},
+        {"kind": "stop"},
+    ]
+
+
+def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(open_view):
+    page = open_view("succession")
+    expect(page.locator('[data-tw-text="A"]')).to_be_visible()
+    expect(page.locator('[data-tw-text="B"]')).to_be_hidden()
+    page.locator(".tw-tab").nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".tw-problems")).to_contain_text("Semantic relevance, Response A is not answered")
+    page.keyboard.type("45")
+    expect(page.locator("[data-tw-step='1'].tw-next")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-tw-text="B"]')).to_be_visible()
+    page.locator(".tw-tab").first.click()
+    expect(radio(page, "A:relevance", 4)).to_be_checked()
+    page.locator("[data-tw-submit]").click()
+    expect(page.locator('[data-tw-text="B"]')).to_be_visible()
+
+
+def test_an_unanswered_draft_says_so_and_a_reload_sends_it_again(open_view, server):
+    page = open_view()
+    page.route("**/desk/draft", lambda route: route.abort())
+    radio(page, "A:fluency", 5).check()
+    expect(saved(page)).to_have_attribute("data-state", "waiting")
+    assert server.drafts == []
+    page.unroute("**/desk/draft")
+    page.reload()
+    page.wait_for_function("window.ready")
+    expect(radio(page, "A:fluency", 5)).to_be_checked()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 5}}
+
+
+def test_an_older_local_version_is_offered_and_not_taken(open_view, server):
+    page = open_view()
+    page.evaluate("""() => {
+      const rated = (fluency) => ({ratings: {A: {fluency}}});
+      localStorage.setItem('triptych:s-9:old', JSON.stringify({time: Date.now(), base: 1, seq: 2, draft: rated(2)}));
+      show(views.reviews({work: {token: 't-9', store_key: 's-9', draft_seq: 4}, draft: rated(6)}));
+    }""")
+    expect(radio(page, "A:fluency", 6)).to_be_checked()
+    page.locator("[data-tw-older=use]").click()
+    expect(radio(page, "A:fluency", 2)).to_be_checked()
+
+
+def test_an_item_open_elsewhere_says_so_and_continues_here_with_the_stored_answers(open_view, server):
+    page = open_view()
+    server.refusal = (
+        409,
+        {
+            "refused": "open_elsewhere",
+            "draft": {"ratings": {"A": {"fluency": 1}}},
+            "draft_seq": 7,
+            "message": "This item is open in another tab or computer.",
+        },
+    )
+    radio(page, "A:fluency", 5).check()
+    expect(page.locator(".tw-notices")).to_contain_text("open in another tab")
+    page.locator("[data-tw-take]").click()
+    expect(radio(page, "A:fluency", 1)).to_be_checked()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["take"] is True and server.drafts[-1]["base"] == 7 and server.drafts[-1]["seq"] == 8
+
+
+def test_a_draft_refused_as_invalid_says_why_and_the_next_change_is_sent(open_view, server):
+    page = open_view()
+    server.refusal = (400, {"refused": "invalid", "message": "That does not fit."})
+    radio(page, "A:fluency", 5).check()
+    expect(page.locator(".tw-notices")).to_contain_text("That does not fit.")
+    expect(saved(page)).to_have_text("Not saved")
+    server.refusal = None
+    radio(page, "A:fluency", 4).check()
+    expect(saved(page)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 4}}
+
+
+def test_the_content_note_is_shown_before_the_first_item_and_reachable_from_all(open_view):
+    page = open_view("conversation")
+    note = page.locator("[data-tw-content-note]")
+    expect(note).to_have_count(0)
+    page.locator("[data-tw-note-toggle]").click()
+    expect(note).to_contain_text("You may stop at any time")
+    page.reload()
+    page.wait_for_function("window.ready")
+    page.evaluate("""show(views.conversation({
+      work: {token: 't-0'}, progress: {done: 0, total: 40, minutes_left: null}}))""")
+    expect(note).to_contain_text("You may stop at any time")
+
+
+def test_a_second_tab_has_its_own_pen_and_a_reload_keeps_it(open_view):
+    page = open_view()
+    pen = page.evaluate("sessionStorage.getItem('triptych-pen')")
+    other = open_view(context=page.context)
+    assert other.evaluate("sessionStorage.getItem('triptych-pen')") != pen
+    page.reload()
+    page.wait_for_function("window.ready")
+    assert page.evaluate("sessionStorage.getItem('triptych-pen')") == pen
+
+
+def is_all_saved(page) -> bool:
+    """What the page that signs out hears."""
+    return page.evaluate("""() => new Promise((resolve) => window.dispatchEvent(
+      new CustomEvent('triptych:sign-out', {detail: {waitUntil: (done) => done.then(resolve)}})))""")
+
+
+def test_signing_out_waits_for_items_left_before_their_draft_had_arrived(open_view, server):
+    page = open_view()
+    server.refusal = (401, {"refused": "signed_out", "message": "You are signed out."})
+    radio(page, "A:fluency", 5).check()
+    page.evaluate("show(views.reviews({work: {token: 't-2', store_key: 'one.c'}}))")
+    assert is_all_saved(page) is False
+    page.evaluate("unmount()")
+    assert is_all_saved(page) is False
+
+
+def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, server):
+    page = open_view()
+    radio(page, "A:fluency", 5).check()
+    assert is_all_saved(page) is True
+    assert server.drafts[-1]["draft"]["ratings"]["A"]["fluency"] == 5
+    assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
+
+
+def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(open_view):
+    page = open_view()
+    kept = page.evaluate("""() => {
+      for (const key of ['one.a:pen', 'one.b:other', 'two.a:pen']) {
+        localStorage.setItem(`triptych:${key}`, JSON.stringify({time: Date.now(), base: 0, seq: 1, draft: {}}));
+      }
+      show(views.reviews({work: {token: 't-2', store_key: 'one.c'}}));
+      window.dispatchEvent(new CustomEvent('triptych:signed-out'));
+      return Object.keys(localStorage).filter((key) => key.startsWith('triptych:'));
+    }""")
+    assert kept == ["triptych:two.a:pen"]
+
+
+def test_leaving_the_page_sends_what_is_unsent(open_view, server):
+    page = open_view()
+    radio(page, "A:fluency", 5).check()
+    page.goto("about:blank")
+    other = open_view()
+    expect(saved(other)).to_have_attribute("data-state", "saved")
+    assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 5}}
+
+
+def test_guidelines_open_beside_the_task_at_the_criterion(open_view):
+    page = open_view()
+    page.locator('[data-tw-info="domain"]').first.click()
+    expect(page.locator("[data-tw-guidelines]")).to_be_visible()
+    expect(page.locator('[data-tw-guide="domain"]')).to_be_focused()
+    expect(page.locator('[data-tw-text="A"]')).to_be_visible()
+    page.keyboard.press("g")
+    expect(page.locator("[data-tw-guidelines]")).to_be_hidden()
+
+
+def test_training_feedback_shows_the_reference_and_goes_on(open_view):
+    page = open_view("training")
+    expect(page.locator("[data-tw-feedback]")).to_contain_text("Easy to read, with small slips.")
+    assert page.locator("[data-tw-question] input:enabled").count() == 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".tw-narrow")).to_be_visible()
+    reason = page.get_by_role("row", name="Fluency").get_by_role("cell").last
+    assert reason.bounding_box()["width"] > 300
+    page.locator("[data-tw-continue]").click()
+    assert actions(page, "continue") == [{"kind": "continue", "assignment": "t-1"}]
+
+
+def test_a_preview_never_says_that_something_is_saved(open_view):
+    page = open_view("preview")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
+    page.locator("[data-tw-question] input[type=radio]").first.check()
+    expect(page.locator("[data-tw-answered]")).to_contain_text("1 of")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
+
+
+@pytest.mark.parametrize("view", ["reviews", "dialogue", "conversation", "succession", "training"])
+@pytest.mark.parametrize("width", [390, 899, 1024, 1440])
+def test_nothing_is_wider_than_the_window(open_view, view, width):
+    page = open_view(view, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_three_short_responses_and_five_criteria_fit_a_laptop(open_view):
+    page = open_view()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 900
+
+
+def test_targets_are_at_least_24_pixels(open_view):
+    page = open_view("conversation", width=390)
+    small = page.evaluate("""() => [...document.querySelectorAll('.tw button, .tw .tw-cell, .tw .tw-option')]
+      .filter((e) => e.offsetParent).map((e) => [e.className, e.getBoundingClientRect()])
+      .filter(([, r]) => r.width < 24 || r.height < 24).map(([name]) => name)""")
+    assert small == []
+
+
+def test_a_narrow_window_keeps_the_answers(open_view):
+    page = open_view()
+    radio(page, "B:fluency", 4).check()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".tw")).to_have_attribute("data-layout", "stack")
+    expect(radio(page, "B:fluency", 4)).to_be_checked()
+
+
+def test_dark_and_light_follow_the_theme(open_view):
+    page = open_view()
+    expect(page.locator(".tw")).to_have_attribute("data-tw-theme", "light")
+    page.evaluate("document.body.className = 'dark'; show(data)")
+    expect(page.locator(".tw")).to_have_attribute("data-tw-theme", "dark")
+
+
+@pytest.mark.parametrize("view", ["long", "manyTurns"])
+def test_very_long_contexts_are_shown_whole(open_view, view):
+    page = open_view(view)
+    shown = page.evaluate("document.querySelector('.tw-context').textContent.length")
+    context = page.evaluate("(data.item.context.text ?? '') + data.item.context.turns.map((t) => t.text).join('')")
+    assert shown >= len(context) * 0.97
+    assert page.evaluate("document.querySelectorAll('.tw-context *').length") < 9000
+
+
+def test_unmounting_takes_the_surface_and_its_listeners_away(open_view):
+    page = open_view()
+    page.evaluate("unmount()")
+    assert page.locator(".tw").count() == 0
+    page.keyboard.press("Control+Enter")
+    assert page.evaluate("actions") == []

@@ -1,0 +1,258 @@
+"""Out and in again: every rating and every highlight comes back as it went."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import openpyxl
+import pytest
+from helpers.exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
+from helpers.studies import draft_items
+
+from triptych.exchange import exports
+from triptych.exchange.import_ratings import asked_by
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.ratings import read_files, read_ratings
+from triptych.formats.ratings.assemble import assemble
+from triptych.formats.writers.argilla import factor_of
+from triptych.formats.writers.model import MAIN_WORK, Options
+from triptych.storage import database
+
+EVERY_KIND = HALF_POINTS.replace(
+    "highlights:",
+    """  - key: verdict
+    title: Verdict
+    definition: Would you send it?
+    scale:
+      kind: choice
+      options:
+        - {key: accept, title: Accept, positive: true}
+        - key: reject
+          title: Reject
+          ask: {reasons: [{key: wrong, text: Wrong, tag: error}, {key: rude, text: Rude, tag: tone}]}
+        - {key: unsure, title: Cannot say, missing: true}
+set_aside_response: {title: Cannot rate, reasons: [{key: blank, title: Blank}]}
+highlights:""",
+)
+TEXT = "Well 😀, \"no\", 'yes'; <b>👩‍👩‍👧</b>\n=1+1 of "
+
+
+def items() -> list[ItemDraft]:
+    """Two items of texts, with everything that offsets and files stumble over."""
+    return [
+        ItemDraft(
+            external_id=f"00{n}",
+            context_text=None,
+            context_turns=(Turn("usr", "Hi 😀"), Turn("sys", "Yes?")),
+            candidates=tuple(CandidateDraft(name, f"{TEXT}{name} {n}", None) for name in ("one", "two", "three")),
+            meta={},
+            extra_texts={},
+            row=n,
+        )
+        for n in (1, 2)
+    ]
+
+
+def answers_of(number: int):
+    """Everything an annotator may give, different for each number."""
+
+    def answers(at):
+        mark = {"turn": None, "label": "good", "comment": "+ so so"}
+        return {
+            "ratings": {
+                at["one"]: {"warmth": 0.5 * number, "quality": 0, "verdict": "accept"},
+                at["two"]: {"warmth": 2, "quality": 40.5, "verdict": "reject"},
+                "item": {"winner": [at["one"], at["two"]], "clear": "n"},
+            },
+            "explanations": {
+                at["two"]: {"verdict": {"reject": {"reasons": ["wrong", "rude"], "text": f"{FORMULA} 😀\n{number}"}}}
+            },
+            "highlights": [
+                {"slot": at["one"], "start": 5, "end": 6, **mark},
+                {"slot": at["two"], "start": TEXT.index("=1"), "end": len(TEXT) + number, **mark},
+            ],
+            "set_aside": {at["three"]: "blank"},
+        }
+
+    return answers
+
+
+@pytest.fixture
+def study_of_all(sqlite_engine):
+    """(session, study): two items, two annotators, every kind of scale."""
+    with database.writing(sqlite_engine) as session:
+        study, people = opened(session, EVERY_KIND, items(), annotators=2)
+        for number, who in enumerate((*people, *people)):
+            annotate(session, study, who, answers_of(number))
+        yield session, study
+
+
+def stored_ratings(session, study, with_missing: bool = False) -> set[tuple]:
+    """(item, system or None, annotator, criterion, value as text) of everything rated; "" where it was set aside."""
+    found = set()
+    for item in exports.read_finished(session, study).items(MAIN_WORK):
+        for work in item.annotations:
+            places = [(None, work.about_item), *((slot.system, slot.ratings) for slot in work.slots)]
+            found |= {
+                (item.item_id, system, work.annotator, r.criterion, r.option or ("" if r.missing else f"{r.number:g}"))
+                for system, ratings in places
+                for r in ratings
+            }
+    valued = {rating for rating in found if rating[-1]}
+    assert (len(valued), len(found)) == (4 * 9, 4 * 13)
+    return found if with_missing else valued
+
+
+def stored_highlights(session, study) -> set[tuple]:
+    """(item, system, annotator, label, start, end, quote): code points."""
+    found = set()
+    for item in exports.read_finished(session, study).items(MAIN_WORK):
+        texts = {candidate.system: candidate.text for candidate in item.candidates}
+        for work in item.annotations:
+            for slot in work.slots:
+                for m in slot.highlights:
+                    assert m.quote == texts[slot.system][m.start : m.end]
+                    found.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
+    assert len(found) == 8
+    return found
+
+
+def explanations(session, study) -> set[tuple]:
+    return {
+        (item.item_id, slot.system, work.annotator, rating.explanation, rating.reasons)
+        for item in exports.read_finished(session, study).items(MAIN_WORK)
+        for work in item.annotations
+        for slot in work.slots
+        for rating in slot.ratings
+        if rating.explanation
+    }
+
+
+def explained(found) -> set[tuple]:
+    """The same of what is about to be imported."""
+    return {
+        (work.item, rating.system, work.annotator, rating.explanation, rating.reasons)
+        for work in found.works
+        for rating in work.ratings
+        if rating.explanation
+    }
+
+
+def read_back(data: bytes, name: str):
+    read = read_ratings(data, name)
+    assert read.ok, read.problems
+    return read
+
+
+def plain(value: str) -> str:
+    """A number without what a file adds to it: 2.0 is 2."""
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value
+
+
+def given_ratings(read) -> set[tuple]:
+    return {(r.item, r.system, r.annotator, r.criterion, plain(r.value)) for r in read.ratings}
+
+
+def given_highlights(read) -> set[tuple]:
+    """With offsets turned to code points, cut out of the texts that the same file brought."""
+    found = set()
+    for m in read.highlights:
+        text = read.texts[m.item, m.system]
+        units = text.encode("utf-16-le")
+        unit = 2 if m.utf16 else None
+        start, end = (len(units[: at * 2].decode("utf-16-le")) if unit else at for at in (m.start, m.end))
+        found.add((m.item, m.system, m.annotator, m.label, start, end, text[start:end]))
+        assert m.quote in (None, text[start:end])
+    return found
+
+
+def download(session, study, key) -> bytes:
+    return b"".join(exports.export_zip(session, study, key, Options()))
+
+
+@pytest.mark.parametrize("key", ["csv", "parquet", "huggingface"])
+def test_an_export_of_tables_comes_back_as_the_zip_that_was_downloaded(study_of_all, key):
+    session, study = study_of_all
+    ratings, highlights = read_files(download(session, study, key), "export.zip")
+    assert ratings.ok
+    assert highlights.ok
+    assert given_ratings(ratings) == stored_ratings(session, study, with_missing=True)
+    found = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights)))
+    assert not found.problems
+    assert explained(found) == explanations(session, study)
+    spans = [(work, mark, mark.span) for work in found.works for mark in work.highlights]
+    marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
+    assert marks == stored_highlights(session, study)
+    assert {mark.comment for _, mark, _ in spans} == {"+ so so"}
+    assert {(item.external_id, c.text) for item in found.items for c in item.candidates} == {
+        (item.external_id, c.text) for item in items() for c in item.candidates
+    }
+    assert all(item.context_turns == items()[0].context_turns for item in found.items)
+    assert [item.meta for item in found.items] == [item.meta for item in items()]
+
+
+def test_a_spreadsheet_saved_as_xlsx_brings_every_rating_back(study_of_all):
+    session, study = study_of_all
+    header, *rows = csv.reader(io.StringIO(unzipped(session, study, "csv")["ratings.csv"].decode(), newline=""))
+    numbers = {header.index(name) for name in ("position", "value", "version", "active_seconds")}
+    book = openpyxl.Workbook()
+    book.active.append(header)
+    for row in rows:
+        book.active.append([float(cell) if n in numbers and cell else cell for n, cell in enumerate(row)])
+    saved = io.BytesIO()
+    book.save(saved)
+    assert given_ratings(read_back(saved.getvalue(), "ratings.xlsx")) == stored_ratings(session, study, True)
+
+
+def test_label_studio_brings_every_rating_and_highlight_back(study_of_all):
+    session, study = study_of_all
+    read = read_back(unzipped(session, study, "label-studio")["tasks.json"], "tasks.json")
+    # a best is asked letter by letter there, so it comes back as it is stored: 1 or 0 for each response
+    assert given_ratings(read) == stored_ratings(session, study)
+    assert given_highlights(read) == stored_highlights(session, study)
+    assert {mark.comment for mark in read.highlights} == {"+ so so"}
+    assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
+
+
+def test_argilla_brings_every_rating_and_highlight_back(study_of_all):
+    session, study = study_of_all
+    files = unzipped(session, study, "argilla")
+    read = read_back(files["records.json"], "records.json")
+    users = {row["user_id"]: row["annotator"] for row in table(files["users.csv"])}
+    criteria = {c.key: c for c in exports.read_finished(session, study).criteria}
+    factors = {key: factor_of(criterion.scale) or 1 for key, criterion in criteria.items()}
+    back = {
+        (item, system, users[who], criterion, plain(str(float(value) / factors[criterion]))
+         if criteria[criterion].scale.kind != "choice" else value)
+        for item, system, who, criterion, value in given_ratings(read)
+    }  # fmt: skip
+    assert back == stored_ratings(session, study)
+    assert {(note.item, note.system, note.text) for note in read.notes if "why" in note.name} == {
+        (item, system, text) for item, system, _, text, _ in explanations(session, study)
+    }
+    marks = {(item, system, users[who], *rest) for item, system, who, *rest in given_highlights(read)}
+    assert marks == stored_highlights(session, study)
+
+
+def test_a_potato_project_comes_back_as_the_zip_of_its_folder(study_of_all):
+    session, study = study_of_all
+    (read,) = read_files(download(session, study, "potato"), "project.zip")
+    assert read.ok
+    assert given_ratings(read) == stored_ratings(session, study)
+    assert {(m.item, m.system, m.annotator, m.label, m.start, m.end, m.quote) for m in read.highlights} == (
+        stored_highlights(session, study)
+    )
+    assert explained(assemble((read,), asked_by(EVERY_KIND, (read,)))) == explanations(session, study)
+
+
+def test_an_item_without_a_context_comes_back_from_label_studio_too(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1)
+        annotate(session, study, people[0], rejecting("stannum"))
+        read = read_back(unzipped(session, study, "label-studio")["tasks.json"], "tasks.json")
+        assert set(read.texts.values()) == {c.text for c in draft_items(1)[0].candidates}
+        assert len(read.ratings) == 6

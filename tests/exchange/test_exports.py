@@ -1,0 +1,511 @@
+"""Exports: what stands in each format, who may have it, and that a blind study stays blind outside."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import uuid
+import zipfile
+from hashlib import sha256
+from pathlib import PurePosixPath
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+import yaml
+from helpers.downloads import get
+from helpers.exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
+from helpers.studies import SYSTEMS, add_person, draft_items, full_answers, join
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select, update
+from starlette.applications import Starlette
+from streamlit.testing.v1 import AppTest
+
+from triptych import clock
+from triptych.annotate import annotations
+from triptych.annotate.annotations import SubmitMessage
+from triptych.errors import NotAllowed, NotFound
+from triptych.exchange import exports
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+from triptych.formats.writers import FORMATS, task
+from triptych.formats.writers.codebook import COLUMNS
+from triptych.formats.writers.model import EVERYTHING, FinishedCandidate, FinishedTurn, Options
+from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
+from triptych.storage import database
+from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
+from triptych.study import lifecycle
+from triptych.web import export
+
+
+def fluency(**by_system):
+    """Answers that give each system this fluency and accept it."""
+    return lambda at: {
+        "ratings": {letter: {"fluency": by_system.get(name, 2), "verdict": "accept"} for name, letter in at.items()}
+    }
+
+
+def lines(data: bytes) -> list[dict]:
+    return [json.loads(line) for line in data.decode().split("\n") if line]
+
+
+@pytest.fixture
+def filled(sqlite_engine, make_study):
+    """(session, study, lead, annotators): two annotators, three annotations, one with highlight and explanations."""
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, title="Export me")
+        annotate(session, study, people[0], rejecting("plumbum"))
+        annotate(session, study, people[0], fluency(plumbum=3, stannum=1))
+        annotate(session, study, people[1], fluency(plumbum=1, stannum=3))
+        session.commit()
+        yield session, study, lead, people
+
+
+@pytest.fixture
+def dialogues(sqlite_engine):
+    """(session, study): a study of dialogues with half points, one annotation in it."""
+    items = [
+        ItemDraft(
+            external_id="d1",
+            context_text=None,
+            context_turns=(Turn("usr", "Hi 😀"), Turn("sys", "Hello"), Turn("usr", "Help?")),
+            candidates=tuple(CandidateDraft(name, f"Reply of {name}", None) for name in ("one", "two")),
+            meta={"domain": "esc"},
+            extra_texts={},
+            row=1,
+        )
+    ]
+    with database.writing(sqlite_engine) as session:
+        study, (person,) = opened(session, HALF_POINTS, items)
+        annotate(
+            session,
+            study,
+            person,
+            lambda at: {
+                "ratings": {
+                    at["one"]: {"warmth": 1.5, "quality": 80},
+                    at["two"]: {"warmth": 0.5, "quality": 40.5},
+                    "item": {"winner": [at["one"]], "clear": "y"},
+                }
+            },
+        )
+        yield session, study
+
+
+@pytest.mark.parametrize("key", FORMATS)
+def test_every_export_names_design_and_last_event_beside_the_data(filled, key):
+    session, study, _, people = filled
+    files = unzipped(session, study, key)
+    readme, codebook = files["README.md"].decode(), json.loads(files["codebook.json"])
+    assert study.design_hash in readme
+    assert f"| last event | {study.event_number} |" in readme
+    assert study.event_hash in readme
+    assert codebook["last_event"] == {"number": study.event_number, "hash": study.event_hash}
+    assert [criterion["key"] for criterion in codebook["criteria"]] == ["fluency", "verdict"]
+    assert {row["annotator"] for row in table(files["annotations.csv"])} == {who.pseudonym for who in people}
+    assert set(files) - {"README.md", "codebook.json", "annotations.csv"}
+
+
+@pytest.mark.parametrize("key", FORMATS)
+def test_the_same_state_of_a_study_makes_the_same_bytes(filled, key):
+    session, study, *_ = filled
+    once, again = (b"".join(exports.export_zip(session, study, key, Options())) for _ in range(2))
+    assert once == again
+
+
+def readable(name: str, data: bytes) -> str:
+    if name.endswith(".parquet"):
+        return pd.read_parquet(io.BytesIO(data)).to_json(date_format="iso")
+    return data.decode()
+
+
+@pytest.mark.parametrize("key", FORMATS)
+def test_an_export_names_systems_only_after_the_unblinding(filled, key):
+    session, study, lead, _ = filled
+    blind = "".join(f"{name} {readable(name, data)}" for name, data in unzipped(session, study, key).items())
+    assert not [name for name in SYSTEMS if name in blind]
+    assert "System 1" in blind
+    lifecycle.unblind(session, study, lead.pseudonym)
+    named = "".join(readable(name, data) for name, data in unzipped(session, study, key).items())
+    assert all(name in named for name in SYSTEMS)
+
+
+def test_no_file_is_named_by_a_user(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, title="../../etc/passwd\\ \u202e evil", items=1)
+        session.execute(update(System).where(System.name == "ferrum").values(name="../../ferrum"))
+        annotate(session, study, people[0], lambda at: full_answers("".join(at.values())))
+        for key in FORMATS:
+            data = b"".join(exports.export_zip(session, study, key, Options()))
+            names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+            parts = {part for name in names for part in PurePosixPath(name).parts}
+            assert not {part for part in parts if ".." in part or not part.isascii()}
+            assert {name.split("/")[0] for name in names} == {f"{study.slug}-{key}"}
+
+
+def test_every_column_of_every_table_is_explained_in_the_codebook():
+    named = {*RATINGS_HEADER, *HIGHLIGHTS_HEADER, *ITEMS_HEADER, *ANNOTATIONS_HEADER}
+    assert named == set(COLUMNS)
+
+
+def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
+    session, study, _, people = filled
+    own = select(Assignment).where(Assignment.state == AssignmentState.submitted).order_by(Assignment.id)
+    first, second, third = session.scalars(own)
+    first.state, second.state = AssignmentState.surplus, AssignmentState.withdrawn
+    of_second = Membership.person_id == people[1].person_id
+    gone = {"excluded_at": clock.now(), "excluded_reason": "too fast"}
+    session.execute(update(Membership).where(of_second).values(**gone))
+    session.flush()
+    rows = {int(row["annotation"]): row for row in table(unzipped(session, study, "potato")["annotations.csv"])}
+    assert set(rows) == {first.id, third.id}
+    assert (rows[first.id]["state"], rows[first.id]["excluded"]) == ("surplus", "0")
+    assert (rows[third.id]["excluded"], rows[third.id]["exclusion_reason"]) == ("1", "too fast")
+    marked = {row["annotator"]: row for row in table(unzipped(session, study, "csv")["ratings.csv"])}
+    assert (marked[people[0].pseudonym]["surplus"], marked[people[1].pseudonym]["excluded"]) == ("1", "1")
+
+
+def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=3, raters_per_item=3)
+        mine = join(session, study, lead)
+        annotate(session, study, mine, fluency())
+        lifecycle.unblind(session, study, lead.pseudonym)
+        late = [annotate(session, study, who, fluency()) for who in (mine, *people)][0]
+        rows = table(unzipped(session, study, "potato")["annotations.csv"])
+        typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
+    assert [row["annotation"] for row in rows if row["after_unblinding"] != "0"] == [str(late.id)]
+    assert typed.loc[typed["after_unblinding"], "annotation"].tolist() == [late.id]
+    assert len(rows) == len(typed) == 4
+
+
+def test_formulas_are_disarmed_in_csv_and_untouched_in_parquet_and_json(filled):
+    session, study, *_ = filled
+    assert {row["explanation"] for row in table(unzipped(session, study, "csv")["ratings.csv"])} == {"", f"'{FORMULA}"}
+    typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/ratings.parquet"]))
+    assert set(typed["explanation"]) == {"", FORMULA}
+    assert FORMULA in unzipped(session, study, "label-studio")["tasks.json"].decode().replace("\\", "")
+
+
+def test_parquet_columns_have_their_types_and_carry_the_seal(filled):
+    session, study, *_ = filled
+    files = unzipped(session, study, "parquet")
+    typed = pd.read_parquet(io.BytesIO(files["data/ratings.parquet"]))
+    assert str(typed["submitted_at"].dtype).endswith("UTC]")
+    assert typed["missing"].dtype == bool
+    assert [list(reasons) for reasons in typed["reasons"] if len(reasons)] == [["wrong", "rude"]]
+    import pyarrow.parquet as pq
+
+    seal = pq.read_schema(io.BytesIO(files["data/items.parquet"])).metadata
+    assert seal[b"design_hash"].decode() == study.design_hash
+    assert seal[b"last_event_hash"].decode() == study.event_hash
+
+
+def test_the_card_of_a_dataset_names_a_file_for_every_config(filled):
+    session, study, *_ = filled
+    files = unzipped(session, study, "huggingface")
+    front = yaml.safe_load(files["README.md"].decode().split("---\n")[1])
+    configs = {config["config_name"]: config["data_files"] for config in front["configs"]}
+    assert set(configs) == {"ratings", "items", "annotations", "highlights"}
+    assert set(configs.values()) <= set(files)
+    assert len(pd.read_parquet(io.BytesIO(files[configs["items"]]))) == 12
+
+
+def test_an_export_of_a_study_without_any_annotation_is_whole(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, *_ = make_study(session)
+        for key in FORMATS:
+            assert "README.md" in unzipped(session, study, key)
+
+
+def test_batches_and_blocks_lose_nothing(filled, monkeypatch):
+    session, study, *_ = filled
+    before = list(exports.read_finished(session, study).items(EVERYTHING))
+    monkeypatch.setattr(exports, "BATCH", 1)
+    assert list(exports.read_finished(session, study).items(EVERYTHING)) == before
+    assert [item.item_id for item in before] == [item.external_id for item in draft_items(4)]
+
+
+def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
+    session, study, *_ = filled
+    monkeypatch.setattr(exports, "BATCH", 1)
+    read = []
+    whole = exports._whole
+    monkeypatch.setattr(exports, "_whole", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
+    monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
+    pieces = exports.export_zip(session, study, "trl", Options())
+    next(pieces)
+    assert len(read) < 4
+    assert len(list(pieces)) > 4
+
+
+# The event log
+
+
+def test_the_event_log_keeps_every_superseded_value_and_its_chain_can_be_checked(filled):
+    session, study, lead, people = filled
+    work = session.scalars(select(Assignment).order_by(Assignment.id)).first()
+    message = SubmitMessage(
+        kind="submit", assignment=work.token, version=work.version, pen="pen-of-a-tab", base=work.draft_seq,
+        submission=uuid.uuid4().hex, answers=full_answers(fluency=3),
+    )  # fmt: skip
+    annotations.submit(session, people[0], message)
+    lifecycle.unblind(session, study, lead.pseudonym)
+    log = lines(unzipped(session, study, "events")["events.jsonl"])
+    assert [event["number"] for event in log] == list(range(1, study.event_number + 1))
+    edited = next(event for event in log if event["kind"] == "annotation edited")
+    assert FORMULA in json.dumps(edited["old"]).replace("\\", "")
+    assert FORMULA not in json.dumps(edited["new"]).replace("\\", "")
+    names = ("at", "study_id", "number", "actor", "kind", "assignment_id", "subject", "digest", "previous_hash")
+    previous = ""
+    for event in log:
+        assert event["previous_hash"] == previous
+        previous = sha256("\x1f".join(str(event[name]) for name in names).encode()).hexdigest()
+        assert event["hash"] == previous
+        if event["salt"]:
+            values = json.dumps([event["old"], event["new"]], sort_keys=True, ensure_ascii=False)
+            assert event["digest"] == sha256((event["salt"] + values).encode()).hexdigest()
+    assert previous == study.event_hash
+
+
+def test_the_log_of_a_blind_study_withholds_the_order_of_candidates_but_no_rating(filled):
+    session, study, *_ = filled
+    log = lines(unzipped(session, study, "events")["events.jsonl"])
+    assert {event["kind"] for event in log if event["withheld"]} == {"reserved"}
+    assert all(event["new"]["ratings"] for event in log if event["kind"] == "submitted")
+
+
+# TRL
+
+
+def pairs_of(session, study, **options):
+    return lines(unzipped(session, study, "trl", **options)["pairs.jsonl"])
+
+
+def test_a_pair_takes_the_higher_mean_of_those_who_rated_both_and_states_its_margin(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=1)
+        annotate(session, study, people[0], fluency(plumbum=3, stannum=1, ferrum=2))
+        annotate(session, study, people[1], fluency(plumbum=2, stannum=1, ferrum=3))
+        lifecycle.unblind(session, study, lead.pseudonym)
+        found = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
+        assert {pair: (row["margin"], row["n_annotators"]) for pair, row in found.items()} == {
+            ("plumbum", "stannum"): (1.5, 2),
+            ("ferrum", "stannum"): (1.5, 2),
+        }
+        row = found["plumbum", "stannum"]
+        assert row["prompt"] == "Question number 1?"
+        assert (row["chosen"][-1], row["rejected"][-1], row["criterion"]) == ("p", "s", "fluency")
+
+
+def test_ties_are_dropped_by_the_stated_margin_and_counted_in_the_readme(filled):
+    session, study, *_ = filled
+    assert len(pairs_of(session, study)) == 6
+    files = unzipped(session, study, "trl", margin=1.0)
+    assert [row["margin"] for row in lines(files["pairs.jsonl"])] == [2.0, 2.0]
+    readme = files["README.md"].decode()
+    assert "2 pairs, one per item" in readme
+    assert "7 pairs were dropped as ties: their means differ by no more than the margin of 1." in readme
+
+
+def test_accept_and_reject_become_the_unpaired_form_by_majority(filled):
+    session, study, lead, _ = filled
+    lifecycle.unblind(session, study, lead.pseudonym)
+    rows = lines(unzipped(session, study, "trl")["unpaired.jsonl"])
+    rejected = [(row["system"], row["n_annotators"], row["share_positive"]) for row in rows if not row["label"]]
+    assert rejected == [("plumbum", 1, 0.0)]
+    assert len(rows) == 9
+    assert {type(row["completion"]) for row in rows} == {str}
+
+
+def test_a_criterion_that_was_chosen_is_the_only_one_in_the_pairs(dialogues):
+    session, study = dialogues
+    assert {row["criterion"] for row in pairs_of(session, study)} == {"warmth", "quality", "winner"}
+    assert {row["criterion"] for row in pairs_of(session, study, criterion="quality")} == {"quality"}
+
+
+def test_excluded_annotators_prefer_nothing(filled):
+    session, study, _, people = filled
+    session.execute(update(Membership).where(Membership.role == Role.annotator).values(excluded_at=clock.now()))
+    assert pairs_of(session, study) == []
+
+
+def test_a_dialogue_becomes_messages_in_which_the_last_speaker_is_the_user(dialogues):
+    session, study = dialogues
+    row = pairs_of(session, study, criterion="quality")[0]
+    assert [(message["role"], message["content"]) for message in row["prompt"]] == [
+        ("user", "Hi 😀"),
+        ("assistant", "Hello"),
+        ("user", "Help?"),
+    ]
+    assert row["chosen"] == [{"role": "assistant", "content": "Reply of one"}]
+    assert row["margin"] == 39.5
+
+
+# Tools
+
+
+def test_the_viewer_gets_scores_within_its_range_and_positive_where_the_first_is_better(dialogues):
+    session, study = dialogues
+    lifecycle.unblind(session, study, "P-lead")
+    (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
+    first_is_one = example["output_text_a"].endswith("one")
+    shares = [(0.75 - 0.25), (0.8 - 0.405), (1 - 0)]
+    assert example["score"] == pytest.approx((1 if first_is_one else -1) * 1.5 * sum(shares) / 3, abs=1e-6)
+    assert example["custom_fields"]["n_annotators"] == 1
+    assert sorted(example["custom_fields"]["winner"]) == [0, 1]
+    assert example["tags"] == ["esc"]
+    assert len(example["individual_rater_scores"]) == 1
+
+
+@pytest.mark.parametrize("study_of", ["filled", "dialogues"])
+def test_every_label_studio_answer_has_its_control_in_the_config(request, study_of):
+    session, study, *_ = request.getfixturevalue(study_of)
+    files = unzipped(session, study, "label-studio")
+    config = ElementTree.fromstring(files["labelling_config.xml"].decode())
+    controls = {tag.get("name"): tag.get("toName") for tag in config.iter() if tag.get("toName")}
+    objects = {tag.get("name"): tag.get("value") for tag in config.iter("Text")}
+    results = [
+        (result["from_name"], result["to_name"], labelled["data"])
+        for labelled in json.loads(files["tasks.json"])
+        for annotation in labelled["annotations"]
+        for result in annotation["result"]
+    ]
+    assert len(results) > 5
+    for control, about, data in results:
+        assert controls[control] == about
+        assert objects[about].removeprefix("$") in data
+
+
+def test_hostile_titles_stay_text_in_the_labelling_config(sqlite_engine):
+    rubric = HALF_POINTS.replace("title: Warmth", "title: '\"/><script>alert(1)</script>'")
+    with database.writing(sqlite_engine) as session:
+        study, _ = opened(session, rubric, draft_items(1))
+        config = ElementTree.fromstring(unzipped(session, study, "label-studio")["labelling_config.xml"].decode())
+    assert not list(config.iter("script"))
+    assert '"/><script>alert(1)</script>' in [header.get("value") for header in config.iter("Header")]
+
+
+def test_half_points_are_doubled_for_argilla_with_a_note_and_long_scales_become_text(dialogues):
+    session, study = dialogues
+    files = unzipped(session, study, "argilla")
+    (record,) = json.loads(files["records.json"])
+    values = {name: [answer["value"] for answer in answers] for name, answers in record["responses"].items()}
+    assert sorted(values["warmth_a"] + values["warmth_b"]) == [1, 3]
+    assert sorted(values["quality_a"] + values["quality_b"]) == ["40.5", "80"]
+    assert values["clear"] == ["y"]
+    questions = {q["name"]: q["settings"] for q in json.loads(files["settings.json"])["questions"]}
+    assert set(values) <= set(questions)
+    assert [option["value"] for option in questions["warmth_a"]["options"]] == [0, 1, 2, 3, 4]
+    readme = files["README.md"].decode()
+    assert "`warmth` are doubled" in readme
+    assert "`quality` are texts" in readme
+    assert "winner" not in readme
+
+
+def test_argilla_users_are_uuids_and_a_file_says_who_is_who(filled):
+    session, study, _, people = filled
+    files = unzipped(session, study, "argilla")
+    users = {row["user_id"]: row["annotator"] for row in table(files["users.csv"])}
+    given_by = {a["user_id"] for r in json.loads(files["records.json"]) for q in r["responses"].values() for a in q}
+    assert {users[str(uuid.UUID(user))] for user in given_by} == {who.pseudonym for who in people}
+
+
+# Dialogues as one text, offsets
+
+
+TURNS = st.lists(st.builds(FinishedTurn, st.text(max_size=5), st.text(min_size=1, max_size=8)), min_size=1, max_size=4)
+
+
+@given(turns=TURNS, data=st.data())
+def test_a_span_of_a_turn_keeps_its_words_in_the_text_of_the_whole_dialogue(turns, data):
+    n = data.draw(st.integers(0, len(turns) - 1))
+    start = data.draw(st.integers(0, len(turns[n].text) - 1))
+    text, starts = task.flat(FinishedCandidate("System 1", None, tuple(turns)))
+    assert text[starts[n] + start :].startswith(turns[n].text[start:])
+
+
+# Who may have it
+
+
+@pytest.fixture
+def ask(engine, make_study, monkeypatch):
+    """(ask, study, lead, annotator): ask(who, path) → the answer to this person (None: nobody is signed in)."""
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session, items=2)
+        annotate(session, study, people[0], rejecting("ferrum"))
+    app = Starlette(routes=export.EXPORT_ROUTES)
+    monkeypatch.setattr(export, "web_engine", lambda: engine)
+
+    def asking(who, path):
+        monkeypatch.setattr(export, "current_login", lambda request: who)
+        path, _, query = path.partition("?")
+
+        async def with_query(scope, receive, send):
+            await app({**scope, "query_string": query.encode()}, receive, send)
+
+        return asyncio.run(get(with_query, path))
+
+    return asking, study, lead, people[0]
+
+
+def test_only_the_lead_of_the_study_gets_an_export(ask, engine):
+    asking, study, lead, annotator = ask
+    with database.writing(engine) as session:
+        stranger = add_person(session, "another lead", Role.lead)
+    path = f"/export/{study.slug}/trl.zip"
+    answers = [asking(who, path) for who in (None, annotator, stranger, lead)]
+    assert [answer.status_code for answer in answers] == [401, 403, 404, 200]
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+    assert answers[-1].headers["content-type"] == "application/zip"
+    assert answers[-1].headers["content-disposition"] == f'attachment; filename="{study.slug}-trl.zip"'
+    with zipfile.ZipFile(io.BytesIO(b"".join(answers[-1].pieces))) as archive:
+        assert archive.testzip() is None
+
+
+def test_a_request_that_asks_for_what_is_not_there_is_refused_in_words(ask):
+    asking, study, lead, _ = ask
+    refused = {
+        "people.zip": (404, "There is no format 'people'"),
+        "trl.zip?margin=much": (400, "The margin is a number of 0 or more"),
+        "trl.zip?margin=-1": (400, "The margin is a number of 0 or more"),
+        "trl.zip?margin=nan": (400, "The margin is a number of 0 or more"),
+        "trl.zip?criterion=beauty": (404, "The study has no criterion 'beauty'; it has fluency, verdict."),
+    }
+    for path, (status, words) in refused.items():
+        answer = asking(lead, f"/export/{study.slug}/{path}")
+        assert (answer.status_code, answer.text.startswith(words)) == (status, True), path
+    assert asking(lead, f"/export/{study.slug}/trl.zip?margin=0.5&criterion=fluency").status_code == 200
+
+
+def test_a_core_caller_is_refused_at_once_and_not_in_the_middle_of_a_file(filled):
+    session, study, *_ = filled
+    with pytest.raises(NotFound):
+        exports.export_zip(session, study, "docx", Options())
+    with pytest.raises(NotAllowed):
+        exports.export_zip(session, study, "trl", Options(margin=float("inf")))
+
+
+# The menu
+
+
+def drawn_menu():
+    from components.results.export_menu import export_menu
+    from triptych.storage.models import Study
+
+    export_menu(Study(slug="esc-1", unblinded_at=None), {"fluency": "Fluency"})
+
+
+def test_the_menu_asks_what_the_format_asks_and_links_to_it():
+    app = AppTest.from_function(drawn_menu, default_timeout=30).run()
+    assert app.get("link_button")[0].proto.url == "export/esc-1/csv.zip"
+    app.selectbox[0].set_value("trl").run()
+    app.number_input[0].set_value(0.5)
+    app.selectbox[1].set_value("fluency").run()
+    assert app.get("link_button")[0].proto.url == "export/esc-1/trl.zip?criterion=fluency&margin=0.5"
+    assert "System 1, 2" in app.caption[0].value
+    app.selectbox[0].set_value("events").run()
+    assert not app.caption
+    assert not app.exception

@@ -1,0 +1,508 @@
+"""Ratings from elsewhere become one whole study, or none: rubric, people, slots, ratings, highlights, events."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from helpers.frames import criterion_results
+from helpers.ratings_import import public_set, read
+from helpers.reports import again
+from helpers.studies import SMALL_RUBRIC, add_person
+from sqlalchemy import func, select, update
+
+from triptych.cli.main import main
+from triptych.errors import ImportRefused, InvalidRubric, NotAllowed
+from triptych.exchange import import_ratings
+from triptych.formats import read_items
+from triptych.formats.ratings.assemble import Assembled, assemble
+from triptych.formats.ratings_csv import RATINGS_HEADER
+from triptych.operations import verify
+from triptych.reports.build import build_report
+from triptych.results.criterion import criterion_ratings
+from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.highlights import highlight_counts, highlights_of_item
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.frame.rows import export_ratings
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.judges import judges
+from triptych.results.progress import overview
+from triptych.stats.correlation import segment_correlation
+from triptych.storage import database, events
+from triptych.storage.models import (
+    Assignment,
+    Event,
+    Highlight,
+    Item,
+    Membership,
+    Person,
+    Rating,
+    Role,
+    Slot,
+    Study,
+    System,
+)
+from triptych.study import lifecycle
+from triptych.study.lifecycle import Plan
+from triptych.study.system_names import system_names
+from triptych.web.session import web_engine
+
+LONG = "item_id,system,annotator,criterion,value\n"
+ROWS = LONG + "1,m,w1,fluency,4\n1,m,w2,fluency,5\n1,n,w1,fluency,2\n2,m,w1,fluency,3\n"
+ITEMS = b"item_id,context,cand:m,cand:n\n1,Why?,So it is,Thus\n2,How?,Like this,Or that\n"
+JUDGED = LONG + "1,m,big-model,fluency,1\n"
+EVERYONE = Counted(frozenset({"human", "judge"}))
+
+
+def together(*texts: str, items: bytes | None = None, rubric: str | None = None, judge: str = "") -> Assembled:
+    files = [read(text, f"file{n}.csv") for n, text in enumerate(texts)]
+    files += [read(judge, "judge.csv", "judge")] if judge else []
+    if rubric:
+        asked = import_ratings.asked_by(rubric, files)
+    else:
+        asked = import_ratings.asked_as_proposed("Imported", files, import_ratings.proposed(files))
+    return assemble(files, asked, read_items(items, "items.csv") if items else None)
+
+
+def told(found: Assembled, severity: str = "error") -> list[str]:
+    return [str(problem) for problem in found.problems if problem.severity == severity]
+
+
+def means(frame: Frame, session: Any, study: Study) -> dict[tuple[str, str], float]:
+    wanted = select(System.blind_code, System.name).where(System.study_id == study.id)
+    names = dict(session.execute(wanted).all())
+    rows = frame.ratings.assign(name=frame.ratings["system"].map(names))
+    return rows.groupby(["name", "criterion"], observed=True)["value"].mean().to_dict()
+
+
+def test_a_table_without_texts_and_rubric_becomes_a_closed_study_with_results(imported):
+    study, frame, session = imported(together(ROWS))
+
+    assert (study.state, study.access, study.raters_per_item) == ("closed", "invited", 2)
+    assert means(frame, session, study) == {("m", "fluency"): 4.0, ("n", "fluency"): 2.0}
+    view = overview(session, study, Counted())
+    assert (view.done, view.expected, view.items_complete) == (3, 3, 2)
+    assert criterion_results(frame)[0].agreement.units == 1
+
+
+def test_people_are_pseudonyms_and_only_the_people_table_knows_the_names(imported):
+    study, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n"))
+
+    people = session.scalars(select(Person).where(Person.role == Role.annotator)).all()
+    assert {(person.kind, person.name) for person in people} == {
+        ("human", "w1"),
+        ("human", "w2"),
+        ("judge", "big-model"),
+    }
+    assert all(person.pseudonym[:2] == ("J-" if person.kind == "judge" else "A-") for person in people)
+    assert set(frame.ratings["annotator"].astype(str)) == {person.pseudonym for person in people}
+    details = session.scalars(select(Event.actor).where(Event.study_id == study.id)).all()
+    assert "w1" not in str(details)
+
+
+def test_a_judge_counts_only_when_asked_for_and_takes_no_place(imported):
+    study, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n2,m,big-model,fluency,1\n"))
+
+    assert len(counted_ratings(frame, Counted())) == 4
+    assert len(counted_ratings(frame, EVERYONE)) == 6
+    origins = session.execute(select(Assignment.origin, func.count()).group_by(Assignment.origin)).all()
+    assert dict(map(tuple, origins)) == {"import": 3, "judge": 2}
+    assert overview(session, study, Counted()).done == 3
+
+
+PEOPLE = LONG + "".join(
+    f"{item},{system},w{who},fluency,{1 + (item + place + who) % 3}\n"
+    for item in range(12)
+    for place, system in enumerate("mno")
+    for who in range(2)
+)
+SCORES = LONG + "".join(
+    f"{item},{system},bleu,{{name}},{0.1 + 0.1 * ((item + place) % 3)}\n"
+    for item in range(12)
+    for place, system in enumerate("mno")
+)
+
+
+@pytest.mark.parametrize("name", ["fluency", "bertscore"])
+@pytest.mark.parametrize("rubric", [None, SMALL_RUBRIC], ids=["a proposed rubric", "the lead's rubric"])
+def test_a_metric_leaves_peoples_scale_alone_and_is_correlated_with_it(imported, name, rubric):
+    found = together(PEOPLE, judge=SCORES.format(name=name), rubric=rubric)
+    study, frame, session = imported(found)
+
+    (fluency,) = (one.scale for one in frame.rubric.criteria if one.key == "fluency")
+    assert (fluency.kind, fluency.level, [*fluency.values][0], len(fluency.values)) == ("likert", "ordinal", 1, 3)
+    metric = frame.rubric.criteria[-1]
+    assert metric.title == ("fluency (judge)" if name == "fluency" else name)
+    (one,) = judges(frame, Counted(), criterion_ratings(frame, Counted()))
+    assert (one.criterion, one.scores, one.shared) == ("fluency", metric.key, 36)
+    assert one.within_items.kendall.value == segment(PEOPLE, SCORES)
+    assert verify.verify(session, session.get_one(Study, study.id)).holds
+    assert found.asked.scores == {metric.key}
+
+
+def test_a_report_does_not_call_a_metric_something_that_annotators_judged(imported, tmp_path, monkeypatch):
+    study, frame, session = imported(together(PEOPLE, judge=SCORES.format(name="bertscore")))
+    report = build_report(session, study)
+
+    assert "They judged 1 criterion: fluency (3 points, ordinal)." in report.files["methods.md"].decode()
+    assert json.loads(report.files["heds.json"])["heds-criteria-criterion"]["control"] == {"fluency": True}
+    assert again(report, tmp_path / "report", monkeypatch) == []
+
+
+def segment(people: str, scores: str) -> Any:
+    """Kendall's tau-b within items of the tables themselves."""
+    rows, given = (pd.read_csv(io.StringIO(text)) for text in (people, scores))
+    both = rows.merge(given, on=["item_id", "system"], suffixes=("", "_of_metric"))
+    columns = (both[column] for column in ("value", "item_id", "system", "value_of_metric"))
+    return pytest.approx(segment_correlation(*columns).kendall.value)
+
+
+def test_a_study_that_goes_on_asks_nobody_for_scores_that_judges_alone_gave(imported):
+    scores = LONG + "1,m,bleu,bertscore,0.2\n1,n,bleu,bertscore,0.3\n"
+    with pytest.raises(ImportRefused, match="asked for bertscore, which judges alone gave"):
+        imported(together(ROWS, judge=scores, items=ITEMS), stays_open=True)
+    study, _, _ = imported(together(LONG + "1,m,w,fluency,2\n", judge=JUDGED, items=ITEMS), stays_open=True)
+    assert study.state == "open"
+
+
+def test_what_people_gave_under_a_strange_name_and_scores_without_a_scale_still_do_not_fit():
+    words = LONG + "".join(f"{n},m,gpt,why,because {n}\n" for n in range(20))
+    said = told(together(LONG + "1,m,w,grace,3\n1,m,w,fluency,3\n", judge=words, rubric=SMALL_RUBRIC))
+    assert ["'grace'" in said[0], "'why'" in said[1], len(said)] == [True, True, 2]
+
+
+def test_systems_stay_blind_until_the_lead_unblinds(imported):
+    study, _, session = imported(together(ROWS))
+
+    assert set(system_names(session, study).values()) == {"System 1", "System 2"}
+    lifecycle.unblind(session, study, "L-1")
+    assert set(system_names(session, study).values()) == {"m", "n"}
+
+
+def test_positions_are_unknown_unless_the_file_has_them(imported):
+    header = "item_id,system,annotator,criterion,value,position\n"
+    _, frame, session = imported(together(header + "1,m,w,c,4,2\n1,n,w,c,3,\n1,o,w,c,5,0\n"))
+
+    slots = session.scalars(select(Slot).order_by(Slot.position)).all()
+    assert [(slot.position, slot.order_known) for slot in slots] == [(0, True), (1, False), (2, True)]
+    assert sorted(frame.ratings["position"]) == [-1, 0, 2]
+
+
+@pytest.mark.parametrize("positions", ["0,0", "9,1", "-1,0"])
+def test_positions_that_cannot_be_are_errors(positions):
+    first, second = positions.split(",")
+    header = "item_id,system,annotator,criterion,value,position\n"
+    assert "position" in told(together(header + f"1,m,w,c,4,{first}\n1,n,w,c,3,{second}\n"))[0]
+
+
+def test_a_rating_given_twice_is_refused_with_both_rows_and_never_averaged(imported):
+    found = together(LONG + "i1,s,w1,c,3\ni1,s,w1,c,5\ni1,s,w2,c,4\n")
+
+    assert "Row 3" in told(found)[0]
+    assert "row 2" in told(found)[0]
+    with pytest.raises(ImportRefused):
+        imported(found)
+
+
+def test_what_the_file_calls_a_repeat_is_kept_as_a_repeat(imported):
+    study, frame, session = imported(
+        together("item_id,system,annotator,criterion,value,repeat\ni1,s,w1,c,3,\ni1,s,w1,c,5,second\n")
+    )
+
+    assert frame.ratings["value"].tolist() == [3]
+    first, again = session.scalars(select(Assignment).order_by(Assignment.id)).all()
+    assert (again.purpose, again.repeat_of) == ("repeat", first.id)
+    assert [row[RATINGS_HEADER.index("value")] for row in export_ratings(session, study)] == [3, 5]
+    alone = together("item_id,system,annotator,criterion,value,repeat\ni1,s,w1,c,5,second\n")
+    assert "without having rated it before" in told(alone)[0]
+
+
+def test_an_empty_value_has_no_row_and_counts_nowhere(imported):
+    _, frame, session = imported(together(LONG + "i1,s1,w,c,90\ni2,s1,w,c,92\ni1,s2,w,c,91\ni2,s2,w,c,\n"))
+
+    system = criterion_results(frame)[0].systems
+    assert sorted((one.n, one.summary.mean) for one in system) == [(1, 91), (2, 91)]
+
+
+def test_equal_values_leave_agreement_undefined_in_words(imported):
+    rows = "".join(f"i{n},s,w{w},c,4\n" for n in range(4) for w in range(2))
+    _, frame, _ = imported(together(LONG + rows))
+
+    agreement = criterion_results(frame)[0].agreement
+    assert agreement.percent == 1
+    assert "no variation" in agreement.alpha
+
+
+def test_values_off_the_scale_are_named_row_by_row():
+    found = together(LONG + 'i1,s,w1,q,100\ni1,s,w2,q,80\ni2,s,w1,q,"4,5"\ni2,s,w2,q,five\n')
+    assert told(found) == [
+        "Row 4, column 'q': '4,5' does not fit the scale of 'q'.",
+        "Row 5, column 'q': 'five' does not fit the scale of 'q'.",
+    ]
+
+
+def test_a_word_that_means_missing_is_stored_as_missing(imported):
+    _, frame, _ = imported(together(LONG + "1,m,w,c,4\n1,n,w,c,N/A\n2,m,w,c,5\n"))
+    assert frame.ratings["missing"].sum() == 1
+    assert criterion_results(frame)[0].missing == 1
+
+
+def test_explanations_notes_and_reasons_come_along(imported):
+    header = "item_id,system,annotator,criterion,value,explanation,reasons\n"
+    _, frame, _ = imported(together(header + "1,m,w,c,4,=Because of it.,a;b\n1,n,w,c,4,,\n"))
+    row = frame.ratings[frame.ratings["explanation"] != ""].iloc[0]
+    assert (row["explanation"], row["reasons"]) == ("=Because of it.", "a,b")
+
+
+def test_highlights_are_stored_with_their_quotes_and_unaligned_ones_without_a_place(imported):
+    marks = "item_id,system,annotator,label,start,end,quote,comment\n"
+    found = together(ROWS, marks + "1,m,w1,good,0,2,So,Nice\n1,m,w2,bad,-1,-1,not there,\n", items=ITEMS)
+    assert "Row 3: file1.csv: the quote 'not there' is not in the text of item '1'" in told(found, "warning")[0]
+
+    study, frame, session = imported(found)
+    stored = session.scalars(select(Highlight).order_by(Highlight.id)).all()
+    assert [(mark.start, mark.end, mark.label, mark.quote, mark.comment) for mark in stored] == [
+        (0, 2, "good", "So", "Nice"),
+        (None, None, "bad", "not there", ""),
+    ]
+    assert [label.key for label in frame.rubric.highlights] == ["good", "bad"]
+    assert highlights_of_item(session, study, "1", Counted()).unaligned == 1
+
+
+def test_texts_of_an_item_file_stand_in_the_study_and_what_is_not_in_it_is_an_error(imported):
+    study, _, session = imported(together(ROWS, items=ITEMS))
+    item = highlights_of_item(session, study, "1", Counted())
+    assert item.context[0].text == "Why?"
+    assert {candidate.passages[0].text for candidate in item.candidates} == {"So it is", "Thus"}
+
+    stray = told(together(LONG + "9,m,w,c,4\n1,x,w,c,4\n1,x,w,d,4\n", items=ITEMS))
+    assert stray == [
+        "Row 2: item '9' is not in the file of items.",
+        "Row 3: item '1' has no candidate of system 'x' in the file of items.",
+    ]
+
+
+def test_an_existing_rubric_takes_values_by_key_or_title_and_names_what_it_has_not(imported):
+    good = "1,m,w,Fluency,3\n1,m,w,verdict,Accept\n1,n,w,fluency,1\n1,n,w,verdict,unsure\n"
+    study, frame, _ = imported(together(LONG + good, rubric=SMALL_RUBRIC))
+    assert frame.rubric.title == "Small rubric"
+    assert sorted(frame.ratings["option"].dropna()) == ["accept", "unsure"]
+    assert frame.ratings["missing"].sum() == 1
+
+    bad = told(together(LONG + "1,m,w,grace,3\n1,m,w,fluency,9\n1,m,w,verdict,maybe\n", rubric=SMALL_RUBRIC))
+    assert "the rubric has no criterion 'grace'; it has fluency, verdict" in bad[0]
+    assert bad[1:] == [
+        "Row 3, column 'fluency': '9' does not fit the scale of 'Fluency'.",
+        "Row 4, column 'verdict': 'maybe' does not fit the scale of 'Verdict'.",
+    ]
+
+
+def test_a_best_of_rubric_takes_its_own_export(imported):
+    rubric = SMALL_RUBRIC.replace(
+        "explanation: {min",
+        "  - {key: best, title: Best, definition: The best, about: item, scale: {kind: best}}\nexplanation: {min",
+    )
+    _, frame, _ = imported(together(LONG + "1,m,w,best,1\n1,n,w,best,0\n", rubric=rubric))
+    assert sorted(frame.ratings["value"]) == [0, 1]
+    assert "does not fit" in told(together(LONG + "1,m,w,best,2\n", rubric=rubric))[0]
+
+
+def test_the_export_of_a_study_is_imported_with_the_same_ratings(imported, make_study):
+    first, frame, session = imported(together(ROWS, judge=LONG + "1,m,big-model,fluency,1\n", items=ITEMS))
+    exported = [RATINGS_HEADER, *export_ratings(session, first)]
+    text = "\n".join(",".join("" if cell is None else str(cell) for cell in row) for row in exported)
+
+    again, copy, _ = imported(together(text), title="Again")
+
+    columns = ["item", "kind", "criterion", "value", "submitted_at"]
+    order = ["item", "kind", "value"]
+    before, after = (
+        one.ratings[columns].astype({"item": str, "kind": str, "criterion": str}).sort_values(order)
+        for one in (frame, copy)
+    )
+    assert before["value"].tolist() == after["value"].tolist()
+    assert before["kind"].tolist() == after["kind"].tolist()
+    assert (before["submitted_at"].dt.floor("s").to_numpy() == after["submitted_at"].to_numpy()).all()
+
+
+def test_excluded_annotators_of_an_export_stay_excluded(imported):
+    header = "item_id,system,annotator,criterion,value,excluded,exclusion_reason\n"
+    study, frame, session = imported(together(header + "1,m,w,c,4,0,\n1,m,v,c,1,1,too fast\n"))
+    assert frame.ratings.set_index("value")["excluded"].to_dict() == {4: False, 1: True}
+    assert overview(session, study, Counted()).done == 1
+
+
+def test_every_annotation_is_an_event_of_its_own_and_the_chain_holds(imported):
+    study, _, session = imported(together(ROWS))
+    kinds = [event.kind for event in events.since(session, study.id, 0)]
+    assert kinds == ["study created", "study open", "ratings imported", *["imported"] * 3, "study closed"]
+    assert events.first_broken(session, study.id) is None
+    assert events.last_number(session, study.id) == 7
+
+
+def test_an_open_study_has_room_for_more_annotators_and_needs_texts(imported):
+    study, _, session = imported(together(ROWS, items=ITEMS), stays_open=True, raters=3)
+    assert study.state == "open"
+    places = session.execute(select(Item.external_id, Item.raters, Item.taken).where(Item.study_id == study.id))
+    assert {tuple(row) for row in places} == {("1", 3, 2), ("2", 3, 1)}
+    assert events.first_broken(session, study.id) is None
+    with pytest.raises(ImportRefused, match="Without the texts"):
+        imported(together(ROWS), stays_open=True)
+
+
+def test_nothing_is_half_imported(sqlite_engine, monkeypatch):
+    def fail(*_: Any) -> None:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(import_ratings._Writer, "_highlights", fail)
+    with pytest.raises(RuntimeError), database.writing(sqlite_engine) as session:
+        import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "l", Role.lead))
+    with database.reading(sqlite_engine) as session:
+        counts = [
+            session.execute(select(func.count()).select_from(t)).scalar_one() for t in (Study, Item, Person, Rating)
+        ]
+    assert counts == [0, 0, 0, 0]
+
+
+def test_only_a_lead_imports_and_a_study_needs_a_title(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        with pytest.raises(NotAllowed):
+            import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "a"))
+        with pytest.raises(NotAllowed, match="title"):
+            import_ratings.import_ratings(session, Plan(title=""), together(ROWS), add_person(session, "l", Role.lead))
+
+
+def test_leaving_everything_out_or_too_many_labels_is_refused_in_words():
+    free = LONG + "".join(f"{n},m,w,why,text {n}\n" for n in range(20))
+    with pytest.raises(ImportRefused, match="Every criterion is left out"):
+        together(free)
+    marks = "item_id,system,annotator,label,start,end,quote\n" + "".join(f"1,m,w,l{n},0,1,S\n" for n in range(10))
+    with pytest.raises(ImportRefused, match="at most 9"):
+        together(ROWS, marks)
+    with pytest.raises(InvalidRubric):
+        import_ratings.asked_by("key: x", [read(ROWS)])
+
+
+def test_both_databases_take_an_import(engine):
+    with database.writing(engine) as session:
+        header = "item_id,system,annotator,criterion,value,explanation,repeat\n"
+        found = together(header + "1,m,w,c,4,Why,\n1,m,w,c,5,Again,r\n1,m,v,c,yes,,\n".replace("yes", "3"))
+        study = import_ratings.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
+    with database.reading(engine) as session:
+        assert sorted(frame_of(session, study).ratings["value"]) == [3, 4]
+        found = verify.verify(session, session.get_one(Study, study.id))
+        assert found.holds, found.sentence
+    with database.writing(engine) as session:
+        session.execute(update(Item).values(raters=9))
+        extra = add_person(session, "nobody")
+        session.add(Membership(study_id=study.id, person_id=extra.person_id, joined_at=study.created_at))
+    with database.reading(engine) as session:
+        said = verify.verify(session, session.get_one(Study, study.id)).differences
+    assert ["P-nobody is an annotator" in said[0], "not those that were frozen" in said[1]] == [True, True]
+
+
+def test_the_command_line_shows_first_and_writes_only_when_told(tmp_path, capsys):
+    (tmp_path / "r.csv").write_text(ROWS)
+    with database.writing(web_engine()) as session:
+        add_person(session, "Ann", Role.lead)
+    words = ["import-ratings", "Ann", "From elsewhere", str(tmp_path / "r.csv")]
+
+    assert main(words) == 0
+    assert "Will be made: 2 items, 2 systems, 2 annotators, 3 annotations, 4 ratings" in capsys.readouterr().out
+    with database.reading(web_engine()) as session:
+        assert session.scalars(select(Study)).all() == []
+    assert main([*words, "--write"]) == 0
+    with database.reading(web_engine()) as session:
+        assert [study.title for study in session.scalars(select(Study))] == ["From elsewhere"]
+    assert main([*words[:3], str(tmp_path / "none.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+TASKS = "HITId,WorkerId,AssignmentStatus,WorkTimeInSeconds,Input.model,Input.id,Answer.Fluency,Answer.Clarity\n"
+
+
+def test_the_times_of_tasks_on_the_responses_of_one_item_add_up(imported):
+    rows = "H1,w,Approved,30,m,1,4,5\nH2,w,Approved,40,n,1,3,2\nH3,v,Approved,20,m,1,4,4\n"
+    _, frame, _ = imported(together(TASKS + rows))
+    assert sorted(frame.work["active_seconds"]) == [20, 70]
+
+    header = "item_id,system,annotator,criterion,value,active_seconds\n"
+    _, frame, _ = imported(together(header + "1,m,w,c,4,60\n1,n,w,c,5,60\n"), title="A time for the whole item")
+    assert frame.work["active_seconds"].tolist() == [60]
+
+
+def test_the_command_line_says_which_options_count_as_positive(tmp_path, capsys):
+    (tmp_path / "r.csv").write_text(LONG + "1,m,w,verdict,accept\n1,n,w,verdict,reject\n2,m,w,verdict,reject\n")
+    with database.writing(web_engine()) as session:
+        add_person(session, "Ann", Role.lead)
+    words = ["import-ratings", "Ann", "Verdicts", str(tmp_path / "r.csv"), "--write", "--positive"]
+
+    assert main([*words, "verdict=maybe"]) == 2
+    assert "no criterion 'verdict' has an option 'maybe'" in capsys.readouterr().err
+    assert main([*words, "verdict=accept"]) == 0
+    with database.reading(web_engine()) as session:
+        frame = frame_of(session, session.scalars(select(Study)).one())
+    (scale,) = (criterion.scale for criterion in frame.rubric.criteria)
+    assert [(option.key, option.positive) for option in scale.options] == [("accept", True), ("reject", False)]
+
+
+# Public rating sets
+
+
+SMALL = ("newsroom", "squality")
+LARGE = ("dices350", "dices990", "hanna", "pandalm", "recipes", "summeval_crowd", "summeval_experts")
+
+
+@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+def test_a_public_set_has_the_same_means_and_shares_after_the_import(imported, shared: Path, name: str):
+    given = pd.read_csv(public_set(shared, name), dtype=str, keep_default_na=False)
+
+    study, frame, session = imported(together(public_set(shared, name).read_text()))
+
+    criteria = {criterion.title: criterion for criterion in frame.rubric.criteria}
+    assert len(frame.ratings) == len(given)
+    for criterion, rows in given.groupby("criterion"):
+        key, scale = criteria[criterion].key, criteria[criterion].scale
+        if scale.kind == "choice":
+            titles = {option.key: option.title for option in scale.options}
+            stored = frame.ratings.loc[frame.ratings["criterion"] == key, "option"].map(titles).value_counts()
+            assert stored.to_dict() == rows["value"].value_counts().to_dict()
+        else:
+            wanted = rows["value"].astype(float).groupby(rows["system"]).mean()
+            found = means(frame, session, study)
+            assert {system: found[system, key] for system in wanted.index} == pytest.approx(wanted.to_dict())
+
+
+@pytest.mark.parametrize("name", ["pandalm", "recipes"])
+def test_a_large_public_set_is_read_whole_and_fits_its_proposed_scale(shared: Path, name: str):
+    path = public_set(shared, name)
+    with path.open() as lines:
+        rows = sum(1 for _ in csv.reader(lines)) - 1
+    file = read(path.read_bytes(), path.name)
+    assert (len(file.ratings), file.problems) == (rows, ())
+    assert not [value for one in import_ratings.proposed([file]) for value in one.unfit]
+
+
+def test_real_ratings_with_texts_and_highlights_become_a_finished_study(imported, shared: Path):
+    real = shared / "real"
+    files = [read((real / name).read_bytes(), name) for name in ("squality_3_ratings.csv", "squality_3_highlights.csv")]
+    asked = import_ratings.asked_as_proposed("S", files, import_ratings.proposed(files))
+    found = assemble(files, asked, read_items((real / "squality_3.jsonl").read_bytes(), "squality_3.jsonl"))
+
+    study, frame, session = imported(found)
+
+    assert len(frame.ratings) == len(files[0].ratings)
+    marks = session.scalars(select(Highlight)).all()
+    assert len(marks) == len(files[1].highlights)
+    without = sum(mark.start is None for mark in marks)
+    assert 97 <= without == len(told(found, "warning")) < 110
+    item = highlights_of_item(session, study, next(iter(highlight_counts(session, study, Counted()))), Counted())
+    texts = {passage.text for candidate in item.candidates for passage in candidate.passages}
+    assert all(
+        0 <= s.start < s.end <= max(map(len, texts)) for c in item.candidates for p in c.passages for s in p.spans
+    )

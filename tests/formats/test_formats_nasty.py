@@ -1,0 +1,259 @@
+"""Every hostile item file in tests/nasty is handled as its index says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from triptych.errors import ImportRefused
+from triptych.formats import ItemFile, Turn, read_items
+
+NASTY = Path(__file__).parents[1] / "nasty"
+
+WHITE_SPACE = "two  spaces\t tab \u00a0nbsp\u200bzwsp\u2028ls \n\n\nend"
+READ_AS_THEY_ARE = {
+    "array.jsonl": 2,
+    "big_int_ids.jsonl": 3,
+    "bom.csv": 2,
+    "bom.jsonl": 2,
+    "csv_field_limit.csv": 1,
+    "emoji_offsets.jsonl": 5,
+    "html_and_markdown.jsonl": 8,
+    "identical_candidates.jsonl": 1,
+    "leading_zero_ids.csv": 4,
+    "lines.json": 2,
+    "one_mb_text.jsonl": 1,
+    "path_like_ids.jsonl": 7,
+    "repeated_span.jsonl": 1,
+    "rtl_bidi.jsonl": 2,
+    "semicolon.csv": 2,
+    "formula_injection.csv": 2,
+    "utf16le_unicode_text.txt": 2,
+    "whitespace_collapse.jsonl": 1,
+}
+
+
+def read(name: str) -> ItemFile:
+    return read_items((NASTY / name).read_bytes(), name)
+
+
+def told(found: ItemFile, severity: str) -> list[tuple[int | None, str]]:
+    return [(problem.row, problem.message) for problem in found.problems if problem.severity == severity]
+
+
+def texts(found: ItemFile) -> list[list[str | None]]:
+    return [[candidate.text for candidate in item.candidates] for item in found.items]
+
+
+@pytest.mark.parametrize(("name", "count"), READ_AS_THEY_ARE.items())
+def test_a_file_with_unusual_but_sound_content_is_read_without_a_word(name: str, count: int) -> None:
+    found = read(name)
+    assert (len(found.items), found.problems, found.ok) == (count, (), True)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column() -> None:
+    assert list(read("bom.csv").recognised)[0] == "item_id"
+    assert read("bom.jsonl").items[0].external_id == "r1"
+
+
+def test_windows_1252_is_read_with_a_warning_and_no_control_characters() -> None:
+    found = read("cp1252.csv")
+    assert found.ok
+    assert found.items[0].context_text == "The staff’s “welcome” cost €5 – café extra"
+    assert texts(found)[0] == ["Sorry…", "Naïve", "Œuvre"]
+    assert "Windows-1252" in told(found, "warning")[0][1]
+
+
+def test_a_file_whose_encoding_cannot_be_told_is_refused_with_the_line() -> None:
+    with pytest.raises(ImportRefused, match=r"Line 3: byte 0xE9 is not UTF-8"):
+        read("mixed_encoding.csv")
+
+
+def test_line_breaks_in_quoted_cells_stay_in_their_cell_as_line_feeds() -> None:
+    found = read("embedded_newlines.csv")
+    assert found.ok
+    assert [item.external_id for item in found.items] == ["r1", "r2"]
+    assert found.items[0].context_text == "Line one\nline two\n\nline four"
+    assert texts(found)[0] == ["Dear guest,\n\nThank you.\n", "a\nb", "ok"]
+    assert "line ends in 2 text(s)" in told(found, "note")[0][1]
+
+
+def test_broken_quotes_name_their_rows_and_swallow_no_other() -> None:
+    found = read("unescaped_quote.csv")
+    assert not found.ok
+    assert [row for row, _ in told(found, "error")] == [3, 5]
+    assert [item.external_id for item in found.items] == ["r1", "r3", "r5"]
+    assert found.items[0].context_text == 'The "suite" was tiny'
+
+
+def test_ragged_rows_are_named_and_blank_ones_ignored() -> None:
+    found = read("ragged.csv")
+    errors = told(found, "error")
+    assert [row for row, _ in errors] == [2, 3]
+    assert "4 cells" in errors[0][1]
+    assert "7 cells" in errors[1][1]
+
+
+def test_three_columns_of_one_name_are_three_systems() -> None:
+    found = read("duplicate_header.csv")
+    assert found.ok
+    assert found.systems == ("candidate_1", "candidate_2", "candidate_3")
+    assert texts(found) == [["a", "b", "c"]]
+    assert "called 'response'" in told(found, "note")[0][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_header.csv", "looks like data, not like a header: 'r1'"),
+        ("empty.csv", "The file is empty"),
+        ("header_only.csv", "no rows below"),
+        ("deep_nesting.json", "nested more than 50 levels"),
+    ],
+)
+def test_a_file_without_items_is_refused_in_words(name: str, words: str) -> None:
+    with pytest.raises(ImportRefused, match=words):
+        read(name)
+
+
+def test_a_nul_byte_is_taken_out_and_told() -> None:
+    found = read("nul_in_text.csv")
+    assert found.ok
+    assert found.items[0].context_text == "abcd"
+    assert told(found, "warning")[0][0] == 2
+
+
+def test_ids_stay_text_with_zeros_and_all_digits() -> None:
+    assert [item.external_id for item in read("leading_zero_ids.csv").items] == ["007", "0010", "7", "10"]
+    assert [item.external_id for item in read("big_int_ids.jsonl").items] == [
+        "1161888007138312192",
+        "1161888007138312193",
+        "9007199254740993",
+    ]
+
+
+def test_an_id_used_twice_names_both_rows_and_a_case_variant_is_a_warning() -> None:
+    found = read("duplicate_ids.csv")
+    errors, warnings = told(found, "error"), told(found, "warning")
+    assert [row for row, _ in errors] == [3, 5]
+    assert all("used in row 2" in message for _, message in errors)
+    assert [row for row, _ in warnings] == [4]
+    assert "case only" in warnings[0][1]
+
+
+def test_words_that_some_programs_take_for_missing_are_texts() -> None:
+    found = read("na_strings.csv")
+    assert texts(found) == [
+        ["None", "null", "N/A"],
+        ["NaN", "-", "true"],
+        ["#N/A", "1.0", "007"],
+        ["", "b", "c"],
+    ]
+    assert [row for row, _ in told(found, "warning")] == [5]
+
+
+def test_empty_blank_null_and_absent_candidates_are_told_apart() -> None:
+    found = read("empty_candidates.jsonl")
+    assert not found.ok
+    errors, warnings = told(found, "error"), told(found, "warning")
+    assert [(row, "null" in message, "no candidate" in message) for row, message in errors] == [
+        (3, True, False),
+        (4, False, True),
+    ]
+    assert [(row, "is empty" in message, "white space" in message) for row, message in warnings] == [
+        (1, True, False),
+        (2, False, True),
+    ]
+    assert texts(found)[0][1] == ""
+    assert texts(found)[1][2] == "   \n\t"
+
+
+def test_identical_candidates_stay_three() -> None:
+    assert texts(read("identical_candidates.jsonl")) == [["Thank you.", "Thank you.", "Thank you. "]]
+
+
+def test_nan_and_infinity_are_errors_with_row_and_field() -> None:
+    found = read("nan_infinity.json")
+    assert not found.ok
+    assert [(problem.row, problem.column) for problem in found.problems] == [
+        (1, "candidate_1"),
+        (1, "candidate_3"),
+    ]
+
+
+def test_items_two_levels_down_with_message_parts_are_found() -> None:
+    found = read("nested.json")
+    assert found.ok
+    assert found.items[0].context_turns == (
+        Turn("user", "The room was clean but the wifi kept dropping."),
+        Turn("assistant", "nested part"),
+    )
+    assert found.systems == ("gpt", "t5", "human")
+    assert "data.items" in told(found, "note")[0][1]
+
+
+def test_a_python_list_in_a_cell_is_text_and_never_evaluated() -> None:
+    found = read("stringified_list.csv")
+    assert found.ok
+    assert found.items[0].context_text.startswith("[{'speaker'")
+    assert texts(found) == [['["x"]', "[3, 5, 5]", "c"]]
+    assert "as Python prints it" in told(found, "note")[0][1]
+
+
+def test_offsets_in_code_points_hold_after_reading() -> None:
+    text = read("emoji_offsets.jsonl").items[0].candidates[0].text
+    assert text[12:22] == "annotation"
+
+
+def test_white_space_and_html_are_kept_as_they_stand() -> None:
+    assert texts(read("whitespace_collapse.jsonl"))[0] == [WHITE_SPACE, " leading", "trailing "]
+    assert read("html_and_markdown.jsonl").items[0].context_text == "<script>alert(1)</script> after"
+
+
+def test_formulas_are_read_as_they_stand() -> None:
+    found = read("formula_injection.csv")
+    assert found.items[0].context_text == '=HYPERLINK("http://127.0.0.1/?"&A1,"x")'
+    assert texts(found) == [["+1 great stay", "-5 stars", "@manager thank you"], ["\t=1+1", "-", "+"]]
+
+
+def test_control_characters_are_taken_out_but_escapes_stay_literal() -> None:
+    found = read("control_chars.jsonl")
+    assert found.ok
+    assert found.items[0].context_text == "bell  vt  esc [31mred[0m del \x7f"
+    assert texts(found)[0][1] == "_x000D_ literal"
+    assert len(told(found, "warning")) == 2
+
+
+def test_ids_like_paths_are_data() -> None:
+    assert read("path_like_ids.jsonl").items[0].external_id == "../../etc/passwd"
+
+
+def test_a_workbook_with_title_row_and_merged_cells_names_them() -> None:
+    found = read("merged_cells.xlsx")
+    assert not found.ok
+    merged = [message for row, message in told(found, "error") if row == 3]
+    assert any("A3:A4" in message for message in merged)
+    assert any("B3:B4" in message for message in merged)
+    assert "header was found in row 2" in told(found, "note")[0][1]
+
+
+def test_a_workbook_with_several_sheets_reads_the_one_with_items_and_lists_the_visible() -> None:
+    found = read("many_sheets_hidden.xlsx")
+    assert found.ok
+    assert found.sheets == ("README", "items")
+    assert [item.external_id for item in found.items] == ["r1"]
+    warnings = [message for _, message in told(found, "warning")]
+    assert any("items (2)" in message for message in warnings)
+    assert any(message.startswith("Hidden rows") and "2" in message for message in warnings)
+
+
+def test_files_of_ratings_are_refused_as_items(shared: Path) -> None:
+    for path in sorted((shared / "nasty" / "files").glob("ratings_*.csv")):
+        with pytest.raises(ImportRefused, match="ratings, not items"):
+            read_items(path.read_bytes(), path.name)
+
+
+def test_every_hostile_item_file_of_the_index_is_here(shared: Path) -> None:
+    there = {path.name for path in (shared / "nasty" / "files").iterdir() if not path.name.startswith("ratings_")}
+    assert there == {path.name for path in NASTY.iterdir()}

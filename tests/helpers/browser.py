@@ -1,0 +1,254 @@
+"""A real browser on a real server: what the browser tests share.
+
+A module uses it as
+
+    import browser
+    chromium = browser.chromium                       # the fixture, under its name
+
+    @pytest.fixture(scope="module")
+    def app(tmp_path_factory):
+        with browser.running(tmp_path_factory.mktemp("home")) as app:
+            yield app
+
+    def test_…(app, chromium):
+        page = browser.signed_in(chromium.new_context(), app, person_id).new_page()
+        page.goto(f"{app.url}/annotate?study=…")
+        browser.answer_all(page)
+        browser.submit(page)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from bench.server import Server, is_healthy, start_server, wait_until
+from helpers.studies import absent
+from triptych.people import accounts
+from triptych.storage import database
+from triptych.storage.models import Person
+from triptych.web.session import COOKIE, cookie_value
+
+playwright = pytest.importorskip("playwright.sync_api")
+expect = playwright.expect
+
+SECRET = "the cookie secret of servers that tests start"
+UNTRUSTED_HOST = "lab.test"  # leads to this computer, but the browser does not take it for a secure context
+FLAGS = [
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    f"--host-resolver-rules=MAP {UNTRUSTED_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+SIZE = {"width": 1440, "height": 900}
+WORKBENCH = ".tw [data-tw-submit], .tw [data-tw-continue]"
+STILL_FOR = 250
+PATIENCE = 20_000  # for a busy machine; what waits, waits for an event and not for time
+
+# Idle and connected, nothing greyed out or on its way, for a quarter of a second without a break.
+STILL = """
+(quiet) => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const main = document.querySelector('[data-testid="stMain"]');
+  const still = app?.dataset.testScriptState === 'notRunning' && app.dataset.testConnectionState === 'CONNECTED'
+    && main?.querySelector('[data-testid="stElementContainer"]')
+    && !document.querySelector('[data-testid="stSkeleton"], [data-stale="true"]');
+  if (!still) { delete window.stillSince; return false; }
+  window.stillSince ??= performance.now();
+  return performance.now() - window.stillSince >= quiet;
+}
+"""
+ANSWER = """
+() => {
+  for (const question of document.querySelectorAll('.tw [data-tw-question]')) {
+    if (question.disabled || question.querySelector('input:checked')) continue;
+    question.querySelector('input[type=radio], input[type=checkbox]')?.click();
+    const slider = question.querySelector('input[type=range].tw-unset');
+    if (slider) { slider.value = slider.min; slider.dispatchEvent(new Event('input', { bubbles: true })); }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """One Chromium for the module (a Playwright Browser); skips, or fails in CI, where there is none.
+
+    `lab.test` leads to 127.0.0.1 as a plain-http host that is no secure context; every other name leads nowhere.
+    """
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        absent("Chromium")
+    flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else FLAGS
+    with playwright.sync_playwright() as player:
+        started = player.chromium.launch(executable_path=path, args=flags)
+        expect.set_options(timeout=PATIENCE)
+        yield started
+        expect.set_options(timeout=5000)
+        started.close()
+
+
+@dataclass
+class App:
+    """A running server and its database, which tests may read and write beside it."""
+
+    home: Path
+    server: Server
+    engine: Engine
+    start: Callable[..., Any] | None = None
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction on the server's database; keep it short."""
+        with database.writing(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A fresh look at the server's database."""
+        with database.reading(self.engine) as session:
+            yield session
+
+    def kill(self) -> None:
+        """`kill -9`: the server has no chance to put anything away."""
+        self.server.kill()
+
+    def start_again(self) -> None:
+        """A new process on the same port and the same data."""
+        port = int(self.url.rpartition(":")[2])
+        self.server = start_server(self.home, {"TRIPTYCH_SECRET": SECRET}, port, self.start)
+        wait_until(lambda: is_healthy(self.url), self.server, "answer")
+
+
+@contextmanager
+def running(home: Path, before: Any = None, start: Callable[..., Any] | None = None) -> Iterator[App]:
+    """A server with its data in `home`, without demo studies; `before(session)` fills the database first.
+
+    `start` is the fixture `forked` where nothing is tested about how a server starts.
+    """
+    engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
+    database.migrate(engine)
+    if before is not None:
+        with database.writing(engine) as session:
+            before(session)
+    app = App(home, start_server(home, {"TRIPTYCH_SECRET": SECRET}, start=start), engine, start)
+    try:
+        wait_until(lambda: is_healthy(app.url), app.server, "answer")
+        yield app
+    finally:
+        app.server.stop()
+        engine.dispose()
+
+
+def session_cookie(app: App, person_id: int) -> str:
+    """The cookie value of a new login of this person."""
+    with app.writing() as session:
+        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, person_id))
+        secret = accounts.use_ticket(session, ticket)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIPTYCH_SECRET", SECRET)
+        return cookie_value(secret)
+
+
+def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -> Any:
+    """Signs the browser context in as this person, as the sign-in page does; returns the context.
+
+    Whoever was signed in on it before is forgotten by the browser, not by the server. `host` stands for another name
+    of the server, for example UNTRUSTED_HOST.
+    """
+    url = app.url if host is None else app.url.replace("127.0.0.1", host)
+    cookie = {"name": COOKIE, "value": session_cookie(app, person_id), "url": url, "httpOnly": True, "sameSite": "Lax"}
+    context.add_cookies([cookie])
+    return context
+
+
+def afresh(context: Any, app: App) -> Any:
+    """A page of the context, which is left as a new one would be: signed out, online, nothing stored or routed.
+
+    Another context or page costs the browser seconds of processor time at its first visit, this one nearly nothing.
+    What a test listens to on the context, it has to take away itself.
+    """
+    page, *others = context.pages or [context.new_page()]
+    for other in others:
+        other.close()
+    context.set_offline(False)
+    page.unroute_all()
+    page.goto(f"{app.url}/healthz")  # of the same origin, without a script that could store anything again
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    context.clear_cookies()
+    page.goto("about:blank")
+    return page
+
+
+def settled(page: Any) -> None:
+    """Waits until Streamlit has drawn the page: connected, no run under way, nothing stale."""
+    page.wait_for_function(STILL, arg=STILL_FOR)
+
+
+def open_workbench(page: Any, app: App, study: str, host: str | None = None) -> str:
+    """Opens the annotate page of the study (its slug) and waits for an item; returns the item's token."""
+    url = app.url if host is None else app.url.replace("127.0.0.1", host)
+    page.goto(f"{url}/annotate?study={study}")
+    page.wait_for_selector(WORKBENCH)
+    return token(page)
+
+
+def token(page: Any) -> str:
+    """The token of the assignment that is on the workbench."""
+    return page.locator(".tw").get_attribute("data-token")
+
+
+def radio(page: Any, question: str, value: object) -> Any:
+    """The locator of one answer: `question` is "A:fluency" or "item:best", `value` a point or an option's key."""
+    return page.locator(f'[data-tw-question="{question}"] input[value="{value}"]')
+
+
+def answer_all(page: Any) -> None:
+    """Gives every open question its first answer, in both presentations; what is answered stays."""
+    page.wait_for_selector(WORKBENCH)
+    page.evaluate(ANSWER)
+
+
+def submit(page: Any) -> None:
+    """Submits the item and waits until another one, feedback or an end screen has taken its place."""
+    before = token(page)
+    page.locator("[data-tw-submit]").click()
+    gone = "t => document.querySelector('.tw')?.dataset.token !== t || document.querySelector('[data-tw-continue]')"
+    page.wait_for_function(gone, arg=before)
+
+
+def saved(page: Any) -> Any:
+    """The locator of the header's "Saved ✓"; its data-state is saved, saving or waiting (Not saved yet)."""
+    return page.locator("[data-tw-saved]")
+
+
+def select_text(page: Any, box: str, start: int, end: int) -> None:
+    """Selects characters start to end of a judged text; `box` is "A", or "A:1" for a turn of a conversation."""
+    page.evaluate(
+        """([id, from, to]) => {
+          const box = document.querySelector(`[data-tw-text="${id}"]`);
+          const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+          const nodes = [];
+          while (walker.nextNode()) nodes.push(walker.currentNode);
+          const place = (offset) => {
+            for (const node of nodes) { if (offset <= node.length) return [node, offset]; offset -= node.length; }
+          };
+          box.focus();
+          document.getSelection().setBaseAndExtent(...place(from), ...place(to));
+        }""",
+        [box, start, end],
+    )

@@ -1,0 +1,61 @@
+"""What several test files share: sign in."""
+
+from __future__ import annotations
+
+import pytest
+from sqlmodel import Session
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from helpers.studies import ROOT
+from triptych.people import accounts
+from triptych.study.persons import Who
+
+ROUTER = str(ROOT / "pages" / "router.py")
+
+
+def app(**query: str) -> AppTest:
+    test = AppTest.from_file(ROUTER, default_timeout=30)
+    for name, value in query.items():
+        test.query_params[name] = value
+    return test.run()
+
+
+def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
+    monkeypatch.setattr(state, "current_person", lambda: who)
+
+
+def shown(test: AppTest) -> str:
+    """All that a person reads on the page."""
+    assert not test.exception
+    parts = [
+        test.title,
+        test.header,
+        test.markdown,
+        test.text,
+        test.caption,
+        test.error,
+        test.warning,
+        test.info,
+        test.code,
+    ]
+    # as the browser shows it: without the escapes, and without the word joiner that nobody sees
+    unescaped = str.maketrans({"\\": None, "\u2060": None})
+    return "\n".join(str(element.value).translate(unescaped) for part in parts for element in part)
+
+
+def field(test: AppTest, label: str):
+    return next(one for one in test.text_input if one.label.startswith(label))
+
+
+def press(test: AppTest, label: str) -> AppTest:
+    return next(one for one in test.button if one.label == label).click().run()
+
+
+def arrival(test: AppTest) -> state.Arrival | None:
+    return test.session_state["arrival"] if "arrival" in test.session_state else None  # noqa: SIM401 (it has no get)
+
+
+def signs_in(session: Session, test: AppTest) -> Who:
+    """Who the browser would be after posting the ticket that the page gave it."""
+    return accounts.who_is(session, accounts.use_ticket(session, arrival(test).ticket))

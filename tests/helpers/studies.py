@@ -1,0 +1,98 @@
+"""What several test files share: studies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from triptych import clock
+from triptych.formats.model import CandidateDraft, ItemDraft
+from triptych.people import accounts
+from triptych.storage.models import Item, Person, Purpose, Role, Study
+from triptych.study.persons import Who
+
+ROOT = Path(__file__).resolve().parents[2]
+
+IN_CI = os.environ.get("CI") == "true"
+
+SYSTEMS = ("plumbum", "stannum", "ferrum")
+
+
+def absent(what: str) -> None:
+    """Skip where a test's needs are not there; with CI=true that is a failure."""
+    if IN_CI:
+        pytest.fail(f"{what} is missing, and CI must have it.")
+    pytest.skip(f"{what} is missing on this machine.")
+
+
+SMALL_RUBRIC = """
+key: small
+title: Small rubric
+summary: Two questions about short answers.
+instructions: Read the question, then rate each response.
+criteria:
+  - key: fluency
+    title: Fluency
+    definition: How well the response reads.
+    scale:
+      kind: likert
+      points: [{value: 1, title: Poor}, {value: 2}, {value: 3, title: Good}]
+  - key: verdict
+    title: Verdict
+    definition: Would you send it?
+    scale:
+      kind: choice
+      options:
+        - {key: accept, title: Accept, positive: true}
+        - key: reject
+          title: Reject
+          ask:
+            reasons: [{key: wrong, text: It is wrong, tag: error}, {key: rude, text: It is rude, tag: tone}]
+            free_text: optional
+        - {key: unsure, title: Cannot say, missing: true}
+explanation: {min_words: 2, max_words: 10}
+highlights: [{key: good, title: Good passage}, {key: bad, title: Bad passage}]
+ignore_item: {title: Ignore this question, reasons: [{key: empty, title: It asks nothing}]}
+set_aside_response: {title: Cannot rate this response, reasons: [{key: blank, title: It is blank}]}
+"""
+
+
+def draft_items(count: int) -> list[ItemDraft]:
+    return [
+        ItemDraft(
+            external_id=f"item-{n}",
+            context_text=f"Question number {n}?",
+            context_turns=(),
+            candidates=tuple(CandidateDraft(s, f"Answer {n} in words of its own 😀 {s[0]}", None) for s in SYSTEMS),
+            meta={},
+            extra_texts={},
+            row=n,
+        )
+        for n in range(1, count + 1)
+    ]
+
+
+def count_items(session, study: Study) -> int:
+    """The main items that the database holds."""
+    wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    return session.execute(wanted).scalar_one()
+
+
+def add_person(session, name: str, role: Role = Role.annotator) -> Who:
+    person = Person(pseudonym=f"P-{name}", name=name, role=role, created_at=clock.now())
+    session.add(person)
+    session.flush()
+    return Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=name, login_id=0)
+
+
+def join(session, study: Study, who: Who) -> Who:
+    accounts.enrol(session, study, who.person_id, who.pseudonym)
+    return who
+
+
+def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:
+    """A complete annotation for SMALL_RUBRIC."""
+    return {"ratings": {letter: {"fluency": fluency, "verdict": verdict} for letter in letters}}

@@ -1,0 +1,528 @@
+"""Who may do what: every page, every command that writes and every HTTP route, against everybody who could ask.
+
+Commands of leads trust their caller; what guards them is the page. So the table says through which door a command is
+reached, a reading of the sources holds that there is no other door, and every door is tried by everybody.
+A new page, route or writing command without a row fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+from helpers.sign_in import shown
+from helpers.studies import ROOT
+from starlette.applications import Starlette
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych import clock
+from triptych.annotate import assignments, desk, entry_test, onboarding
+from triptych.errors import NotFound, TriptychError
+from triptych.formats.writers import FORMATS
+from triptych.people import accounts
+from triptych.privacy import withdrawal
+from triptych.storage import database
+from triptych.storage.models import Person, Snapshot, Workbook
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+from triptych.web.routes import ROUTES
+from triptych.web.session import COOKIE, HEADER, HEADER_VALUE, cookie_value, web_engine
+
+ACTORS = ("anonymous", "annotator", "other annotator", "other lead", "lead")
+PAGES = ROOT / "pages"
+
+# Commands and the door through which each is reached:
+#   way in     anybody; what is given (passcode, code, link, ticket, a panel's address) proves who it is
+#   annotator  a page of annotators; the command itself finds only what is hers
+#   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
+#   lead       a page of leads, which asks `lifecycle.led_by` for the study before anything else
+#   shell      the command line and the start of the server
+#   inner      other commands only
+DOORS = {
+    "way in": """
+        people.accounts.accept_as_lead people.accounts.issue_sign_in_ticket people.accounts.join_from_panel
+        people.accounts.join_open_study people.accounts.return_to_study people.accounts.sign_in_lead
+        people.accounts.use_setup_ticket
+    """,
+    "annotator": """
+        annotate.desk.lay annotate.entry_test.answer annotate.entry_test.hand_in annotate.entry_test.start
+        annotate.onboarding.read_instructions annotate.onboarding.refuse annotate.onboarding.step
+        people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
+    """,
+    "route": """
+        annotate.annotations.save_draft annotate.annotations.save_next_draft annotate.assignments.renew
+        annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
+    """,
+    "lead": """
+        annotate.exclusions.exclude annotate.exclusions.let_in annotate.exclusions.reinstate
+        annotate.workbooks.cancel annotate.workbooks.make annotate.workbooks.make_for_new
+        annotate.workbooks.take_back exchange.import_ratings.import_ratings operations.backup.restore_as
+        people.invitations.invite_all people.invitations.invite_one people.roster.add_lead people.roster.disable
+        people.roster.enable people.roster.new_link people.roster.remove_lead privacy.erasure.delete_copies
+        privacy.erasure.erase privacy.withdrawal.withdraw reports.heds.store reports.snapshot.keep
+        results.adjudication.ask results.adjudication.record results.adjudication.take_back
+        simulate.dry_run.dry_run study.design.amend study.duplicate.duplicate study.launch.launch
+        study.lifecycle.create_from_file study.lifecycle.delete_demo study.lifecycle.delete_draft
+        study.lifecycle.set_state study.lifecycle.unblind study.plans.store
+    """,
+    "shell": """
+        cli.studies.invite cli.studies.set_state exchange.import_ratings.import_as operations.backup.restore
+        operations.capsule.open_capsule operations.move.move people.accounts.create_lead
+        people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
+    """,
+    "inner": """
+        annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
+        annotate.assignments.current annotate.assignments.current_of annotate.assignments.free_place
+        annotate.assignments.free_workbook annotate.assignments.give_back_expired
+        annotate.assignments.reserve_for_workbook annotate.assignments.take_place annotate.entry_test.next_gold
+        annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
+        annotate.exclusions.settle people.accounts.annotator_called people.accounts.end_links
+        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
+        people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
+        people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
+        storage.database.add_rows storage.events.record_many storage.events.write_pending
+        study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
+        study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria
+        study.contents.write_items study.contents.write_references study.contents.write_training
+        study.design.seal study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
+        study.persons.delete_without_part
+    """,
+}
+DOOR_OF = {command: door for door, commands in DOORS.items() for command in commands.split()}
+REACHED_FROM = {
+    # `state.sign_in_by` hands the ticket out wherever a page could have checked somebody
+    "way in": {"everyone", "annotator", "lead", "router.py"},
+    "annotator": {"annotator", "route"},
+    "route": {"route", "shell"},
+    "lead": {"lead", "shell"},
+    "shell": {"shell"},
+    "inner": set(),
+}
+
+
+# Reading the sources
+
+
+@dataclass
+class Piece:
+    """What a piece of a module refers to: names, the pairs of `module.name`, functions called, methods of a session."""
+
+    names: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    by_session: set[str] = field(default_factory=set)
+    imports: list[ast.ImportFrom] = field(default_factory=list)
+
+    @property
+    def changes_rows(self) -> bool:
+        return bool(self.calls & {"insert", "update", "delete"} or self.by_session & CHANGING)
+
+
+CHANGING = {"add", "add_all", "delete", "flush"}
+
+
+def read(within: ast.AST) -> Piece:
+    piece = Piece()
+    for node in ast.walk(within):
+        match node:
+            case ast.Name(id=name):
+                piece.names.add(name)
+            case ast.Attribute(value=ast.Name(id=base), attr=name):
+                piece.pairs.add((base, name))
+            case ast.Call(func=ast.Name(id=name)):
+                piece.calls.add(name)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in CHANGING:
+                piece.by_session |= {name} if "session" in ast.unparse(owner) else set()
+            case ast.ImportFrom(module=str()):
+                piece.imports.append(node)
+    return piece
+
+
+@cache
+def whole(path: Path) -> Piece:
+    return read(tree(path))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def module_of(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+
+
+@cache
+def imported_names(path: Path) -> dict[str, str]:
+    """Local name → full name of what a module imports from the core."""
+    from_core = [node for node in whole(path).imports if node.module.split(".")[0] == "triptych"]
+    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in from_core for alias in node.names}
+
+
+def used(path: Path, piece: Piece) -> set[str]:
+    """Full names of the core's functions that a piece of this module refers to, called or handed on."""
+    local, here = imported_names(path), module_of(path)
+    by_module = {f"{local[base]}.{name}" for base, name in piece.pairs if base in local}
+    return by_module | {local.get(name, f"{here}.{name}") for name in piece.names}
+
+
+@dataclass(frozen=True)
+class Function:
+    uses: set[str]
+    takes: set[str]
+    writes: bool
+
+
+def functions_of(path: Path) -> dict[str, Function]:
+    """The functions at the top of a module; a statement prepared beside them counts as theirs."""
+    statements: set[str] = set()
+    for node in tree(path).body:
+        if isinstance(node, ast.Assign):
+            made = read(node.value)
+            if made.changes_rows or made.names & statements:
+                statements |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    found = {}
+    for node in tree(path).body:
+        if isinstance(node, ast.FunctionDef):
+            piece = read(node)
+            uses, takes = used(path, piece), {argument.arg for argument in node.args.args}
+            writes = piece.changes_rows or bool(piece.names & statements or uses & RECORDING)
+            found[f"{module_of(path)}.{node.name}"] = Function(uses, takes, writes)
+    return found
+
+
+RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
+# what is read is read with what the transaction has recorded, which is written out before: no change of its own
+NO_CHANGE = {"triptych.storage.events.write_pending"}
+
+
+@cache
+def writing_commands() -> frozenset[str]:
+    """Public functions of the core that take a session and end, however deep, in a row that changes."""
+    apart = {"stats", "formats", "migrations", "web"}
+    paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.parts)]
+    where = {name: function for path in paths for name, function in functions_of(path).items()}
+    writing = {name for name, function in where.items() if function.writes}
+    while more := {name for name, f in where.items() if name not in writing and (f.uses - NO_CHANGE) & writing}:
+        writing |= more
+    public = {name for name in writing if not name.rpartition(".")[2].startswith("_")}
+    taking = {name for name in public if where[name].takes & {"session", "engine", "source"}}
+    return frozenset(name.removeprefix("triptych.") for name in taking)
+
+
+@cache
+def doors() -> dict[str, frozenset[str]]:
+    """Command → the files outside of the core from which it is reached; a component counts as the pages that use it."""
+    users: dict[Path, set[str]] = defaultdict(set)
+    screens = [*(ROOT / "components").rglob("*.py"), *PAGES.rglob("*.py")]
+    imported = {path: set(component_imports(path)) for path in screens}
+    for page in PAGES.rglob("*.py"):
+        reached, waiting = set(), {page}
+        while waiting:
+            one = waiting.pop()
+            reached.add(one)
+            waiting |= imported[one] - reached
+        for one in reached:
+            users[one].add(page.relative_to(PAGES).parts[0])
+    found: dict[str, set[str]] = defaultdict(set)
+    start = [ROOT / "triptych" / "web" / "start.py", *(ROOT / "triptych" / "cli").glob("*.py"), ROOT / "app.py"]
+    routes = set((ROOT / "triptych" / "web").glob("*.py")) - set(start)
+    for path in [*screens, *routes, *start]:
+        for name in used(path, whole(path)):
+            kinds = users[path] if path in screens else {"route" if path in routes else "shell"}
+            found[name.removeprefix("triptych.")] |= kinds
+    return {name: frozenset(kinds) for name, kinds in found.items()}
+
+
+def component_imports(path: Path) -> Iterator[Path]:
+    for node in whole(path).imports:
+        if node.module.split(".")[0] == "components":
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                base = ROOT / name.replace(".", "/")
+                yield from (p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file())
+
+
+def test_every_command_that_writes_has_a_row_and_no_row_is_left_over():
+    assert sorted(DOOR_OF) == sorted(writing_commands())
+
+
+@pytest.mark.parametrize("door", REACHED_FROM)
+def test_no_command_is_reached_through_another_door_than_its_row_says(door):
+    beside = {
+        command: doors().get(command, frozenset()) - REACHED_FROM[door]
+        for command, its_door in DOOR_OF.items()
+        if its_door == door
+    }
+    assert {command: kinds for command, kinds in beside.items() if kinds} == {}
+
+
+# The world in which everybody asks
+
+
+@pytest.fixture
+def world(make_study):
+    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of her own."""
+    with database.writing(web_engine()) as session:
+        study, lead, (anna, _) = make_study(session, title="Hidden Title")
+        other, its_lead, (ben, _) = make_study(session, title="Another")
+        work = assignments.current(session, study, anna)
+        assignments.current(session, other, ben)
+    return study, work.token, dict(zip(ACTORS, (None, anna, ben, its_lead, lead), strict=True))
+
+
+def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
+    monkeypatch.setattr(state, "current_person", lambda: who)
+
+
+# Commands of annotators
+
+
+def _with(command, *given):
+    return lambda session, study, token, who: command(session, study, who, *given)
+
+
+TRIED = {
+    "annotate.entry_test.answer": _with(entry_test.answer, "q", "a"),
+    "annotate.entry_test.hand_in": _with(entry_test.hand_in),
+    "annotate.entry_test.start": _with(entry_test.start),
+    "annotate.desk.lay": lambda session, study, token, who: desk.lay(session, study, who, showing=token),
+    "annotate.onboarding.read_instructions": _with(onboarding.read_instructions),
+    "annotate.onboarding.refuse": _with(onboarding.refuse),
+    "annotate.onboarding.step": _with(onboarding.step),
+    "people.accounts.consent": _with(accounts.consent, "version"),
+    "people.accounts.join": lambda session, study, token, who: accounts.join(session, study, who),
+    "privacy.withdrawal.withdraw_myself": _with(withdrawal.withdraw_myself),
+}
+# the study is open to everybody
+OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
+
+
+def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):
+    study, token, actors = world
+    let_in = defaultdict(set)
+    for name, command in TRIED.items():
+        for actor in ACTORS[1:]:
+            with contextlib.suppress(Undone), database.writing(web_engine()) as session:
+                try:
+                    command(session, lifecycle.by_slug(session, study.slug), token, actors[actor])
+                    let_in[name].add(actor)
+                except NotFound:
+                    pass
+                except TriptychError:
+                    let_in[name].add(actor)  # past the door; there was nothing to do there
+                raise Undone
+    assert set(TRIED) == {command for command, door in DOOR_OF.items() if door == "annotator"}
+    assert dict(let_in) == {name: OPEN_TO.get(name, {"annotator"}) for name in TRIED}
+
+
+class Undone(Exception):
+    """Takes back what was tried."""
+
+
+# Pages
+
+LEAD_PAGES = sorted(path.name for path in (PAGES / "lead").glob("*.py"))
+ABOUT_NO_STUDY = {"studies.py", "new_study.py", "import_ratings.py", "planner.py"}
+ANNOTATOR_PAGES = {"my_work.py", "annotate.py", "my_data.py"}
+EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "sign_in.py"}
+
+
+def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
+    lists = {
+        node.targets[0].id: {one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)}
+        for node in tree(PAGES / "router.py").body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    offered = {name: {path for path in values if str(path).endswith(".py")} for name, values in lists.items()}
+    assert offered["PAGES_OF_LEADS"] == {f"lead/{name}" for name in LEAD_PAGES}
+    assert offered["PAGES_OF_ANNOTATORS"] == {f"annotator/{name}" for name in ANNOTATOR_PAGES}
+    folders = {path.parent.name: set() for path in PAGES.glob("*/*.py")}
+    for path in PAGES.glob("*/*.py"):
+        folders[path.parent.name].add(path.name)
+    assert folders == {"lead": set(LEAD_PAGES), "annotator": ANNOTATOR_PAGES, "everyone": EVERYONES_PAGES}
+
+
+def test_a_page_of_leads_about_a_study_asks_whose_it_is_before_it_does_anything():
+    for name in LEAD_PAGES:
+        code = (PAGES / "lead" / name).read_text()
+        assert 'who = state.require("lead")' in code, name
+        assert ("choose_study(" in code) == ("lifecycle.led_by(" in code) == (name not in ABOUT_NO_STUDY), name
+    for name in ANNOTATOR_PAGES:
+        assert 'who = state.require("annotator")' in (PAGES / "annotator" / name).read_text(), name
+
+
+def run(page: Path, **query: str) -> str:
+    """All that a page says when its file is run by itself, past the router."""
+    app = AppTest.from_file(str(page), default_timeout=30)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return shown(app.run())
+
+
+def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
+    study, _, actors = world
+    for number, name in enumerate(LEAD_PAGES):
+        annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
+        for actor, expected in (("anonymous", "You are signed out."), (annotator, "This page is for leads.")):
+            be(monkeypatch, actors[actor])
+            said = run(PAGES / "lead" / name, study=study.slug)
+            assert said.splitlines()[0].startswith(expected), name
+            assert study.title not in said, name
+
+
+def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
+    study, _, actors = world
+    be(monkeypatch, actors["other lead"])
+    for name in LEAD_PAGES:
+        if name not in ABOUT_NO_STUDY:
+            said = run(PAGES / "lead" / name, study=study.slug)
+            assert "You lead no study with this address." in said, name
+            assert study.title not in said, name
+    app = AppTest.from_file(str(PAGES / "router.py"), default_timeout=30).run()
+    for name in sorted(ABOUT_NO_STUDY):
+        app.switch_page(str(PAGES / "lead" / name))
+        app.query_params["study"] = study.slug
+        said = shown(app.run())
+        assert study.title not in said + str([box.options for box in app.selectbox]), name
+
+
+def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
+    study, _, actors = world
+    told = {}
+    for actor in ACTORS:
+        be(monkeypatch, actors[actor])
+        told |= {(name, actor): said for name, said in _told(study.slug, signed_in=actors[actor] is not None)}
+    for (name, actor), said in told.items():
+        if actor == "anonymous":
+            assert said.startswith("You are signed out."), name
+        else:
+            # an open study is offered to everybody on My work; her data and its items are hers alone
+            assert (study.title in said or "Question number" in said) == (actor == "annotator" or name == "my_work.py")
+
+
+def _told(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
+    """(page, what it says) for each page of annotators."""
+    pages = [PAGES / "annotator" / name for name in sorted(ANNOTATOR_PAGES)]
+    if not signed_in:
+        yield from ((page.name, run(page, study=slug)) for page in pages)
+        return
+    app = AppTest.from_file(str(PAGES / "router.py"), default_timeout=30).run()
+    for page in pages:
+        app.switch_page(str(page))
+        app.query_params["study"] = slug
+        said = shown(app.run())
+        yield page.name, said + "".join(one.proto.json for one in app.get("bidi_component"))
+
+
+# HTTP routes: who gets what she asks for
+
+EVERYBODY, SIGNED_IN, NOBODY = set(ACTORS), set(ACTORS[1:]), set()
+ALLOWED = {
+    "GET /healthz": EVERYBODY,
+    "GET /readyz": EVERYBODY,
+    "GET /metrics": NOBODY,  # without a token
+    "POST /auth/ticket": NOBODY,  # the ticket is none
+    "POST /auth/sign-out": EVERYBODY,
+    "POST /desk/draft": {"annotator"},
+    "POST /desk/renew": {"annotator"},
+    "POST /desk/act": {"annotator"},
+    "GET /export/{slug}/{name}.csv": {"lead"},
+    "GET /export/{slug}/{name}.zip": {"lead"},
+    "GET /workbook/{slug}/{number:int}.xlsx": {"lead"},
+    "GET /report/{slug}.zip": {"lead"},
+    "GET /capsule/{slug}.zip": {"lead"},
+    "GET /my-data.{form}": SIGNED_IN,
+    "GET /people/{slug}/{pseudonym}.{form}": {"lead"},
+}
+FILES = ("/assets/",)  # our own scripts and styles
+
+
+def test_every_route_has_a_row():
+    routes = [route for route in ROUTES if not route.path.startswith(FILES)]
+    found = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
+    assert found == set(ALLOWED)
+    assert all(len(route.methods - {"HEAD"}) == 1 for route in routes)
+
+
+@pytest.fixture
+def filled_in(world):
+    """Row → the address, with everything that it names there, and what is sent to it."""
+    study, token, actors = world
+    with database.writing(web_engine()) as session:
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": "x", "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+        made = Workbook(study_id=study.id, person_id=actors["annotator"].person_id, token="t", made_at=clock.now())
+        session.add(made)
+        session.flush()
+        lifecycle.unblind(session, study, actors["lead"].pseudonym)  # before, nobody takes a capsule
+        parts = {"slug": study.slug, "pseudonym": actors["annotator"].pseudonym, "form": "json"}
+    names = {"{name}.csv": "ratings.csv", "{name}.zip": f"{next(iter(FORMATS))}.zip", "{number:int}": str(made.id)}
+    own = {"assignment": token, "version": 1, "pen": "pen-of-a-tab", "active_seconds": 1}
+    bodies = {
+        "POST /desk/draft": {**own, "seq": 1, "base": 0, "draft": {}},
+        "POST /desk/renew": {"assignment": token},
+        "POST /desk/act": {"action": {**own, "kind": "continue"}},
+    }
+
+    def filled(row: str) -> tuple[str, str, bytes]:
+        method, path = row.split()
+        for mark, value in (names | {f"{{{name}}}": value for name, value in parts.items()}).items():
+            path = path.replace(mark, value)
+        return method, path, json.dumps(bodies.get(row, {})).encode()
+
+    return filled
+
+
+def test_every_route_gives_its_answer_to_whom_it_may_and_to_nobody_else(world, filled_in):
+    app, cookies = Starlette(routes=ROUTES), {actor: cookie_of(who) for actor, who in world[2].items()}
+    rows = sorted(ALLOWED, key=lambda row: row.endswith("sign-out"))  # nobody is signed in after it
+    got = {row: {actor for actor in ACTORS if gets(app, filled_in(row), cookies[actor])} for row in rows}
+    assert got == ALLOWED
+    again = {actor for actor in ACTORS if gets(app, filled_in("GET /my-data.{form}"), cookies[actor])}
+    assert again == NOBODY
+
+
+def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
+    if who is None:
+        return []
+    with database.writing(web_engine()) as session:
+        ticket = accounts.issue_sign_in_ticket(session, session.get_one(Person, who.person_id))
+        return [(b"cookie", f"{COOKIE}={cookie_value(accounts.use_ticket(session, ticket))}".encode())]
+
+
+def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:
+    """Whether who sends this cookie gets what she asks for."""
+    method, path, body = request
+    headers = [(HEADER.encode(), HEADER_VALUE.encode()), *cookie]
+    status, answer = asyncio.run(sent(app, method, path, headers, body))
+    return status == 200 and b'"renewed":false' not in answer
+
+
+async def sent(app: Starlette, method: str, path: str, headers: list[tuple[bytes, bytes]], body: bytes):
+    """(status, body) of the app's answer."""
+    status, pieces, asked_before = 0, [], []
+
+    async def receive():
+        if asked_before:
+            await asyncio.sleep(3600)  # the browser stays; cancelled when the answer is complete
+        asked_before.append(True)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        nonlocal status
+        status = message.get("status", status)
+        pieces.append(message.get("body", b""))
+
+    scope = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b"", "headers": headers}
+    await app(scope, receive, send)
+    return status, b"".join(pieces)

@@ -1,0 +1,226 @@
+"""Backups while people write hold all that was acknowledged before; a restore is whole, checked and in the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+from helpers.ratings import submit
+from helpers.studies import add_person, full_answers
+from sqlalchemy import select
+
+from triptych.errors import NotAllowed
+from triptych.operations import backup, verify
+from triptych.operations.backup import BackupFailed
+from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, Role, Setting, Study
+
+WRITERS = 16
+
+
+def settings_in(path) -> set[str]:
+    with sqlite3.connect(path) as stored:
+        found = {key for (key,) in stored.execute("SELECT key FROM setting")}
+    stored.close()
+    return found
+
+
+def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the_backup(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, _, _ = make_study(session)
+    acknowledged, stop, all_wrote = [], threading.Event(), threading.Barrier(WRITERS + 1)
+
+    def write(writer: int) -> None:
+        for number in range(10_000):
+            with writing(sqlite_engine) as session:
+                session.add(Setting(key=f"{writer}-{number}", value="x" * 500))
+                events.record(session, study.id, "noted", f"P-{writer}", new={"number": number})
+            acknowledged.append(f"{writer}-{number}")
+            if number == 1:
+                all_wrote.wait()
+            if stop.is_set():
+                return
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    all_wrote.wait()
+    before = set(acknowledged)
+    made = backup.make(sqlite_engine)
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+    held = settings_in(made.path)
+    assert len(before) >= 2 * WRITERS
+    assert before <= held
+    assert len(acknowledged) > len(before)
+    copy = database.open_engine(f"sqlite:///{made.path}")
+    with reading(copy) as session:
+        assert verify.verify(session, session.scalars(select(Study)).one()).holds
+        assert made.heads == backup.heads_of(session)
+    copy.dispose()
+
+
+@pytest.fixture
+def lab(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, people = make_study(session)
+        submit(session, study, people[0], full_answers(fluency=3))
+    return study, lead, people
+
+
+def test_a_backup_names_the_last_event_of_each_study_and_is_for_its_owner_alone(sqlite_engine, lab):
+    made = backup.make(sqlite_engine)
+
+    with reading(sqlite_engine) as session:
+        study = session.scalars(select(Study)).one()
+    assert [(head.number, head.hash) for head in made.heads] == [(study.event_number, study.event_hash)]
+    assert backup.listed() == [made]
+    assert made.path.stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in backup.folder().iterdir()) == [made.name, f"{made.name}.json"]
+
+
+def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_log(sqlite_engine, lab):
+    study, lead, people = lab
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        submit(session, study, people[1], full_answers(fluency=1))
+        assert len(frame_of(session, study).work) == 2
+        events.record(session, study.id, "person erased", lead.pseudonym, subject=people[0].pseudonym)
+        events.record(session, study.id, "withdrew", people[1].pseudonym, subject=people[1].pseudonym)
+
+    done = backup.restore_as(sqlite_engine, made.name, lead)
+
+    with reading(sqlite_engine) as session:
+        assert len(frame_of(session, session.get_one(Study, study.id)).work) == 1
+        last = events.since(session, study.id, 0)[-1]
+        assert (last.kind, last.actor) == ("restored from a backup", lead.pseudonym)
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
+        assert done.heads == backup.heads_of(session)
+    assert done.again == (people[0].pseudonym, people[1].pseudonym)
+    copy = database.open_engine(f"sqlite:///{done.before}")
+    with reading(copy) as session:
+        assert len(build_frame(session, session.scalars(select(Study)).one()).work) == 2
+    copy.dispose()
+    with writing(sqlite_engine) as session:
+        submit(session, session.get_one(Study, study.id), people[1])
+
+
+def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine, lab):
+    study, lead, _ = lab
+    made = backup.make(sqlite_engine)
+    with reading(sqlite_engine) as looking:
+        seen = looking.scalars(select(Event.number)).all()
+        backup.restore(sqlite_engine, made.path, lead.pseudonym)
+        assert looking.scalars(select(Event.number)).all() == seen
+    with writing(sqlite_engine) as session:
+        events.record(session, study.id, "noted", "P-1")
+
+
+def test_from_the_page_only_a_lead_whom_alone_it_concerns_goes_back(sqlite_engine, lab, make_study):
+    _, lead, people = lab
+    made = backup.make(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        assert backup.may_restore(session, lead)
+        assert not backup.may_restore(session, people[0])
+        other = add_person(session, "other lead", Role.lead)
+        assert not backup.may_restore(session, other)
+    with pytest.raises(NotAllowed, match="studies that you do not lead"):
+        backup.restore_as(sqlite_engine, made.name, other)
+
+
+def damaged(path):
+    path.write_bytes(b"no database at all" * 500)
+
+
+def without_tables(path):
+    sqlite3.connect(path).close()
+
+
+def newer(path):
+    with sqlite3.connect(path) as stored:
+        stored.execute("UPDATE alembic_version SET version_num = '9999'")
+    stored.close()
+
+
+def cut(path):
+    with sqlite3.connect(path) as stored:
+        stored.execute("DELETE FROM event WHERE number = (SELECT max(number) FROM event)")
+    stored.close()
+
+
+@pytest.mark.parametrize(
+    "spoil, said",
+    [
+        (damaged, "not a database"),
+        (without_tables, "holds no Triptych database"),
+        (newer, "newer version"),
+        (cut, "are missing"),
+    ],
+)
+def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_path, spoil, said):
+    bad = tmp_path / "bad.db"
+    if spoil is not without_tables:
+        shutil.copy(backup.make(sqlite_engine).path, bad)
+    spoil(bad)
+    with reading(sqlite_engine) as session:
+        before = backup.heads_of(session)
+
+    with pytest.raises(BackupFailed, match=said):
+        backup.restore(sqlite_engine, bad, "P-lead")
+
+    with reading(sqlite_engine) as session:
+        assert backup.heads_of(session) == before
+    assert not [path for path in backup.folder().iterdir() if path.name.startswith(".")]
+
+
+def test_a_damaged_database_is_moved_aside_and_replaced(sqlite_engine, lab, tmp_path):
+    made = backup.make(sqlite_engine)
+    sqlite_engine.dispose()
+    damaged(tmp_path / "triptych.db")
+    with pytest.raises(BackupFailed):
+        backup.restore(sqlite_engine, made.path, "command line")
+
+    done = backup.restore(sqlite_engine, made.path, "command line", alone=True)
+
+    assert done.before.name.startswith("damaged-")
+    with reading(sqlite_engine) as session:
+        assert session.scalars(select(Study.slug)).one() == done.heads[0].slug
+
+
+def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
+    monkeypatch.setattr(database, "copy_sqlite", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+
+    with pytest.raises(BackupFailed, match="No backup was made: No space left"):
+        backup.make(sqlite_engine)
+
+    assert backup.listed() == []
+
+
+def test_postgresql_is_dumped_at_the_very_state_whose_events_are_named(postgres_engine, make_study):
+    if shutil.which("pg_dump") is None:
+        pytest.skip("pg_dump is not installed on this machine.")
+    with writing(postgres_engine) as session:
+        make_study(session, annotators=0)
+    made = backup.make(postgres_engine)
+
+    beside = json.loads(made.path.with_name(f"{made.name}.json").read_text())
+    listing = subprocess.run(["pg_restore", "--list", str(made.path)], capture_output=True, text=True, check=True)
+    assert "TABLE DATA public rating" in listing.stdout
+    assert beside["studies"][0]["number"] == made.heads[0].number == 2
+    with pytest.raises(BackupFailed, match="pg_restore"):
+        backup.restore(postgres_engine, made.path, "P-lead")
+
+
+def test_without_pg_dump_a_sentence_says_what_to_do(postgres_engine, monkeypatch):
+    monkeypatch.setattr(os, "environ", os.environ | {"PATH": ""})
+    with pytest.raises(BackupFailed, match="pg_dump is not installed"):
+        backup.make(postgres_engine)

@@ -1,0 +1,148 @@
+"""A capsule carries a whole study to another machine, without who its people are, and shows if it was changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+
+import pytest
+from helpers.moving import annotate
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
+from sqlalchemy import select
+
+from triptych.errors import ImportRefused, NotAllowed, NotFound, UnsafeDatabase
+from triptych.operations import backup, capsule, verify
+from triptych.storage import database
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Membership, PanelIdentity, Person, Rating, Role, Study, StudyState
+from triptych.study import lifecycle
+
+PASSCODE = "a long passcode 42"
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory):
+    """(engine, slug): a database with two studies, one of them with two annotations by people with names."""
+    engine = database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('origin') / 'triptych.db'}")
+    database.migrate(engine)
+    with writing(engine) as session:
+        for title in ("Another study", "The study"):
+            study = lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
+            lifecycle.set_state(session, study, StudyState.open, "L-1")
+            for name in ("ann", "ben"):
+                who = join(session, study, add_person(session, f"{name}-{study.id}"))
+                session.get_one(Person, who.person_id).name = f"Mrs {name.title()}"
+                annotate(session, study, who)
+        session.get_one(Person, who.person_id).email = "her@address.example"
+        session.add(PanelIdentity(person_id=who.person_id, panel="prolific", external_id="WHO-SHE-IS"))
+    yield engine, study.slug
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def packed(origin, tmp_path_factory):
+    """The capsule of the second study."""
+    path = tmp_path_factory.mktemp("packed") / "study.zip"
+    path.write_bytes(b"".join(capsule.pieces(*origin)))
+    return path
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    yield engine
+    engine.dispose()
+
+
+def rebuilt(path, target, change) -> None:
+    """The same zip with some of its files changed: name → bytes."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change.get(name.rpartition("/")[2], old.read(name)))
+
+
+def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds(origin, packed, elsewhere):
+    here_engine, slug = origin
+    opened = capsule.open_capsule(packed, elsewhere, "Dr New", PASSCODE)
+
+    with reading(elsewhere) as there, reading(here_engine) as here:
+        study = there.scalars(select(Study)).one()
+        assert (study.slug, study.event_number) == (slug, opened.number)
+        assert verify.verify(there, study).holds
+        mine = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
+        mine = mine.where(Assignment.study_id == study.id)
+        assert len(there.scalars(mine).all()) == 12
+        assert there.scalars(mine).all() == here.scalars(mine).all()
+        lead = there.scalars(select(Person).where(Person.name == "Dr New")).one()
+        roles = there.scalars(select(Membership.role).where(Membership.person_id == lead.id)).all()
+        assert roles == [Role.lead]
+
+
+def test_it_says_what_it_holds_and_knows_nobodys_name(origin, packed):
+    with zipfile.ZipFile(packed) as archive:
+        files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
+    assert set(files) == {"study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"}
+    assert json.loads(files["manifest.json"])["study"]["slug"] == origin[1]
+    assert [one["key"] for one in json.loads(files["codebook.json"])["criteria"]] == ["fluency", "verdict"]
+    assert b"key: small" in files["rubric.yaml"]
+    everything = b"".join(files.values())
+    assert not [word for word in (b"WHO-SHE-IS", b"her@address", b"Mrs ", b"Another study") if word in everything]
+
+
+def test_it_opens_into_an_empty_database_only(packed, origin):
+    with pytest.raises(UnsafeDatabase, match="not empty"):
+        capsule.open_capsule(packed, origin[0], "Dr New", PASSCODE)
+
+
+def test_a_lead_with_an_unusable_passcode_opens_nothing(packed, elsewhere):
+    with pytest.raises(NotAllowed):
+        capsule.open_capsule(packed, elsewhere, "Dr New", "short")
+    assert database.stored_version(elsewhere) is None
+
+
+@pytest.mark.parametrize("name", ["rubric.yaml", "study.db"])
+def test_a_file_changed_afterwards_is_named(packed, elsewhere, tmp_path, name):
+    rebuilt(packed, tmp_path / "bad.zip", {name: b"something else"})
+    with pytest.raises(ImportRefused, match=f"{name} in bad.zip was changed"):
+        capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
+
+
+def test_a_row_changed_by_somebody_who_mends_the_manifest_is_found(packed, elsewhere, tmp_path):
+    with zipfile.ZipFile(packed) as archive:
+        files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
+    stored = tmp_path / "study.db"
+    stored.write_bytes(files["study.db"])
+    with sqlite3.connect(stored) as connection:
+        connection.execute("UPDATE rating SET number = 1 WHERE number = 2")
+    connection.close()
+    manifest = json.loads(files["manifest.json"])
+    manifest["sha256"]["study.db"] = backup.file_hash(stored)
+    change = {"study.db": stored.read_bytes(), "manifest.json": json.dumps(manifest).encode()}
+    rebuilt(packed, tmp_path / "bad.zip", change)
+
+    with pytest.raises(ImportRefused, match="does not hold.*the log says 2"):
+        capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK no zip", None])
+def test_what_is_no_capsule_is_refused_in_a_sentence(elsewhere, tmp_path, content):
+    bad = tmp_path / "bad.zip"
+    if content is None:
+        zipfile.ZipFile(bad, "w").close()
+    else:
+        bad.write_bytes(content)
+    with pytest.raises(ImportRefused, match=r"bad\.zip is no study capsule"):
+        capsule.open_capsule(bad, elsewhere, "Dr New", PASSCODE)
+
+
+def test_a_study_that_is_not_there_or_still_blind_is_refused(origin):
+    engine, slug = origin
+    with pytest.raises(NotFound):
+        b"".join(capsule.pieces(engine, "nowhere"))
+    with writing(engine) as session:
+        study = lifecycle.by_slug(session, slug)
+        with pytest.raises(NotAllowed, match="Unblind the study first"):
+            capsule.check_request(study)
+        lifecycle.unblind(session, study, "L-1")
+        capsule.check_request(study)

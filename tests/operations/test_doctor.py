@@ -1,0 +1,179 @@
+"""The doctor names what is wrong in words, and changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from helpers.studies import ROOT
+from sqlalchemy import make_url, text
+
+from triptych.cli import main as program
+from triptych.operations import doctor
+from triptych.storage import database, host
+from triptych.storage.database import writing
+
+
+def said(capsys) -> tuple[int, str]:
+    code = program.main(["doctor"])
+    return code, capsys.readouterr().out
+
+
+def test_a_fresh_installation_is_fine_and_stays_untouched(tmp_path, capsys):
+    code, out = said(capsys)
+
+    assert code == 0, out
+    assert "none yet; it is made at the first start" in out
+    assert "Nothing stands in the way." in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
+    code, out = said(capsys)
+
+    assert code == 0, out
+    assert "SQLite" in out
+    assert f"tables: version {database.HEAD}" in out
+
+
+def test_tables_of_another_version_are_named_with_the_command_that_helps(sqlite_engine, capsys):
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    code, out = said(capsys)
+
+    assert code == 1
+    assert "python -m triptych migrate" in out
+    assert "1 problem found." in out
+
+
+def test_a_damaged_file_is_named(tmp_path, capsys):
+    (tmp_path / "triptych.db").write_bytes(b"no database at all" * 100)
+    code, out = said(capsys)
+
+    assert code == 1
+    assert "PROBLEM database" in out
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path):
+    (tmp_path / "requirements.txt").write_text("no-such-package==1.0\npytest==0.0.1\n")
+    missing, other = doctor.packages(tmp_path / "requirements.txt")
+
+    assert missing.problem
+    assert "no-such-package is not installed" in missing.text
+    assert "pytest is " in other.text
+    assert "tested is 0.0.1" in other.text
+
+
+def test_postgresql_without_its_driver_is_a_problem(tmp_path, monkeypatch):
+    (tmp_path / "requirements.txt").write_text("")
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://x")
+
+    def absent(name: str) -> str:
+        raise doctor.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor.importlib.metadata, "version", absent)
+
+    assert "psycopg[binary]" in next(doctor.packages(tmp_path / "requirements.txt")).text
+
+
+def test_without_the_packages_every_command_says_what_to_install():
+    ended = subprocess.run(
+        [sys.executable, "-S", "-m", "triptych", "doctor"], cwd=ROOT, capture_output=True, text=True, env={}
+    )
+
+    assert ended.returncode == 1
+    assert "is not installed for" in ended.stderr
+    assert "pip install -r requirements.txt" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_doctor_itself_needs_no_package_to_be_loaded():
+    without_packages = [sys.executable, "-S", "-c", "import triptych.operations.doctor"]
+    assert subprocess.run(without_packages, cwd=ROOT, env={}).returncode == 0
+
+
+def test_an_unreachable_database_is_named_without_its_password(monkeypatch, capsys):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+    code, out = said(capsys)
+
+    assert code == 1
+    assert "The database does not answer" in out
+    assert "geheim" not in out
+
+
+def test_an_empty_postgresql_in_which_the_app_may_make_no_tables_is_a_problem(
+    postgres, postgres_admin, monkeypatch, capsys
+):
+    postgres_admin.execute(text("CREATE ROLE makes_nothing LOGIN"))
+    postgres_admin.execute(text("CREATE DATABASE bare"))
+    url = make_url(postgres).set(username="makes_nothing", database="bare")
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", url.render_as_string(hide_password=False))
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+    code, out = said(capsys)
+
+    assert code == 1
+    assert "this role may not make them. Run as the owner: python -m triptych migrate" in out
+
+
+def test_an_address_that_is_none_is_named(monkeypatch, capsys):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql:nonsense")
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+
+    assert "is no address of a database" in said(capsys)[1]
+
+
+def test_a_working_postgresql_is_reported(postgres_engine, monkeypatch, capsys):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
+    monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
+    code, out = said(capsys)
+
+    assert code == 0, out
+    assert "PostgreSQL" in out
+    assert "one app process takes up to 30" in out
+
+
+def test_weak_or_missing_secrets_on_postgresql_are_a_problem(monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me@127.0.0.1:1/nothing")
+    monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
+
+    assert [finding.problem for finding in doctor.secrets()] == [True]
+
+
+def test_a_secret_that_others_can_read_is_a_problem(tmp_path, capsys):
+    (tmp_path / "cookie.secret").write_text("x")
+    (tmp_path / "cookie.secret").chmod(0o644)
+
+    assert "chmod 600" in said(capsys)[1]
+
+
+def test_a_folder_on_a_network_is_a_problem(monkeypatch, capsys):
+    monkeypatch.setattr(host, "file_system", lambda place: "nfs4")
+
+    assert "network file system" in said(capsys)[1]
+
+
+def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "below"))
+
+    assert "nothing can be written to" in said(capsys)[1]
+
+
+def test_an_old_python_and_lost_files_are_problems(monkeypatch):
+    version = namedtuple("version", "major minor micro")
+    monkeypatch.setattr(doctor.sys, "version_info", version(3, 9, 1))
+    monkeypatch.setattr(doctor, "ROOT", Path("/nowhere"))
+
+    assert "3.9.1 is too old" in doctor.python().text
+    assert "app.py" in next(iter(doctor.files())).text
+
+
+@pytest.mark.parametrize("free", [10, 2**40])
+def test_room_on_the_disk(free, tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: namedtuple("usage", "free")(free))
+
+    assert doctor.disk(tmp_path).problem is (free == 10)

@@ -1,0 +1,77 @@
+"""Log lines: JSON or text, and nothing that a person wrote or is."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from triptych.errors import NotFound
+from triptych.operations import logs
+from triptych.storage.database import AWAY, DatabaseAway
+
+
+def record(name: str, message: str, *values: object, error: BaseException | None = None) -> logging.LogRecord:
+    trace = (type(error), error, error.__traceback__) if error else None
+    return logging.LogRecord(name, logging.ERROR, "file.py", 1, message, values, trace)
+
+
+def raised(error: Exception) -> Exception:
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def test_a_json_line_has_time_level_logger_process_and_message():
+    line = json.loads(logs.JsonLines().format(record("triptych.web", "%d left", 3)))
+
+    assert line["message"] == "3 left"
+    assert (line["level"], line["logger"]) == ("error", "triptych.web")
+    assert line["time"].endswith("+00:00")
+    assert isinstance(line["process"], int)
+
+
+def test_a_line_of_another_program_keeps_its_template_and_loses_its_values():
+    line = logs.JsonLines().format(record("uvicorn.error", '%s - "%s" 500', "10.1.2.3", "/?join=secret"))
+
+    assert json.loads(line)["message"] == '%s - "%s" 500'
+
+
+@pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
+def test_an_error_is_its_kind_and_its_places_never_its_words(lines):
+    line = lines.format(record("streamlit", "Uncaught", error=raised(NotFound("Rosalind is unknown"))))
+
+    assert "Rosalind" not in line
+    assert "NotFound" in line
+    assert "tests/operations/test_logs.py" in line
+
+
+@pytest.mark.parametrize("lines", [logs.JsonLines(), logs.TextLines()])
+def test_what_speaks_to_whoever_runs_the_app_is_written_out(lines):
+    assert AWAY in lines.format(record("streamlit", "Uncaught", error=raised(DatabaseAway(AWAY))))
+
+
+def test_a_message_of_several_lines_stays_one_line():
+    assert logs.TextLines().format(record("foreign", "first\nRosalind wrote")).endswith("first")
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_LOG", form)
+    before, formats = logging.getLoggerClass(), [(h, h.formatter) for h in logging.root.handlers]
+    early = logging.getLogger(f"made.before.{form}")
+    early.addHandler(logging.StreamHandler())
+    try:
+        logs.settle()
+        later = logging.getLogger(f"made.after.{form}")
+        later.addHandler(logging.StreamHandler())
+    finally:
+        logging.setLoggerClass(before)
+        for handler, formatter in formats:
+            handler.setFormatter(formatter)
+
+    wanted = logs.JsonLines if form == "json" else logs.TextLines
+    assert isinstance(early.handlers[0].formatter, wanted)
+    assert isinstance(later.handlers[0].formatter, wanted)

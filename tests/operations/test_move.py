@@ -1,0 +1,187 @@
+"""Moving between SQLite and PostgreSQL: every row, every number, every chain, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.moving import annotate
+from helpers.studies import SMALL_RUBRIC
+from sqlalchemy import func, null, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from triptych.cli import main as program
+from triptych.errors import NotFound, UnsafeDatabase
+from triptych.operations import move
+from triptych.storage import database, events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Base, Item, Membership, PanelIdentity, Person, Rating, Setting, Study
+from triptych.study.persons import Who
+
+
+@pytest.fixture
+def filled(sqlite_engine, make_study):
+    """Two studies on SQLite, each with annotations and a draft; returns their slugs."""
+    slugs = []
+    with writing(sqlite_engine) as session:
+        for title in ("First study", "Second study"):
+            study, _, who = make_study(session, title=title, rubric=SMALL_RUBRIC)
+            for person in who:
+                annotate(session, study, person, f"a note on {title}")
+            session.add(PanelIdentity(person_id=who[0].person_id, panel=study.slug, external_id="P1"))
+            slugs.append(study.slug)
+        session.add(Setting(key="a", value="b"))
+        session.execute(update(Item).where(Item.external_id == "item-1").values(meta={"é": [1, None, 0.1]}))
+    return slugs
+
+
+@pytest.fixture
+def other_sqlite(tmp_path):
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'back.db'}")
+    yield engine
+    engine.dispose()
+
+
+def contents(engine) -> dict[str, list]:
+    with reading(engine) as session:
+        return {
+            table.name: sorted(map(repr, session.execute(select(*table.columns)).all()))
+            for table in Base.metadata.sorted_tables
+        }
+
+
+def test_a_database_goes_to_postgresql_and_back_with_every_row_and_chain(
+    sqlite_engine, postgres_engine, other_sqlite, filled
+):
+    before = contents(sqlite_engine)
+    there = move.move(sqlite_engine, postgres_engine)
+    back = move.move(postgres_engine, other_sqlite)
+
+    assert there == back
+    assert contents(postgres_engine) == contents(other_sqlite) == before
+    assert {moved.table: moved.rows for moved in there} == {name: len(rows) for name, rows in before.items()}
+    assert sum(moved.rows for moved in there if moved.table in ("rating", "highlight", "event", "explanation")) > 20
+    with reading(other_sqlite) as session:
+        assert [events.first_broken(session, study.id) for study in session.scalars(select(Study))] == [None, None]
+
+
+def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, postgres_engine, filled):
+    move.move(sqlite_engine, postgres_engine)
+
+    with writing(postgres_engine) as session:
+        study = session.scalars(select(Study).where(Study.slug == filled[0])).one()
+        person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
+        last = session.execute(select(func.max(Rating.id))).scalar_one()
+        who = Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=person.name, login_id=0)
+        annotate(session, study, who)
+        assert session.execute(select(func.max(Rating.id))).scalar_one() > last
+        assert events.first_broken(session, study.id) is None
+
+
+def test_one_study_takes_its_people_along_and_nobody_else(sqlite_engine, other_sqlite, filled):
+    move.move(sqlite_engine, other_sqlite, [filled[0]])
+
+    with reading(sqlite_engine) as old, reading(other_sqlite) as new:
+        mine = select(Study.id).where(Study.slug == filled[0]).scalar_subquery()
+        members = old.scalars(select(Membership.person_id).where(Membership.study_id == mine)).all()
+        assert new.scalars(select(Study.slug)).all() == [filled[0]]
+        assert set(new.scalars(select(Person.id))) == set(members)
+        assert new.scalars(select(PanelIdentity.panel)).all() == [filled[0]]
+        assert new.scalars(select(Setting)).all() == []
+        count = select(func.count()).select_from(Rating)
+        assert 0 < new.execute(count).scalar_one() == old.execute(count).scalar_one() / 2
+
+
+def test_no_value_and_a_json_null_stay_apart(sqlite_engine, postgres_engine, filled):
+    with writing(sqlite_engine) as session:
+        numbers = session.scalars(select(Assignment.id).order_by(Assignment.id)).all()
+        session.execute(update(Assignment).where(Assignment.id == numbers[0]).values(draft=null()))
+        session.execute(text("UPDATE assignment SET draft = 'null' WHERE id = :it"), {"it": numbers[1]})
+
+    move.move(sqlite_engine, postgres_engine)
+
+    with reading(postgres_engine) as session:
+        ask = text("SELECT draft IS NULL FROM assignment WHERE id = :it")
+        assert session.execute(ask, {"it": numbers[0]}).scalar() is True
+        assert session.execute(ask, {"it": numbers[1]}).scalar() is False
+
+
+def test_a_database_with_people_or_studies_in_it_is_no_target(sqlite_engine, other_sqlite, filled, make_study):
+    database.migrate(other_sqlite)
+    with writing(other_sqlite) as session:
+        make_study(session)
+
+    with pytest.raises(UnsafeDatabase, match="not empty"):
+        move.move(sqlite_engine, other_sqlite)
+
+
+def test_a_row_that_postgresql_cannot_hold_moves_nothing_and_is_named(sqlite_engine, postgres_engine, filled):
+    with writing(sqlite_engine) as session:
+        session.execute(update(Assignment).values(note="a zero \0 byte"))
+
+    with pytest.raises(UnsafeDatabase, match="a row of assignment.*NUL.*Nothing was moved"):
+        move.move(sqlite_engine, postgres_engine)
+
+    assert not any(contents(postgres_engine).values())
+
+
+def test_rows_that_come_out_different_move_nothing(sqlite_engine, other_sqlite, filled, monkeypatch):
+    count_on = move._count_on
+
+    def change_one(new):
+        count_on(new)
+        new.execute(update(Rating).values(missing=True, number=None, option_id=None))
+
+    monkeypatch.setattr(move, "_count_on", change_one)
+
+    with pytest.raises(UnsafeDatabase, match="rows of rating differ"):
+        move.move(sqlite_engine, other_sqlite)
+
+    assert not any(contents(other_sqlite).values())
+
+
+def test_a_chain_that_was_tampered_with_does_not_move(sqlite_engine, other_sqlite, filled):
+    with writing(sqlite_engine) as session:
+        session.execute(text("UPDATE event SET actor = 'somebody else' WHERE number = 2"))
+
+    with pytest.raises(UnsafeDatabase, match="Event 2 was changed"):
+        move.move(sqlite_engine, other_sqlite)
+
+    assert not any(contents(other_sqlite).values())
+
+
+def test_an_unknown_study_or_an_older_schema_is_refused(sqlite_engine, other_sqlite, filled):
+    with pytest.raises(NotFound, match="no study nowhere"):
+        move.move(sqlite_engine, other_sqlite, ["nowhere"])
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    with pytest.raises(UnsafeDatabase, match="at version 0000"):
+        move.move(sqlite_engine, other_sqlite)
+
+
+def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, postgres_engine, filled, capsys):
+    url = postgres_engine.url.set(password="geheim").render_as_string(hide_password=False)
+
+    assert program.main(["move", url, "--study", filled[0]]) == 0
+
+    said = capsys.readouterr().out
+    assert "rating: " in said
+    assert "Every event chain holds" in said
+    assert "geheim" not in said
+
+
+def test_the_command_waits_for_no_server(sqlite_engine, filled, tmp_path, capsys):
+    lock = database.lock_server(sqlite_engine)
+
+    assert program.main(["move", f"sqlite:///{tmp_path / 'other.db'}"]) == 2
+    lock.close()
+
+    assert "Another Triptych is using triptych.db" in capsys.readouterr().err
+    assert program.main(["move", "nonsense"]) == 2
+
+
+def test_the_source_stays_as_it_was(sqlite_engine, other_sqlite, filled):
+    before = contents(sqlite_engine)
+    move.move(sqlite_engine, other_sqlite)
+
+    assert contents(sqlite_engine) == before
+    with pytest.raises(IntegrityError), writing(other_sqlite) as session:
+        session.execute(text("UPDATE item SET taken = raters + 1"))

@@ -1,0 +1,192 @@
+"""The page on which a lead decides everything about a study, and the preview of what annotators will see."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.results_pages import words
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
+from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
+
+from triptych.storage import database
+from triptych.storage.models import Role, StudyState
+from triptych.study import design, lifecycle, pairing
+from triptych.study.settings import settings_of
+from triptych.web.session import web_engine
+
+TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of it.,Never you mind.\n"
+
+
+@pytest.fixture
+def draft(lead):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        plan = lifecycle.Plan(title="A study", seed="fixed")
+        return lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
+
+
+@pytest.fixture
+def section(visit, lead):  # noqa: F811
+    """section(study, name) → the design page with that tab open."""
+
+    def opened(study, name: str):
+        return visit(lead, "design.py", study=study.slug, section=name)
+
+    return opened
+
+
+def field(app, kind: str, label: str):
+    return next(found for found in app.get(kind) if found.label.startswith(label))
+
+
+def now(study):
+    with database.reading(web_engine()) as session:
+        return lifecycle.by_slug(session, study.slug)
+
+
+def press(app, label: str):
+    button(app, label).click().run()
+    assert not app.exception
+    return app
+
+
+def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
+    app = section(draft, "Basics")
+    field(app, "text_input", "Title").set_value(SECRET_TEXT)
+    field(app, "number_input", "Annotators per item").set_value(1)
+    field(app, "number_input", "Items with more").set_value(2)
+    press(app, "Keep")
+    app = section(draft, "Annotators' path")
+    field(app, "text_area", "Consent").set_value("I agree.")
+    field(app, "selectbox", "If somebody").set_value("delete")
+    press(app, "Keep")
+    app = section(draft, "Panel and pay")
+    field(app, "number_input", "Pay for one").set_value(0.35)
+    press(app, "Make codes for the empty ones")
+    app = section(draft, "Checks")
+    field(app, "number_input", "Repeats in percent").set_value(5)
+    press(app, "Keep")
+    app = section(draft, "Preregistration")
+    field(app, "selectbox", "Primary criterion").set_value("fluency")
+    press(app, "Keep")
+
+    study, told = now(draft), settings_of(now(draft))
+    assert (study.title, study.raters_per_item, told.overlap.items) == (SECRET_TEXT, 1, 2)
+    assert (told.consent.text, told.consent.after_withdrawal) == ("I agree.", "delete")
+    assert (str(told.pay.per_item), told.checks.repeat_percent) == ("0.35", 5)
+    assert told.codes.finished and told.codes.failed_test
+    assert "Primary criterion: Fluency" in app.code[0].value
+    assert "evil" not in rendered_markdown(app)
+
+
+def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(section, draft):
+    app = section(draft, "Rubric")
+    app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("kind: likert", "kind: stars")).run()
+    assert "`kind` must be one of" in words(app)
+    assert "Use this rubric" not in labels(app)
+    app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("Fluency", "Flow")).run()
+    press(app, "Use this rubric")
+
+    with database.reading(web_engine()) as session:
+        rubric = lifecycle.design_of(session, lifecycle.by_slug(session, draft.slug)).rubric
+    assert rubric.criterion("fluency").title == "Flow"
+
+
+def test_items_are_added_and_removed_and_what_the_linter_finds_is_shown_before_launch(section, draft):
+    app = section(draft, "Items")
+    next(found for found in app.file_uploader).upload("items.csv", TWO_SYSTEMS).run()
+    press(app, "Keep")
+    assert now(draft).item_count == 4
+    app = section(draft, "Launch")
+    assert "without a candidate of every system" in app.error[0].value.replace("\\", "")
+    assert button(app, "Launch the study").disabled
+
+    app = section(draft, "Items")
+    field(app, "text_area", "Ids of the items").set_value("007")
+    press(app, "Keep")
+    app = section(draft, "Launch")
+    assert not button(app, "Launch the study").disabled
+
+
+def test_a_launched_study_asks_for_a_reason_and_lists_its_amendments(section, draft):
+    press(section(draft, "Launch"), "Launch the study")
+    first = now(draft)
+    assert (first.state, len(first.design_hash)) == (StudyState.open, 64)
+
+    app = section(draft, "Basics")
+    assert field(app, "selectbox", "Round").disabled
+    field(app, "number_input", "Annotators per item").set_value(5)
+    press(app, "Amend the design")
+    assert "needs a reason" in app.error[0].value
+    field(app, "text_input", "Reason").set_value("too few")
+    press(app, "Amend the design")
+    app = section(draft, "Launch")
+
+    assert now(draft).raters_per_item == 5
+    assert app.code[0].value == now(draft).design_hash != first.design_hash
+    assert "too few" in words(app)
+    assert "Use this rubric" not in labels(section(draft, "Rubric"))
+
+
+def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
+    with database.writing(web_engine()) as session:
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
+    app = section(draft, "Plan")
+    press(app, "Propose a balanced plan")
+    press(app, "Keep this plan")
+    with database.reading(web_engine()) as session:
+        lines = pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))
+    assert [(line.annotator, line.item_id) for line in lines if line.item_id == "item-1"] == [("P-ann", "item-1")]
+
+    press(section(draft, "Plan"), "Drop the plan")
+    assert "Drop the plan" not in labels(section(draft, "Plan"))
+
+
+def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_place(section, draft):
+    with database.writing(web_engine()) as session:
+        join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
+    app = section(draft, "Plan")
+    app.file_uploader[0].upload("plan.csv", b"annotator,item_id\nP-ann,item-1\nnobody,item-2\n").run()
+    assert "is nobody who takes part" in words(app)
+    assert "Keep this plan" not in labels(app)
+
+    press(app, "Propose a balanced plan")
+    assert "is nobody who takes part" not in words(app)
+    press(app, "Keep this plan")
+    with database.reading(web_engine()) as session:
+        assert len(pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))) == 3
+
+
+def test_the_preview_is_the_workbench_with_a_real_item_and_no_way_to_send(visit, lead, draft):  # noqa: F811
+    app = visit(lead, "preview.py", study=draft.slug)
+    app.selectbox(key=f"preview-item-{draft.slug}").set_value(1).run()
+    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component")]
+    shown = json.loads(next(data["view"] for data in drawn if "view" in data))
+
+    assert shown["item"]["context"]["text"] == "Question number 2?"
+    assert [one["letter"] for one in shown["item"]["candidates"]] == ["A", "B", "C"]
+    assert set(shown["routes"].values()) == {""}
+    assert "plumbum" not in json.dumps(shown)
+    with database.reading(web_engine()) as session:
+        assert design.item_lines(session, lifecycle.by_slug(session, draft.slug), 1)[0].external_id == "item-1"
+
+
+def test_a_study_of_another_lead_is_not_found(visit, draft):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        other = add_person(session, "other", Role.lead)
+    app = visit(other, "design.py", study=draft.slug)
+
+    assert not app.button
+
+
+def test_what_was_typed_in_one_section_outlasts_a_look_at_another_and_a_change_there(section, draft):
+    """A form's fields live in the browser for as long as they are drawn under the same name."""
+    app = section(draft, "Annotators' path")
+    consent = field(app, "text_area", "Consent").id
+    app.session_state[f"design-{draft.slug}"] = "Basics"
+    app.run()
+    field(app, "text_input", "Title").set_value("Another title")
+    next(found for found in app.button if found.label == "Keep" and "basics" in found.form_id).click().run()
+
+    assert now(draft).title == "Another title"
+    assert field(app, "text_area", "Consent").id == consent

@@ -1,0 +1,211 @@
+"""The page that imports finished ratings, and the results of what it made, as a lead sees them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from helpers.results_pages import turn_to, words
+from helpers.studies import SMALL_RUBRIC, add_person
+from helpers.study_pages import ROUTER, button, labels, rendered_markdown, stored
+from sqlalchemy import select
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych.storage import database
+from triptych.storage.models import Highlight, Person, Role, Study
+from triptych.web.session import web_engine
+
+LONG = "item_id,system,annotator,criterion,value\n"
+SECRET = "![x](http://evil.example/x.png) <b>bold</b>"
+ROWS = LONG + "1,zincum,w1,fluency,4\n1,zincum,w2,fluency,5\n1,argentum,w1,fluency,2\n1,argentum,w2,fluency,1\n"
+JUDGE = LONG + "1,zincum,big-model,fluency,1\n1,argentum,big-model,fluency,5\n"
+ITEMS = "item_id,context,cand:zincum,cand:argentum\n1,Why?,So it is,Thus\n"
+MARKS = "item_id,system,annotator,label,start,end,quote\n1,zincum,w1,good,0,2,So\n1,zincum,w1,good,-1,-1,nowhere\n"
+
+
+@pytest.fixture
+def lead():
+    with database.writing(web_engine()) as session:
+        return add_person(session, "lead", Role.lead)
+
+
+@pytest.fixture
+def page(visit, lead) -> AppTest:  # noqa: F811
+    return visit(lead, "import_ratings.py")
+
+
+def upload(app: AppTest, key: str, *files: tuple[str, str]) -> AppTest:
+    for name, text in files:
+        app.file_uploader(key=key).upload(name, text.encode())
+    app.run()
+    assert not app.exception
+    return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    button(app, label).click().run()
+    assert not app.exception
+    return app
+
+
+def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_page(page):
+    upload(page, "ratings_files", ("ratings.csv", ROWS))
+    said = words(page)
+    assert "ratings.csv: Table of ratings, 4 ratings" in said
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in said
+    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in said
+    assert stored() == []
+
+    page.text_input(key="title").set_value("From elsewhere")
+    press(page, "Import")
+
+    assert [(study.title, study.state) for study in stored()] == [("From elsewhere", "closed")]
+    said = words(page)
+    assert "fluency" in said
+    assert "2 of 2" in said
+    assert "System 1" in said
+    assert "zincum" not in said
+    assert "argentum" not in said
+
+
+def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F811
+    upload(page, "ratings_files", ("ratings.csv", ROWS))
+    upload(page, "judge_files", ("judge.csv", JUDGE))
+    page.text_input(key="title").set_value("With a judge")
+    press(page, "Import")
+
+    app = visit(lead, "results.py", study=stored()[0].slug)
+    kinds = next(box for box in app.multiselect if box.label == "Ratings by")
+    assert kinds.value == ["human"]
+    assert "J-" not in words(app)
+    assert "J-" in words(kinds.set_value(["human", "judge"]).run())
+    with database.reading(web_engine()) as session:
+        assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
+
+
+def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_ratings(page, visit, lead):  # noqa: F811
+    upload(page, "ratings_files", ("ratings.csv", ROWS))
+    upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in words(page)
+    assert page.number_input(key="proposed-fluency-step").value == 1
+    assert any("compared with their ratings as a metric is" in warning.value for warning in page.warning)
+    page.text_input(key="title").set_value("With a metric")
+    press(page, "Import")
+
+    slug = stored()[0].slug
+    app = turn_to(visit(lead, "results.py", study=slug), stored()[0], "More analyses")
+    app.selectbox(key=f"analysis-{slug}").set_value("judges").run()
+    (row,) = next(frame.value for frame in app.dataframe if "Its scores" in frame.value).to_dict("records")
+    assert (row["Its scores"], row["May stand in"], row["Within items"]) == ("fluency (judge)", "–", "-1.00")
+    assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
+    app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
+    assert "stands beside the other criteria, as a metric" in words(app)
+
+
+def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811
+    upload(page, "ratings_files", ("ratings.csv", ROWS), ("marks.csv", MARKS))
+    upload(page, "items_of_ratings", ("items.csv", ITEMS))
+    assert "the quote 'nowhere' is not in the text of item '1'" in words(page)
+    page.text_input(key="title").set_value("With texts")
+    press(page, "Import")
+
+    with database.reading(web_engine()) as session:
+        slug = session.scalars(select(Study.slug).where(Study.title == "With texts")).one()
+    results = visit(lead, "results.py", study=slug)
+    results.session_state[f"section-{slug}"] = "What they say"
+    results.run()
+    assert "1 imported quotes are not in the text" in words(results)
+    with database.reading(web_engine()) as session:
+        assert [mark.quote for mark in session.scalars(select(Highlight))] == ["So", "nowhere"]
+
+
+def test_what_does_not_fit_is_named_and_can_be_called_missing(page):
+    upload(page, "ratings_files", ("ratings.csv", ROWS + "2,zincum,w1,fluency,five\n"))
+    assert any("1 rating" in error.value and "five" in error.value for error in page.error)
+    assert "Row 6, column 'fluency': 'five' does not fit" in words(page)
+    assert "Import" not in labels(page)
+
+    page.multiselect(key="proposed-fluency-missing").set_value(["five"]).run()
+    assert "Import" in labels(page)
+    assert "1 missing" in words(page)
+
+
+def test_the_lead_changes_the_scale_or_leaves_a_criterion_out(page):
+    upload(page, "ratings_files", ("ratings.csv", ROWS + "1,zincum,w1,verdict,yes\n1,argentum,w1,verdict,no\n"))
+    page.selectbox(key="proposed-fluency-use").set_value("interval").run()
+    page.multiselect(key="proposed-verdict-positive").set_value(["yes"]).run()
+    assert "6 ratings" in words(page)
+    page.selectbox(key="proposed-verdict-use").set_value("leave out").run()
+    assert "4 ratings" in words(page).partition("Will be made")[2]
+    page.number_input(key="proposed-fluency-high").set_value(4.0).run()
+    assert "'5' does not fit" in words(page)
+
+
+def test_a_zip_brings_ratings_and_texts_together(page):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("mine/ratings.csv", ROWS)
+        archive.writestr("mine/items.csv", ITEMS)
+    page.file_uploader(key="ratings_files").upload("mine.zip", data.getvalue())
+    page.run()
+    assert "mine/ratings.csv: Table of ratings, 4 ratings, 1 item" in words(page)
+    assert len(page.radio(key="state_after").options) == 2
+
+
+def test_a_rubric_that_exists_can_be_chosen(page):
+    upload(page, "ratings_files", ("r.csv", LONG + "1,m,w,fluency,3\n1,m,w,verdict,Accept\n1,m,w,grace,2\n"))
+    page.radio(key="rubric_way").set_value("One that exists").run()
+    page.selectbox(key="rubric").set_value("A file of my own").run()
+    upload(page, "rubric_file", ("own.yaml", SMALL_RUBRIC))
+    upload(page, "judge_files", ("metric.csv", LONG + "1,m,bleu,bleu,0.3\n"))
+    assert "Added to the rubric for scores of judges, to be compared as metrics are: bleu." in words(page)
+    assert "the rubric has no criterion 'grace'" in words(page)
+    page.multiselect(key="strangers").set_value(["grace"]).run()
+    page.text_input(key="title").set_value("By my rubric")
+    press(page, "Import")
+    assert "Verdict" in words(page)
+
+
+def test_a_file_with_errors_or_that_cannot_be_read_makes_nothing(page):
+    upload(page, "ratings_files", ("ratings.csv", LONG + "1,m,,c,4\n"))
+    assert "Row 2, column 'annotator': does not say who rated." in words(page)
+    assert "Import" not in labels(page)
+
+    upload(page, "judge_files", ("x.csv", "a,b\n1,2\n"))
+    assert any("must name the columns" in error.value.replace("\\", "") for error in page.error)
+    assert stored() == []
+
+
+def test_a_study_goes_on_only_with_texts_and_needs_a_title(page):
+    upload(page, "ratings_files", ("ratings.csv", ROWS))
+    assert len(page.radio(key="state_after").options) == 1
+    upload(page, "items_of_ratings", ("items.csv", ITEMS))
+    page.radio(key="state_after").set_value(page.radio(key="state_after").options[1]).run()
+    page.number_input(key="raters").set_value(5)
+    press(page, "Import")
+    assert "title" in page.error[0].value
+    page.text_input(key="title").set_value("To go on")
+    press(page, "Import")
+    assert [(study.state, study.raters_per_item) for study in stored()] == [("open", 5)]
+
+
+def test_texts_of_files_never_become_markup(page):
+    text = LONG + f'"{SECRET}","{SECRET}",w,"{SECRET}",4\n1,m,w,c,"{SECRET}"\n1,m,w,c,"{SECRET}"\n'
+    upload(page, "ratings_files", (f"{SECRET[:12]}.csv", text))
+    assert "evil" not in rendered_markdown(page).replace(state.plain(SECRET), "")
+    assert SECRET in words(page)
+
+
+def test_the_list_of_studies_leads_to_the_page_and_annotators_reach_it_not(visit, lead, monkeypatch):  # noqa: F811
+    app = visit(lead, "studies.py")
+    press(app, "Import ratings")
+    assert [title.value for title in app.title] == ["Import ratings"]
+
+    with database.writing(web_engine()) as session:
+        annotator = add_person(session, "ann")
+    monkeypatch.setattr(state, "current_person", lambda: annotator)
+    app = AppTest.from_file(str(ROUTER.parent / "lead" / "import_ratings.py"), default_timeout=30).run()
+    assert "This page is for leads" in app.error[0].value
+    assert not app.file_uploader

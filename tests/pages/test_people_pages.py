@@ -1,0 +1,279 @@
+"""The People page, My data and the link of an invited lead, and the files with personal data."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from helpers.downloads import get
+from helpers.ratings import submit
+from helpers.results_pages import words
+from helpers.sign_in import app, field, press, shown, signs_in
+from helpers.studies import ROOT, full_answers, join
+from helpers.study_pages import button, labels, rendered_markdown
+from sqlalchemy import select
+from starlette.applications import Starlette
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych.annotate import onboarding
+from triptych.people import accounts, roster
+from triptych.privacy import erasure
+from triptych.storage import database, events
+from triptych.storage.models import Login, Person, Role, Study
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import changed, stored
+from triptych.web import personal
+from triptych.web.session import web_engine
+
+HOSTILE = "![x](http://evil.example/x.png) <b>bold</b>"
+PASSCODE = "correct horse battery"
+
+
+@pytest.fixture
+def mine(make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, annotators = make_study(session, items=2, annotators=1, access="invited")
+        session.get_one(Person, lead.person_id).passcode_hash = "set"
+        return study, lead, annotators[0]
+
+
+def roster_of(study) -> dict[str, roster.Member]:
+    with database.reading(web_engine()) as session:
+        return {one.name: one for one in roster.members_of(session, study)}
+
+
+def choose(page: AppTest, study, pseudonym: str) -> AppTest:
+    return page.selectbox(key=f"member-{study.slug}").set_value(pseudonym).run()
+
+
+def invite(page: AppTest, name: str, role: str = "annotator") -> str:
+    """The secret of the link that the page shows."""
+    form = [one for one in page.text_input if one.label == "Name"][role == "lead"]
+    form.set_value(name)
+    [one for one in page.button if one.label == "Make a personal link"][role == "lead"].click()
+    page.run()
+    assert not page.exception
+    return page.code[0].value.partition("?join=")[2]
+
+
+def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    data = f"name;e-mail;role\n{HOSTILE};a@b.example;\nBen;;lead\n".encode()
+    page.file_uploader[0].upload("list.csv", data).run()
+    assert HOSTILE in words(page)
+    assert len(roster_of(study)) == 2
+
+    button(page, "Invite 2 people").click().run()
+
+    found = roster_of(study)
+    assert (found[HOSTILE].email, found[HOSTILE].role, found["Ben"].role) == ("a@b.example", "annotator", "lead")
+    assert "evil" not in rendered_markdown(page)
+    links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
+    with database.writing(web_engine()) as session:
+        assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+
+
+def test_errors_of_a_list_are_named_by_row_and_nobody_is_invited(visit, mine):  # noqa: F811
+    study, lead, anna = mine
+    page = visit(lead, "people.py", study=study.slug)
+    rows = ["name,email,role", "Eva,eva", "eva,", ",x@y.example", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
+    page.file_uploader[0].upload("list.csv", "\n".join(rows).encode()).run()
+
+    said = words(page)
+    for row in (2, 3, 4, 5, 6, 7):
+        assert f"Row {row}" in said
+    assert f"Takes part already, as {anna.pseudonym}" in said
+    assert not [label for label in labels(page) if label.startswith("Invite ")]
+
+
+def test_a_lead_issues_a_new_link_disables_and_enables(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    first = invite(page, "Cleo")
+    cleo = roster_of(study)["Cleo"].pseudonym
+    choose(page, study, cleo)
+    button(page, "New personal link").click().run()
+    second = page.code[0].value.partition("?join=")[2]
+    with database.writing(web_engine()) as session:
+        person = accounts.accept_invitation(session, second)
+        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        with pytest.raises(accounts.NotAllowed):
+            accounts.accept_invitation(session, first)
+
+    button(page, "Disable").click().run()
+    with database.reading(web_engine()) as session:
+        assert accounts.who_is(session, login) is None
+    assert "Disabled" in words(page)
+    button(page, "Enable").click().run()
+    assert roster_of(study)["Cleo"].state == "active"
+
+
+def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F811
+    study, lead, anna = mine
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, consent={"text": "Agree?"}))
+        onboarding.refuse(session, here, anna)
+    page = visit(lead, "people.py", study=study.slug)
+    assert "Screened out" in words(page)
+    button(page, f"Let {anna.pseudonym} in").click().run()
+    assert "Say why" in words(page)
+    page.text_input(key=f"why-{anna.pseudonym}").set_value("the wrong button")
+    button(page, f"Let {anna.pseudonym} in").click().run()
+
+    assert not page.exception
+    assert roster_of(study)[anna.name].state == "active"
+    assert f"Let {anna.pseudonym} in" not in labels(page)
+
+
+def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, mine):  # noqa: F811
+    study, lead, anna = mine
+    with database.writing(web_engine()) as session:
+        submit(session, study, anna)
+    page = visit(lead, "people.py", study=study.slug)
+    withdraw, erase = f"Withdraw {anna.pseudonym}", f"Erase {anna.pseudonym}"
+    assert (button(page, withdraw).disabled, button(page, erase).disabled) == (True, True)
+    assert "Her ratings stay and are marked surplus" in words(page)
+
+    page.checkbox(key=f"Withdraw-sure-{anna.pseudonym}").check().run()
+    button(page, withdraw).click().run()
+    assert roster_of(study)[None].state == "withdrawn"
+    assert not in_the_file(anna)
+    page.checkbox(key=f"Erase-sure-{anna.pseudonym}").check().run()
+    button(page, erase).click().run()
+
+    assert roster_of(study)[None].state == "erased"
+    assert anna.name not in words(page).replace(anna.pseudonym, "")
+    assert "No backup, capsule or report" in words(page)
+
+
+def in_the_file(who: Who) -> bool:
+    """Whether a byte of the name is in the database; the pseudonyms of tests hold the name."""
+    content = database.sqlite_path(str(web_engine().url)).read_bytes()
+    return who.name.encode() in content.replace(who.pseudonym.encode(), b"")
+
+
+def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch, visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    secret = invite(page, "Dora", "lead")
+    with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
+        accounts.accept_invitation(session, secret)  # a link alone never signs a lead in
+    monkeypatch.setattr(state, "current_person", lambda: None)
+    opened = app(join=secret)
+    field(opened, "Choose a passcode").input("short")
+    assert "8 to 200" in shown(press(opened, "Make the account"))
+    field(opened, "Choose a passcode").input(PASSCODE)
+    press(opened, "Make the account")
+
+    with database.writing(web_engine()) as session:
+        dora = signs_in(session, opened)
+        assert lifecycle.led_by(session, dora, study.slug)
+        assert accounts.sign_in_lead(session, "dora", PASSCODE).id == dora.person_id
+        with pytest.raises(accounts.NotAllowed):
+            accounts.accept_as_lead(session, secret, "another passcode")
+
+
+def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    assert "Make a new link" not in labels(page)
+    first = invite(page, "Dora", "lead")
+    button(page, "Make a new link").click().run()
+    assert not page.exception
+    second = page.code[0].value.partition("?join=")[2]
+
+    with database.writing(web_engine()) as session:
+        with pytest.raises(accounts.NotAllowed):
+            accounts.invited(session, first)
+        accounts.accept_as_lead(session, second, PASSCODE)
+    page.run()
+    assert "Make a new link" not in labels(page)
+
+
+def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    page = visit(lead, "people.py", study=study.slug)
+    invite(page, "Theodora", "lead")
+    page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
+    button(page, "Take the study from this lead").click().run()
+
+    assert "Theodora" not in roster_of(study)
+    assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
+
+
+def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # noqa: F811
+    study, lead, _ = mine
+    with database.writing(web_engine()) as session:
+        other = accounts.create_lead(session, "Rosa", PASSCODE)
+    page = visit(lead, "people.py", study=study.slug)
+    assert "Take the study from this lead" not in labels(page)
+    for name, told in (("Nobody", "There is no lead account"), ("rosa", "")):
+        next(one for one in page.text_input if one.label.startswith("Name she")).set_value(name)
+        button(page, "Add").click().run()
+        assert [told in state_message for state_message in map(str, (one.value for one in page.error))] == [True][
+            : bool(told)
+        ]
+    page.selectbox(key="fellow").set_value(lead.pseudonym).run()
+    button(page, "Take the study from this lead").click().run()
+
+    assert [one.pseudonym for one in roster_of(study).values() if one.role == Role.lead] == [other.pseudonym]
+    with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed, match="at least one lead"):
+        roster.remove_lead(session, study, other.pseudonym, "x")
+
+
+def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
+    study, _, anna = mine
+    with database.writing(web_engine()) as session:
+        submit(session, study, anna, full_answers())
+        here = lifecycle.by_slug(session, study.slug)
+        here.settings = stored(changed(here, consent={"text": "Agree?", "after_withdrawal": "delete"}))
+    monkeypatch.setattr(state, "current_person", lambda: anna)
+    page = AppTest.from_file(str(ROOT / "pages" / "router.py"), default_timeout=30).run()
+    page.switch_page(str(ROOT / "pages" / "annotator" / "my_data.py")).run()
+    assert "1 items with ratings · 0 highlights" in words(page)
+    assert "All that you gave in this study is removed" in words(page)
+
+    page.checkbox(key=f"sure-{study.slug}").check().run()
+    button(page, "Withdraw now").click().run()
+
+    assert "0 items with ratings" in words(page)
+    assert "You withdrew" in words(page)
+    assert not in_the_file(anna)
+    with database.reading(web_engine()) as session:
+        assert events.since(session, study.id, 0)[-1].actor == anna.pseudonym
+
+
+def test_files_of_personal_data_go_to_the_person_and_her_leads_only(monkeypatch, make_study, mine):
+    study, lead, anna = mine
+    with database.writing(web_engine()) as session:
+        other, its_lead, (ben, *_) = make_study(session)
+        join(session, other, anna)
+    routes = Starlette(routes=personal.PERSONAL_ROUTES)
+
+    def ask(who: Who | None, path: str):
+        monkeypatch.setattr(personal, "current_login", lambda request: who)
+        return asyncio.run(get(routes, path))
+
+    file = f"/people/{study.slug}/{anna.pseudonym}.json"
+    answers = {name: ask(who, file).status_code for name, who in (("nobody", None), ("ben", ben), ("anna", anna))}
+    assert answers == {"nobody": 401, "ben": 403, "anna": 403}
+    assert ask(its_lead, file).status_code == 404
+    assert ask(lead, file.replace(anna.pseudonym, ben.pseudonym)).status_code == 404
+    found = ask(lead, file)
+    assert (found.status_code, other.title in found.text) == (200, other.title == study.title)
+    assert ask(None, "/my-data.csv").status_code == 401
+    assert ask(anna, "/my-data.exe").status_code == 404
+    assert ask(anna, "/my-data.csv").text.startswith("\ufeffstudy,item")
+
+
+def test_nobody_signs_in_after_an_erasure_in_another_tab(mine):
+    study, lead, anna = mine
+    with database.writing(web_engine()) as session:
+        person = session.get_one(Person, anna.person_id)
+        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        erasure.erase(session, study, anna.pseudonym, lead)
+        assert session.scalars(select(Login)).all() == []

@@ -1,0 +1,123 @@
+"""The lead's Planner and Dry run pages, run as Streamlit runs them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from helpers.ratings import submit
+from helpers.results_pages import words
+from helpers.studies import SMALL_RUBRIC, add_person, full_answers
+
+from triptych.simulate import dry_run, planner, recovery
+from triptych.stats import power
+from triptych.storage import database
+from triptych.storage.models import Role
+from triptych.study import lifecycle
+from triptych.study.settings import changed, stored
+from triptych.web.session import web_engine
+
+
+def metric(app, label: str) -> str:
+    return next(one.value for one in app.metric if one.label == label)
+
+
+def slide(app, label: str, value):
+    app = next(one for one in app.slider if one.label == label).set_value(value).run()
+    assert not app.exception
+    return app
+
+
+def press_run(app, **sliders: int):
+    """The dry run with these sliders, which stand in a form."""
+    for label, value in sliders.items():
+        next(one for one in app.slider if one.label == label.replace("_", " ")).set_value(value)
+    app = next(button for button in app.button if button.label == "Run").click().run()
+    assert not app.exception
+    return app
+
+
+def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(visit):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        lead = add_person(session, "lead", Role.lead)
+    app = visit(lead, "planner.py")
+    assert [metric(app, label) for label in ("Annotations", "Hours in all", "Cost")] == ["300", "7.5", "90 USD"]
+    before = float(metric(app, "Chance to show it").split()[0])
+    app = slide(app, "Annotators in all", 30)
+    assert float(metric(app, "Chance to show it").split()[0]) > before
+    assert app.get("plotly_chart")
+    app = slide(slide(app, "Annotators per item", 5), "Annotators in all", 3)
+    assert "5 raters per item need 5 annotators" in app.info[0].value
+    assert not app.get("plotly_chart")
+
+
+def plan_of(app) -> list[int]:
+    labels = ("Items", "Annotators per item", "Items that all of them rate, %")
+    return [next(one.value for one in app.slider if one.label == label) for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("items", "raters", "overlap", "planned", "annotations"),
+    [
+        (740, 1, 148, [740, 3, 20], "1036"),
+        (503, 2, 0, [503, 2, 100], "1006"),
+        (3000, 1, 0, [2000, 1, 100], "2000"),
+    ],
+)
+def test_a_study_is_planned_as_it_is_or_the_page_says_why_not(
+    visit,  # noqa: F811
+    make_study,
+    monkeypatch,
+    items,
+    raters,
+    overlap,
+    planned,
+    annotations,
+):
+    monkeypatch.setattr(planner, "what_more_buys", partial(power.what_more_buys, studies=10))
+    monkeypatch.setattr(planner, "ROUGHLY", 5)
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, items=1, annotators=0, raters_per_item=raters)
+        study.item_count = items
+        study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
+    app = visit(lead, "planner.py", study=study.slug)
+    assert plan_of(app) == planned
+    assert metric(app, "Annotations") == annotations
+    assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
+
+
+def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=3)
+        for who, values in zip(people, ((1, 2, 3), (3, 1, 2)), strict=True):
+            for value in values:
+                submit(session, study, who, full_answers(fluency=value))
+    app = visit(lead, "planner.py", study=study.slug)
+    basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
+    assert basis.options[0] == "As in Fluency (main round)"
+    assert "points (the scale has 2 from end to end)" in " ".join(one.label for one in app.slider)
+
+
+def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit, make_study, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(dry_run, "imagined", partial(recovery.imagined, count=100))
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, items=6)
+    app = visit(lead, "dry_run.py", study=study.slug)
+    assert not app.dataframe
+    said = words(press_run(app, Simulated_annotators=5))
+    assert "5 simulated annotators made 18 annotations of 6 items" in said
+    assert "Ranking of systems" in said
+    assert "Krippendorff" in said
+    assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
+
+
+def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit, make_study):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, items=3)
+        plan = lifecycle.Plan(title="Empty")
+        empty = lifecycle.create_study(session, plan, SMALL_RUBRIC, [], lead.pseudonym, lead.person_id)
+    app = visit(lead, "dry_run.py", study=study.slug)
+    app = press_run(app, Simulated_annotators=2, Of_them_answer_at_random=2)
+    assert "Not every annotator can be careless" in app.error[0].value
+    app = visit(lead, "dry_run.py", study=empty.slug)
+    assert "no items to try out yet" in app.info[0].value

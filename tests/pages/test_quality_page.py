@@ -1,0 +1,110 @@
+"""The lead's Quality page, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from helpers.ratings import submit
+from helpers.results_pages import words
+from helpers.studies import full_answers
+
+from triptych import clock
+from triptych.results.frame.upkeep import frame_of
+from triptych.storage import database, events
+from triptych.storage.models import Membership, Role, Round, Study
+from triptych.study.settings import changed, stored
+from triptych.web.session import web_engine
+
+
+@pytest.fixture
+def lab(make_study):
+    """(study, lead, annotators) in the app's own database; three people rated two items, one of them upside down."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=2, annotators=3)
+        for n in range(2):
+            for who, fluency in zip(people, (3, 3, 1), strict=True):
+                submit(session, study, who, full_answers("ABC", fluency=fluency, verdict="unsure" if n else "accept"))
+    return study, lead, people
+
+
+def set_pay(study, **pay) -> None:
+    with database.writing(web_engine()) as session:
+        here = session.get_one(Study, study.id)
+        here.settings = stored(changed(here, pay={"per_item": Decimal("0.10"), "currency": "EUR", **pay}))
+
+
+def press(app, label: str):
+    app = next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_again(visit, lab):  # noqa: F811
+    study, lead, people = lab
+    out = people[2].pseudonym
+    app = visit(lead, "quality.py", study=study.slug)
+    assert "Nobody is excluded." in words(app)
+    assert "With them" not in words(app)
+
+    box = {widget.label: widget for widget in app.selectbox}
+    box["Annotator"].set_value(out)
+    app = press(app, "Exclude")
+    assert "Say why" in app.error[0].value
+    {widget.label: widget for widget in app.selectbox}["Annotator"].set_value(out)
+    app.text_input[0].set_value("Upside down ![x](http://evil.example)")
+    app = press(app, "Exclude")
+    said = words(app)
+    assert f"{out} (excluded)" in said and "Upside down" in said and "With them" in said
+    with database.reading(web_engine()) as session:
+        last = events.since(session, study.id, 0)[-1]
+        assert frame_of(session, study).work["excluded"].sum() == 2
+    assert (last.kind, last.actor, last.subject) == ("annotator excluded", lead.pseudonym, out)
+
+    {widget.label: widget for widget in app.selectbox}["Excluded annotator"].set_value(out)
+    app.text_input[-1].set_value("It was the scale")
+    app = press(app, "Reinstate")
+    assert "Nobody is excluded." in words(app)
+
+
+def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visit, lab):  # noqa: F811
+    study, lead, _ = lab
+    said = words(visit(lead, "quality.py", study=study.slug))
+
+    assert "Verdict: 50 % of the answers are marked missing" in said
+    assert "about the rubric, not about the annotators" in said
+    assert "System" not in said
+
+
+def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab, make_study):  # noqa: F811
+    study, lead, people = lab
+    set_pay(study, floor_per_hour=Decimal("20"))
+    app = visit(lead, "quality.py", study=study.slug)
+    assert "EUR 12.00" in [metric.value for metric in app.metric]
+    assert "3 of 3 annotators earn less than EUR 20.00 per hour" in app.warning[0].value.replace("\\", "")
+    assert "Not in it: attention, gold and repeated items" in words(app)
+
+    with database.writing(web_engine()) as session:
+        session.get_one(Study, study.id).round = Round.pilot
+        main, other, _ = make_study(session, title="Main", series=study.series)
+        session.add(Membership(study_id=main.id, person_id=lead.person_id, role=Role.lead, joined_at=clock.now()))
+    set_pay(main)
+    app = visit(other, "quality.py", study=main.slug)  # who does not lead the pilot
+    app.number_input[0].set_value(36).run()
+    assert "At 36 seconds per item, EUR 0.10 per item comes to EUR 10.00 per hour." in words(app)
+    app = visit(lead, "quality.py", study=main.slug)
+    assert "30 active seconds per item in the pilot" in words(app)
+    assert not app.number_input
+
+
+def test_a_study_without_annotations_says_what_will_be_here_and_a_stranger_gets_nothing(visit, make_study):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session, annotators=0)
+        _, other, _ = make_study(session, title="Hers")
+    said = words(visit(lead, "quality.py", study=study.slug))
+    assert "Nobody has annotated anything yet." in said
+    assert "No pay per item is set." in said
+
+    app = visit(other, "quality.py", study=study.slug)
+    assert "You lead no study with this address" in app.error[0].value
+    assert not app.dataframe and not app.button

@@ -1,0 +1,258 @@
+"""The lead's results pages, run as Streamlit runs them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from helpers.ratings import exclude, set_aside, submit
+from helpers.results_pages import ROUTER, turn_to, words
+from helpers.studies import SMALL_RUBRIC, add_person, full_answers
+from sqlalchemy import select
+from streamlit.testing.v1 import AppTest
+
+from components.results.more import ANALYSES, LENGTHS
+from components.shell import live, state
+from triptych.storage import database, events
+from triptych.storage.models import Kind, Person, Role, Study
+from triptych.study import lifecycle
+from triptych.web.session import web_engine
+
+HOSTILE = "![x](http://evil.example/x.png) <b>bold</b> $x$ :material/star:"
+
+
+@pytest.fixture
+def lab(make_study):
+    """(study, lead, annotators) in the app's own database; both have rated its only item."""
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1)
+        for who, fluency in zip(people, (3, 2), strict=True):
+            answers = full_answers(fluency=fluency)
+            answers["highlights"] = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}]
+            submit(session, study, who, answers)
+    return study, lead, people
+
+
+def open_numbers(app, *criteria: str):
+    """The same page with the numbers of these criteria laid open."""
+    for key in criteria:
+        app.session_state[f"numbers-{key}"] = True
+    return app.run()
+
+
+SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
+
+
+def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
+    assert [heading.value for heading in app.subheader] == ["Before you conclude", "Fluency", "Verdict"]
+    said = words(app)
+    assert all(who.pseudonym in said for who in people)
+    assert "no variation" in said
+    assert "2 annotators: too few to say what others would prefer; 5 are needed." in said
+    assert len(app.get("plotly_chart")) == 4
+
+
+def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    assert "Gwet's AC1 / AC2" not in words(app)
+    app = turn_to(app, study, "Can it be trusted")
+    assert "Gwet's AC1 / AC2" in words(app)
+    assert "Not defined: no variation (every rating is the same)." in words(app)
+    assert "Fluency" not in [heading.value for heading in app.subheader]
+    app = turn_to(app, study, "Who disagrees")
+    assert f"{people[0].pseudonym} lies farthest from the others" in words(app)
+    app = turn_to(app, study, "What they say")
+    assert "No rating has an explanation or a ticked reason." in words(app)
+    assert app.get("plotly_chart")
+
+
+def test_every_further_analysis_draws_and_says_when_to_use_it(visit, lab):
+    study, lead, _ = lab
+    app = turn_to(visit(lead, "results.py", study=study.slug), study, "More analyses")
+    box = next(box for box in app.selectbox if box.label == "Analysis")
+    for title in box.options:
+        next(box for box in app.selectbox if box.label == "Analysis").set_value(key_of(title)).run()
+        assert not app.exception, title
+        assert any(caption.value == when_of(title) for caption in app.caption), title
+
+
+def key_of(title: str) -> str:
+    return next((key for key, analysis in ANALYSES.items() if analysis.title == title), "lengths")
+
+
+def when_of(title: str) -> str:
+    return ANALYSES[key_of(title)].when if key_of(title) in ANALYSES else LENGTHS
+
+
+def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, _ = make_study(session)
+    app = visit(lead, "results.py", study=study.slug)
+    assert "There is no rating yet" in app.info[0].value
+    assert not app.get("plotly_chart")
+
+
+def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
+    study, lead, people = lab
+    with database.writing(web_engine()) as session:
+        for who in people:
+            exclude(session, study, who)
+    app = visit(lead, "results.py", study=study.slug)
+    for section in SECTIONS:
+        said = words(turn_to(app, study, section))
+        assert "nan" not in said.lower().split()
+        if section == "Can it be trusted":
+            assert "No item was rated by two annotators." in said
+
+
+def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
+    study, lead, _ = lab
+    app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
+    assert "System 1" in words(app)
+    assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
+    next(button for button in app.button if button.label == "Show the system names").click().run()
+    assert not app.exception
+    said = words(open_numbers(app, "fluency"))
+    assert "System 1" not in said
+    assert "plumbum" in said
+    with database.reading(web_engine()) as session:
+        last = events.since(session, study.id, 0)[-1]
+    assert (last.kind, last.actor) == ("unblinded", lead.pseudonym)
+
+
+def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
+    study, lead, _ = lab
+    with database.writing(web_engine()) as session:
+        _, other, _ = make_study(session, title="Hers")
+    for page in ("results.py", "ratings.py"):
+        app = visit(other, page, study=study.slug)
+        assert "You lead no study with this address" in app.error[0].value
+        assert not app.metric and not app.dataframe
+        assert study.title not in words(app)
+
+
+@pytest.mark.parametrize("page", ["results.py", "ratings.py"])
+def test_an_annotator_has_no_such_page_and_the_page_itself_refuses_her(visit, lab, page):
+    _, _, people = lab
+    with pytest.raises(ValueError, match="Could not find a navigation page"):
+        visit(people[0], page)
+    app = AppTest.from_file(str(ROUTER.parent / "lead" / page), default_timeout=30).run()
+    assert not app.exception
+    assert "This page is for leads" in app.error[0].value
+    assert "System 1" not in words(app)
+    assert not app.metric and not app.dataframe and not app.multiselect
+
+
+def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
+    study, lead, people = lab
+    with database.writing(web_engine()) as session:
+        for who in people:
+            session.get_one(Person, who.person_id).kind = Kind.simulated
+    app = visit(lead, "results.py", study=study.slug)
+    assert app.metric[0].value == "0 of 3"
+    app.multiselect[0].set_value(["simulated"]).run()
+    assert app.metric[0].value == "2 of 3"
+    assert "simulated annotators" in app.warning[0].value
+
+
+def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0])
+        for who in people[1:]:
+            set_aside(session, study, who, "ignore", "empty")
+    app = visit(lead, "results.py", study=study.slug)
+    assert not app.get("plotly_chart")
+    app.toggle[0].set_value(True).run()
+    assert app.get("plotly_chart")
+
+
+def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "ratings.py", study=study.slug)
+    assert app.text[0].value == "12 of 12 ratings."
+    box = {widget.label: widget for widget in app.multiselect}
+    box["Annotator"].set_value([people[0].pseudonym])
+    box["Criterion"].set_value(["fluency"])
+    app.run()
+    assert app.text[0].value == "3 of 12 ratings."
+
+
+def test_a_link_from_a_number_opens_the_list_with_its_filters_set(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "ratings.py", study=study.slug, criterion="Fluency", system=["System 1", "System 2"])
+    assert app.text[0].value == "4 of 12 ratings."
+    box = {widget.label: widget for widget in app.multiselect}
+    assert (box["Criterion"].value, box["System"].value) == (["fluency"], [1, 2])
+
+
+def test_filters_hold_for_every_section(visit, lab):
+    study, lead, people = lab
+    app = visit(lead, "results.py", study=study.slug)
+    next(box for box in app.multiselect if box.label == "Annotators").set_value([people[0].pseudonym]).run()
+    assert any("only by" in caption.value.replace("\\", "") for caption in app.caption)
+    said = words(open_numbers(app, "fluency"))
+    assert "3.00" in said and "2.50" not in said
+    assert "No item was rated by two annotators." in words(turn_to(app, study, "Can it be trusted"))
+    assert "Nothing was rated by two annotators yet." in words(turn_to(app, study, "Who disagrees"))
+
+
+def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
+    monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
+    live.follow(lambda: 7, 7)
+    assert drawn == []
+    live.follow(lambda: 8, 7)
+    assert drawn == ["app"]
+    assert live.SECONDS < 5
+
+
+def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the_time():
+    pace = live.Pace(told=7, since=100.0)
+    assert pace.tell(8, 100.0) == 8
+    pace.spent = 1.0
+    waits = 1.0 / live.SHARE
+    assert (pace.tell(9, 99.0 + waits), pace.tell(9, 101.0 + waits), pace.spent) == (8, 9, 0.0)
+    pace.spent = 1e6
+    assert (pace.tell(10, pace.since + live.LONGEST - 1), pace.tell(10, pace.since + live.LONGEST)) == (9, 10)
+    pace.spent = 1e6
+    assert pace.tell(3, pace.since) == 3
+
+
+def test_a_page_draws_anew_for_later_numbers_and_for_a_restored_backup_only(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
+    monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
+    monkeypatch.setattr(live, "_paces", {"study": live.Pace(told=7, since=time.monotonic(), spent=1e6)})
+    for number, seen in ((7, 7), (9, 7), (9, 9)):
+        live.follow_at_a_pace("study", lambda number=number: number, seen)
+    assert drawn == []
+    live.follow_at_a_pace("study", lambda: 9, 6)
+    live.follow_at_a_pace("study", lambda: 5, 9)
+    assert drawn == ["app", "app"]
+
+
+def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
+    rubric = SMALL_RUBRIC.replace("title: Fluency", f"title: '{HOSTILE}'")
+    with database.writing(web_engine()) as session:
+        study, lead, people = make_study(session, rubric=rubric)
+        submit(session, study, people[0])
+    app = visit(lead, "results.py", study=study.slug)
+    assert app.subheader[1].value == state.plain(HOSTILE)
+    raw = [element.value for kind in ("markdown", "caption", "subheader") for element in app.get(kind)]
+    assert not any("](http" in text or "<b>" in text for text in map(str, raw))
+
+
+def test_a_demo_study_is_open_to_every_lead(visit, make_study):
+    with database.writing(web_engine()) as session:
+        study, _, people = make_study(session, demo=True)
+        submit(session, study, people[0])
+        other = add_person(session, "second lead", Role.lead)
+    assert visit(other, "results.py", study=study.slug).metric[0].value == "1 of 12"
+    with database.reading(web_engine()) as session:
+        assert [s.slug for s in lifecycle.for_lead(session, other)] == [session.scalars(select(Study)).one().slug]

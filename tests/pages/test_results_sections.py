@@ -1,0 +1,195 @@
+"""What the sections of the results say about a whole study: leaders, fine scales, gaps, comments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.analyses import NAMES, analysis
+from helpers.appendix import MANY, analysed, some_ratings
+from helpers.frames import crossed, make_frame
+from helpers.ratings import exclude, submit
+from helpers.studies import full_answers
+from streamlit.testing.v1 import AppTest
+
+from components.results import charts, comparisons, figures
+from components.results.comparisons import contrast_table
+from components.results.overview import leader, leaders
+from triptych.reports import figures as printed
+from triptych.reports.numbers import Book
+from triptych.reports.tables import main_notes, tables_of
+from triptych.results import texts
+from triptych.results.contrasts import HOCHBERG, foremost
+from triptych.results.criterion import APPROXIMATE, interval_note
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.storage import database
+
+ROOT = Path(__file__).parents[2]
+SCALE = "{kind: number, low: 0, high: 100, step: 1}"
+FINE = (
+    "key: fine\ntitle: Fine\nsummary: S.\ninstructions: Rate.\nlanguage: en\ncriteria:\n"
+    f"  - {{key: grip, title: Grip, definition: d, scale: {SCALE}}}\n"
+)
+OPTIONS = FINE.replace(SCALE, "{kind: choice, options: [{key: a, title: A}, {key: b, title: B}]}")
+
+
+def rated(rubric: str, **columns: object) -> StudyAnalysis:
+    """Ten items of two systems, each rated by three annotators."""
+    item, who, system = (grid.ravel() for grid in np.indices((10, 3, 2)))
+    rows = [
+        {"item": f"i{i}", "annotator": f"P-{a}", "system": int(s) + 1, "criterion": "grip"}
+        | {name: make(i, a, s) for name, make in columns.items()}
+        for i, a, s in zip(item, who, system, strict=True)
+    ]
+    return analysis(make_frame(rubric, rows))
+
+
+@pytest.mark.parametrize("gap", [1.5, -1.5])
+def test_one_system_leads_only_where_it_stands_clearly_above_every_other(gap):
+    one = analysis(crossed(items=40, annotators=8, raters=4, gap=gap, criteria=2))
+    best = 3 if gap > 0 else 1
+    assert leader(one.contrasts_of("c1")) == (best, True)
+    assert (
+        leaders(one, ["c1", "c2"]) == f"System {best} stands clearly above all others on Criterion 1 and Criterion 2."
+    )
+    level = analysis(crossed(items=40, annotators=8, raters=4))
+    assert leaders(level, ["c1"]) == "No system stands clearly above all others on Criterion 1."
+
+
+def test_four_annotators_make_a_leader_for_themselves_only():
+    one = analysis(crossed(items=40, annotators=4, gap=1.5))
+    assert leader(one.contrasts_of("c1")) == (3, False)
+    assert "For these annotators only" in leaders(one, ["c1"])
+
+
+@pytest.mark.parametrize("gap", [0.6, -0.6])
+def test_the_first_example_speaks_most_for_the_difference_whichever_system_is_higher(gap):
+    one = analysis(crossed(items=30, annotators=6, raters=3, gap=gap))
+    shown = [example.difference for example in one.examples(one.contrasts_of("c1")[1])]
+    assert np.sign(shown[0]) == np.sign(gap)
+    assert shown == sorted(shown, reverse=gap > 0)
+
+
+def test_of_many_differences_the_clearest_are_drawn_and_never_beyond_the_scale():
+    one = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
+    drawn = foremost(one.contrasts, 5)
+    assert max(contrast.p for contrast in drawn) <= min(c.p for c in one.contrasts if c not in drawn)
+    low, high = figures.forest(drawn, NAMES, 0.5).layout.xaxis.range
+    assert -0.6 < low < high < 0.6
+    found = printed.differences(one.criteria[0], one.contrasts, NAMES)
+    ends = [float(line.get(end)) for line in found.iter("line") for end in ("x1", "x2")]
+    assert printed.LABEL - 1 <= min(ends) <= max(ends) <= printed.WIDTH
+    assert len(list(found.iter("circle"))) == printed.MOST_PAIRS
+
+
+def test_a_scale_too_fine_for_bars_shows_means_and_no_share_of_equal_ratings():
+    one = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
+    (result,) = one.criteria
+    assert charts.answers(result, NAMES) is None
+    assert comparisons._levels(one, result).data[0].x[1] == pytest.approx(84.5)
+    assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
+
+
+def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
+    one = rated(FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s)
+    (result,) = one.criteria
+    interval = result.systems[1].interval
+    assert (interval.mean, interval.high) == (-4, 0)
+    assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
+
+
+def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
+    one = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
+    assert {look.severity for look in one.annotators} == {"Not defined: the options have no order."}
+
+    def page() -> None:
+        import streamlit as st
+
+        from components.results.trust import annotators
+
+        annotators(st.session_state["looks"], "Not defined: no active time is known.")
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["looks"] = list(one.annotators)
+    app.run()
+    assert not app.exception
+    said = app.text[-1].value
+    assert "How severe somebody is could not be looked at. Not defined: the options have no order." in said
+    assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
+
+
+def test_a_check_that_failed_for_some_pairs_says_for_how_many():
+    frame = crossed(items=6, annotators=6)
+    kept = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
+    found = analysis(replace(frame, ratings=frame.ratings[kept].reset_index(drop=True)))
+    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in found.not_run}
+
+
+def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():
+    lines = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").splitlines()
+    table = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
+    place = table[0].index("one mean coverage")
+    known = [float(row[place]) for row in table[1:] if len(row) == len(table[0]) and row[place] not in ("", "–")]
+    assert f"{min(known):.0f} to {max(known):.0f} %" in APPROXIMATE
+    one = analysis(crossed(items=20, annotators=6, criteria=2))
+    said = interval_note(*one.criteria)
+    assert said == interval_note(one.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
+    assert " ".join(main_notes(one, Book.of(one))).count(APPROXIMATE) == 1
+    assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
+
+
+def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
+    found, further = analysed(some_ratings(5, 3, 12, 3))
+    book = Book.of(found, further=further)
+    for contrast, row in zip(found.contrasts, contrast_table(found.contrasts, found).to_dict("records"), strict=True):
+        place = ("contrasts", contrast.criterion)
+        pair = found.name(contrast.system), found.name(contrast.baseline)
+        low, high = (book[*place, f"these annotators {end}", *pair].printed for end in ("low", "high"))
+        assert row["Mean"] == book[*place, "difference", *pair].printed
+        assert row["These annotators"] == f"{low} to {high}"
+    assert {contrast.share for contrast in found.contrasts} == {True, False}
+
+    def page() -> None:
+        import streamlit as st
+
+        from components.results.trust import without_each
+
+        without_each(st.session_state["people"])
+
+    app = AppTest.from_function(page, default_timeout=30)
+    app.session_state["people"] = found.people[0]
+    app.run()
+    table = app.dataframe[0].value
+    assert table["Change"].tolist() == [
+        book["without annotator", "points", "change", who].printed for who in table["Without"]
+    ]
+
+
+def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
+    found, further = analysed(some_ratings(5, 3, 12, 3, MANY))
+    book = Book.of(found, further=further)
+    tables = {table.name: table for table in tables_of(found, book)}
+    place = tables["contrasts"].header.index("p (BH)")
+    rows = contrast_table(found.contrasts, found)
+    assert rows["p (BH)"].tolist() == [row[place].text for row in tables["contrasts"].rows]
+    assert all(one.p <= one.benjamini_hochberg <= one.holm for one in found.contrasts)
+    assert any(one.benjamini_hochberg < one.holm for one in found.contrasts)
+    assert HOCHBERG in tables["contrasts"].notes[0]
+
+
+def test_comments_on_highlights_are_listed_for_those_who_count(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=1)
+        for who, words in zip(people, ("too vague", ""), strict=True):
+            answers = full_answers()
+            mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": words}
+            submit(session, study, who, answers | {"highlights": [mark]})
+        frame, scope = frame_of(session, study), Counted()
+        (row,) = texts.comments_of(session, study, frame, scope).itertuples()
+        assert (row.comment, row.annotator, len(row.quote)) == ("too vague", people[0].pseudonym, 6)
+        exclude(session, study, people[0])
+        assert texts.comments_of(session, study, frame_of(session, study), scope).empty

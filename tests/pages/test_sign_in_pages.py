@@ -1,0 +1,283 @@
+"""The sign-in pages and the router, run without a browser: who gets which pages, what they say, what they do."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
+from helpers.studies import add_person
+
+from components.shell import state
+from triptych.people import accounts
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access, Role, StudyState
+from triptych.study import lifecycle
+from triptych.web.session import web_engine
+
+PASSCODE = "correct horse battery"
+
+
+@pytest.fixture
+def engine():
+    return web_engine()
+
+
+@pytest.fixture
+def study(engine, make_study):
+    with writing(engine) as session:
+        return make_study(session, annotators=0)[0]
+
+
+def test_a_stranger_sees_the_sign_in_page_only(study):
+    test = app()
+
+    assert [one.label for one in test.tabs] == ["Take part", "I have a return code", "Lead"]
+    assert "Sign out" not in shown(test)
+
+
+def test_an_annotator_is_given_her_own_pages_and_no_lead_page(monkeypatch, engine):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Anna"))
+    test = app()
+
+    assert test.title[0].value == "My work"
+    with pytest.raises(ValueError, match="lead/results"):
+        test.switch_page("lead/results.py").run()
+
+
+def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_study):
+    with writing(engine) as session:
+        _, _, (anna, _) = make_study(session)
+        be(monkeypatch, anna)
+    test = press(app(), "Start")
+
+    assert not test.exception
+    assert not test.title
+    assert any("Question number" in one.proto.json for one in test.get("bidi_component"))
+
+
+def test_a_lead_starts_with_her_studies(monkeypatch, engine):
+    with writing(engine) as session:
+        be(monkeypatch, add_person(session, "Ada", Role.lead))
+
+    test = app()
+
+    assert not test.exception
+    assert not [one for one in test.title if one.value == "My work"]
+
+
+# Set-up
+
+
+def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
+    with writing(engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+    test = app(setup=secret)
+    field(test, "Your name").input("Ada")
+    field(test, "Choose a passcode").input(PASSCODE)
+    press(test, "Make the account")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).role == Role.lead
+
+
+def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
+    with writing(engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+    test = app(setup=secret)
+    field(test, "Your name").input("Ada")
+    field(test, "Choose a passcode").input("short")
+
+    assert "8 to 200 characters" in shown(press(test, "Make the account"))
+    with reading(engine) as session:
+        assert not accounts.has_lead(session)
+
+
+@pytest.mark.parametrize("secret", ["", "guess"])
+def test_without_the_link_there_is_no_form_for_an_account(secret):
+    test = app(setup=secret)
+
+    assert "no longer valid" in shown(test)
+    assert not test.text_input
+
+
+def test_before_there_is_a_lead_the_page_says_where_the_link_is():
+    assert "the terminal printed" in shown(app())
+
+
+# Leads
+
+
+def test_a_lead_signs_in_with_name_and_passcode(engine):
+    with writing(engine) as session:
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
+    test = app()
+    field(test, "Name").input("Ada")
+    field(test, "Passcode").input(PASSCODE)
+    press(test, "Sign in")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == lead.id
+
+
+def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine):
+    with writing(engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+    test = app()
+    for name in ("Ada", "Eve"):
+        field(test, "Name").input(name)
+        field(test, "Passcode").input("wrong wrong")
+        assert accounts.WRONG in shown(press(test, "Sign in"))
+        assert arrival(test) is None
+
+
+# Annotators
+
+
+def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
+    test = app()
+    field(test, "Your name").input("Anna")
+    press(test, "Start")
+    code = arrival(test).return_code
+
+    assert code in shown(test)
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
+        assert who.person_id == again.id
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"state": StudyState.closed}, "not open any more"),
+        ({"state": StudyState.paused}, "not open at the moment"),
+        ({"access": Access.invited}, "not open to everybody"),
+        ({"slug": "elsewhere"}, "There is no study called 'a-small-study'"),
+    ],
+)
+def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, said):
+    with writing(engine) as session:
+        make_study(session, annotators=0, title="Demo: another one")
+        here = lifecycle.by_slug(session, study.slug)
+        for name, value in now.items():
+            setattr(here, name, value)
+    test = app(study=study.slug)
+
+    assert said in shown(test)
+    assert "another one" not in shown(test)
+    assert "Start" not in [one.label for one in test.button]
+
+
+def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, study):
+    with writing(engine) as session:
+        other = make_study(session, annotators=0, title="Another one")[0]
+    assert [one.value for one in app().selectbox] == [other.slug, other.slug]
+
+    test = app(study=study.slug)
+    assert not test.selectbox
+    field(test, "Your name").input("Anna")
+    press(test, "Start")
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        assert [one.slug for one in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
+
+
+@pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
+def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
+    with writing(engine) as session:
+        accounts.join_open_study(session, study, "Anna")
+        lifecycle.by_slug(session, study.slug).state = now
+    assert field(app(study=study.slug), "Return code")
+
+
+def test_the_return_code_brings_her_back(engine, study):
+    with writing(engine) as session:
+        person, code = accounts.join_open_study(session, study, "Anna")
+    test = app()
+    field(test, "Your name in this study").input("Anna")
+    field(test, "Return code").input(code)
+    press(test, "Continue")
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == person.id
+
+
+def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
+    name = "![x](https://evil.example/x.png) <b>"
+    with writing(engine) as session:
+        accounts.join_open_study(session, study, name)
+    test = app()
+    field(test, "Your name").input(name)
+    press(test, "Start")
+
+    assert "\\!\\[x\\]\\(https\\:" in test.error[0].value
+    assert name in shown(test)
+
+
+def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
+    with writing(engine) as session:
+        secret = accounts.invite(session, study, "Anna")
+        person = accounts.accept_invitation(session, secret)
+    test = app(join=secret)
+
+    with writing(engine) as session:
+        assert signs_in(session, test).person_id == person.id
+
+
+def test_a_link_that_is_not_valid_says_so():
+    test = app(join="guess")
+
+    assert "not valid" in shown(test)
+    assert arrival(test) is None
+
+
+def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
+    with writing(engine) as session:
+        secret = accounts.invite(session, study, "Anna")
+        be(monkeypatch, add_person(session, "Ada", Role.lead))
+    test = app(join=secret)
+
+    assert arrival(test) is None
+    assert arrival(press(test, "Open it as the person it was made for"))
+
+
+def test_a_panel_address_signs_in_its_participant(engine, study):
+    with writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        here.access = Access.panel
+    test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
+
+    with writing(engine) as session:
+        who = signs_in(session, test)
+        known = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        assert who.person_id == known.id
+        assert who.name is None
+
+
+def test_a_newcomer_from_a_panel_hears_that_the_study_is_not_open(engine, study):
+    with writing(engine) as session:
+        here = lifecycle.by_slug(session, study.slug)
+        here.access, here.state = Access.panel, StudyState.closed
+    test = app(study=study.slug, PROLIFIC_PID="5f1")
+
+    assert "not open" in shown(test)
+    assert arrival(test) is None
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    "text", ["a_b*c*", "[x](y)", "# x", "1. x", "$x$", "<b>&amp;", ":red[x]", "~~x~~", "|a|", "`x`"]
+)
+def test_plain_text_leaves_no_mark_unescaped(text):
+    left = state.plain(text)
+    while "\\" in left:
+        before, _, after = left.partition("\\")
+        assert not set(before) & set("_*[]()#.$<>&;:~|`")
+        left = after[1:]
+    assert not set(left) & set("_*[]()#.$<>&;:~|`")
+
+
+def test_an_icon_name_does_not_become_an_icon():
+    assert ":smile:" not in state.plain(":smile:").replace("\\", "")

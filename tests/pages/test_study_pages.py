@@ -1,0 +1,278 @@
+"""The lead's pages about studies, run as Streamlit runs them: the list, one study, a new one from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.results_pages import words
+from helpers.studies import SMALL_RUBRIC
+from helpers.study_pages import ROUTER, SECRET_TEXT, button, labels, rendered_markdown, stored
+from sqlalchemy import func, select
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import demo
+from triptych.storage import database
+from triptych.storage.models import Candidate, Item, Study, System
+from triptych.study import lifecycle
+from triptych.study.settings import USUAL_CHECKS, settings_of
+from triptych.web.session import web_engine
+
+NASTY = Path(__file__).parents[1] / "nasty"
+GOOD = (
+    f"item_id,context,cand:alpha,cand:beta,notes\n007,Why?,{SECRET_TEXT},Never mind.,n\n8,How?,So.,Thus.,n\n".encode()
+)
+TWICE = b"item_id,context,cand:alpha,cand:beta\n7,Why?,Because.,Never mind.\n7,How?,So.,Thus.\n"
+
+
+def count(table) -> int:
+    with database.reading(web_engine()) as session:
+        return session.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+# The list
+
+
+def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(visit, lead, make_study):  # noqa: F811
+    demo.load_demo(web_engine())
+    with database.writing(web_engine()) as session:
+        _, lead, _ = make_study(session, items=2, title=SECRET_TEXT)
+
+    app = visit(lead, "studies.py")
+
+    titles = [found.value for found in app.text]
+    assert titles[0] == SECRET_TEXT
+    assert all(title.startswith("Demo: ") for title in titles[1:])
+    assert len(titles) == 1 + len(shipped_rubrics())
+    assert "0 of 6 annotations · 2 annotators · main round" in words(app)
+    assert "evil" not in rendered_markdown(app)
+
+
+def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit, lead):  # noqa: F811
+    demo.load_demo(web_engine())
+    app = visit(lead, "studies.py")
+    assert "Everything that was tried out" not in words(app)
+
+    button(app, "Remove them").click().run()
+
+    assert stored() == []
+    assert [found.value for found in app.success] == [state.plain("The demo studies were removed.")]
+    assert "Remove them" not in labels(app)
+    assert demo.load_demo(web_engine()) == 0
+
+
+def test_a_lead_sees_no_study_of_another_lead(visit, lead, make_study):  # noqa: F811
+    with database.writing(web_engine()) as session:
+        study, _, _ = make_study(session, title="Somebody else's")
+
+    assert "Somebody else's" not in words(visit(lead, "studies.py"))
+    for page in ("study.py", "design.py", "preview.py"):
+        app = visit(lead, page, study=study.slug)
+        assert "Somebody else's" not in words(app)
+        assert len(app.error) + len(app.info) == 1
+
+
+@pytest.mark.parametrize("page", ["studies.py", "study.py", "new_study.py", "design.py", "preview.py"])
+def test_an_annotator_reaches_none_of_these_pages(monkeypatch, make_study, page):
+    with database.writing(web_engine()) as session:
+        _, _, annotators = make_study(session)
+    monkeypatch.setattr(state, "current_person", lambda: annotators[0])
+
+    app = AppTest.from_file(str(ROUTER.parent / "lead" / page), default_timeout=30).run()
+
+    assert [found.value for found in app.error] == [
+        state.plain("This page is for leads. Your own pages are in the bar above.")
+    ]
+    assert not app.button
+    assert not app.text
+
+
+# One study
+
+
+@pytest.fixture
+def mine(make_study):
+    def make(**plan):
+        with database.writing(web_engine()) as session:
+            return make_study(session, items=2, annotators=2, **plan)
+
+    return make
+
+
+def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, mine):  # noqa: F811
+    study, lead, _ = mine()
+    app = visit(lead, "study.py", study=study.slug)
+    for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close", "closed"), ("Reopen", "open")):
+        button(app, label).click().run()
+        assert stored()[0].state == expected
+        assert not app.error
+
+
+def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, mine):  # noqa: F811
+    study, lead, _ = mine()
+    assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
+
+    study, lead, _ = mine(access="panel", title="With a panel")
+    template = visit(lead, "study.py", study=study.slug).code[0].value
+    assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
+
+
+def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, mine):  # noqa: F811
+    study, lead, _ = mine()
+    app = visit(lead, "study.py", study=study.slug)
+    assert "Delete the draft" not in labels(app)
+    app.selectbox(key=f"copy-as-{study.slug}").set_value("pilot").run()
+    button(app, "Make the draft").click().run()
+
+    made = stored()[1]
+    assert (made.series, made.round, made.state, made.item_count) == (study.series, "pilot", "draft", 0)
+    assert app.selectbox(key=f"study-{made.slug}").value == made.slug
+    button(app, "Delete the draft").click().run()
+    assert [one.slug for one in stored()] == [study.slug]
+    assert [found.value for found in app.success] == [state.plain("The draft is deleted.")]
+
+
+# A new study
+
+
+def upload(app: AppTest, name: str, data: bytes) -> AppTest:
+    app.file_uploader(key="item_file").upload(name, data)
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.fixture
+def with_rubric(visit, lead):  # noqa: F811
+    """The page with SMALL_RUBRIC, or a text of its own, uploaded."""
+
+    def uploaded(yaml: str = SMALL_RUBRIC):
+        app = visit(lead, "new_study.py")
+        app.selectbox(key="rubric").set_value("A file of my own").run()
+        app.file_uploader(key="rubric_file").upload("own.yaml", yaml.encode()).run()
+        assert not app.exception
+        return app
+
+    return uploaded
+
+
+def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with_rubric):
+    app = upload(with_rubric(), "items.csv", GOOD)
+
+    said = words(app)
+    assert "wide CSV: 2 items, 2 candidates each, 2 systems" in said
+    assert SECRET_TEXT in [found.value for found in app.text]
+    assert "evil" not in rendered_markdown(app)
+    assert "1 of 5 would be ignored" in said
+    assert "names the system of each response. If you will rate in this study yourself" in said
+    assert stored() == []
+
+    app.text_input(key="title").set_value("Real items")
+    app.number_input(key="raters").set_value(2)
+    app.selectbox(key="access").set_value("invited")
+    app.selectbox(key="round").set_value("pilot")
+    button(app, "Create the study").click().run()
+
+    study = stored()[0]
+    assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
+    assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
+    assert settings_of(study).checks == USUAL_CHECKS
+    assert [found.value for found in app.title] == ["Study"]
+    assert "Launch …" in labels(app)
+
+
+def test_every_error_is_named_with_its_row_and_nothing_can_be_created(with_rubric):
+    app = upload(with_rubric(), "items.csv", TWICE)
+
+    assert "Row 3" in words(app)
+    assert "Create the study" not in labels(app)
+    assert count(Item) == 0
+
+
+def test_a_study_without_a_title_is_refused_and_the_file_stays(with_rubric):
+    app = upload(with_rubric(), "items.csv", GOOD)
+    button(app, "Create the study").click().run()
+
+    assert "title" in app.error[0].value
+    assert stored() == []
+    app.text_input(key="title").set_value("Now")
+    button(app, "Create the study").click().run()
+    assert [study.title for study in stored()] == ["Now"]
+
+
+@pytest.mark.parametrize("path", sorted(NASTY.iterdir()), ids=lambda path: path.name)
+def test_no_hostile_file_ends_in_a_trace_or_in_half_a_study(with_rubric, path):
+    app = upload(with_rubric(), path.name, path.read_bytes())
+
+    assert stored() == []
+    accepted, refused = len(app.success) == 1, len(app.error) == 1
+    assert accepted != refused
+    assert ("Create the study" in labels(app)) == accepted
+
+
+def test_a_file_that_cannot_be_read_is_refused_on_the_page(with_rubric):
+    app = upload(with_rubric(), "book.xlsx", b"PK\x03\x04" + bytes(2**20))
+
+    assert len(app.error) == 1
+
+
+def test_a_rubric_with_a_mistake_says_where_it_is(with_rubric):
+    app = with_rubric(SMALL_RUBRIC.replace("kind: likert", "kind: stars"))
+
+    assert "`kind` must be one of likert, choice, number, best" in words(app)
+    assert not [found for found in app.file_uploader if found.key == "item_file"]
+
+
+def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(visit, lead):  # noqa: F811
+    turns = '[{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]'
+    lines = f'{{"item_id": "1", "context": {turns}, "closing": "The last word"}}\n'
+    app = visit(lead, "new_study.py")
+    app.selectbox(key="rubric").set_value("esc_dialogue").run()
+    upload(app, "talks.jsonl", lines.encode())
+    assert any("bot" in found.value for found in app.warning)
+
+    app.selectbox(key="append_field").set_value("closing").run()
+    assert "Create the study" not in labels(app)
+    app.selectbox(key="append_speaker").set_value("sys").run()
+
+    app.text_input(key="title").set_value("Talks")
+    button(app, "Create the study").click().run()
+    with database.reading(web_engine()) as session:
+        candidate = session.scalars(select(Candidate).join(Item).where(Item.purpose == "main")).one()
+    assert candidate.turns[-1] == ["sys", "The last word"]
+
+
+def test_a_workbook_with_several_sheets_offers_them(with_rubric):
+    app = upload(with_rubric(), "book.xlsx", (NASTY / "many_sheets_hidden.xlsx").read_bytes())
+
+    sheets = app.selectbox(key="sheet").options
+    assert len(sheets) > 1
+    app.selectbox(key="sheet").set_value(sheets[-1]).run()
+    assert not app.exception
+
+
+def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_page(with_rubric):
+    app = with_rubric()
+    app.toggle(key="edit-own.yaml").set_value(True).run()
+    field = app.text_area(key="rubric_text-own.yaml")
+    field.set_value(SMALL_RUBRIC.replace("level: x", "").replace("title: Fluency", "titel: Fluency")).run()
+    assert "there is no such key here" in words(app)
+    app.text_area(key="rubric_text-own.yaml").set_value(SMALL_RUBRIC.replace("Fluency", "Flow")).run()
+
+    app.segmented_control(key="item_file-way").set_value("One file per system").run()
+    one, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
+    app.file_uploader(key="item_file-several").set_value([("a.csv", one, "text/csv"), ("b_*2*.csv", other, "text/csv")])
+    app.run()
+    assert "System of b_*2*.csv" in words(app)
+    # what a screen reader reads out is the label's source
+    assert app.text_input(key="item_file-system-1").label == "System of b 2 .csv"
+    app.text_input(key="item_file-system-1").set_value("beta").run()
+    app.text_input(key="title").set_value("Joined")
+    button(app, "Create the study").click().run()
+
+    with database.reading(web_engine()) as session:
+        assert sorted(session.scalars(select(System.name))) == ["a", "beta"]
+        study = session.scalars(select(Study)).one()
+        assert lifecycle.design_of(session, study).rubric.criterion("fluency").title == "Flow"

@@ -1,0 +1,111 @@
+"""The page of workbooks, as a lead sees it: made, checked, stored, cancelled; and the file itself over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from helpers.downloads import get
+from helpers.results_pages import words
+from helpers.study_pages import ROUTER, button, labels
+from helpers.workbooks import Sheet
+from starlette.applications import Starlette
+from streamlit.testing.v1 import AppTest
+
+from components.shell import state
+from triptych.annotate import workbooks
+from triptych.storage import database
+from triptych.web import export
+from triptych.web.session import web_engine
+
+
+@pytest.fixture
+def lab(make_study):
+    with database.writing(web_engine()) as session:
+        return make_study(session, items=2)
+
+
+def listed(study) -> list[workbooks.WorkbookLine]:
+    with database.reading(web_engine()) as session:
+        return workbooks.listed(session, study)
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    button(app, label).click().run()
+    assert not app.exception
+    return app
+
+
+def upload(app: AppTest, data: bytes) -> str:
+    app.file_uploader(key="workbook_file").upload("filled.xlsx", data)
+    app.run()
+    assert not app.exception
+    return words(app)
+
+
+def test_a_workbook_is_made_checked_and_stored_and_another_is_cancelled(visit, lab):  # noqa: F811
+    study, lead, (first, second) = lab
+    app = visit(lead, "workbooks.py", study=study.slug)
+    assert "No workbook has been made" in words(app)
+    app.selectbox(key="workbook_for").set_value(first.pseudonym)
+    press(app, "Make a workbook")
+    assert "holds 2 items" in app.success[0].value
+    assert f"{first.pseudonym} · workbook 1 · given out" in words(app)
+
+    with database.reading(web_engine()) as session:
+        sheet = Sheet(workbooks.file_of(session, study, 1)[1]).fill()
+    sheet.put(0, "rating:fluency", "9")
+    said = upload(app, sheet.saved())
+    assert "One cell or row must be put right" in said.replace("\\", "")
+    assert "'9' is not on the scale." in said
+    assert "Store the answers" not in labels(app)
+
+    sheet.put(0, "rating:fluency", "3")
+    for row in (3, 4, 5):
+        sheet.put(row, "rating:fluency", None)
+        sheet.put(row, "rating:verdict", None)
+    upload(app, sheet.saved())
+    app.checkbox(key="workbook_partly").check().run()
+    press(app, "Store the answers")
+    assert "The receipt is" in app.success[0].value
+    assert [(one.state, one.done) for one in listed(study)] == [("handed in in part", 1)]
+    press(app, "Cancel the workbook")
+    assert [one.state for one in listed(study)] == ["cancelled"]
+
+
+def test_somebody_new_gets_a_workbook_by_name_and_a_strange_file_is_refused(visit, lab):  # noqa: F811
+    study, lead, _ = lab
+    app = visit(lead, "workbooks.py", study=study.slug)
+    app.selectbox(key="workbook_for").set_value("Somebody new, by name").run()
+    press(app, "Make a workbook")
+    assert "1 to 80 characters" in app.error[0].value
+    app.text_input(key="workbook_name").set_value("Dr Expert")
+    app.number_input(key="workbook_items").set_value(1)
+    press(app, "Make a workbook")
+    assert [line.items for line in listed(study)] == [1]
+    assert "Dr Expert" not in words(app)
+    assert "not an Excel workbook" in upload(app, b"PK\x03\x04 nothing")
+
+
+def test_the_file_is_for_the_lead_of_its_study_only(lab, monkeypatch, make_study):
+    study, lead, (first, _) = lab
+    with database.writing(web_engine()) as session:
+        made = workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
+        other, other_lead, _ = make_study(session, title="Another")
+    app = Starlette(routes=export.EXPORT_ROUTES)
+    path = f"/workbook/{study.slug}/{made.id}.xlsx"
+    for who, status in ((None, 401), (first, 403), (other_lead, 404), (lead, 200)):
+        monkeypatch.setattr(export, "current_login", lambda _, who=who: who)
+        answer = asyncio.run(get(app, path))
+        assert answer.status_code == status
+    assert answer.pieces[0].startswith(b"PK")
+    monkeypatch.setattr(export, "current_login", lambda _: other_lead)
+    assert asyncio.run(get(app, f"/workbook/{other.slug}/{made.id}.xlsx")).status_code == 404
+
+
+def test_annotators_reach_the_page_not(lab, monkeypatch):
+    _, _, (first, _) = lab
+    monkeypatch.setattr(state, "current_person", lambda: first)
+    app = AppTest.from_file(str(ROUTER.parent / "lead" / "workbooks.py"), default_timeout=30).run()
+    assert "This page is for leads" in app.error[0].value
+    assert not app.file_uploader

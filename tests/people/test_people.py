@@ -1,0 +1,569 @@
+"""People: accounts, tickets, logins, return codes, links, panels, and what guessing gets you."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+from helpers.studies import SMALL_RUBRIC, draft_items
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select, text
+
+from triptych import clock
+from triptych.errors import Conflict, ImportRefused, NotAllowed, StudyNotOpen, TriptychError
+from triptych.people import accounts, invitations, passcodes, roster
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Access, Login, Membership, Person, Role, StudyState
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+PASSCODE = "correct horse battery"
+
+
+@pytest.fixture
+def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., datetime]:
+    """Moves the one clock forward."""
+    start = clock.now()
+    passed = [timedelta()]
+    monkeypatch.setattr(clock, "now", lambda: start + passed[0])
+
+    def move(**time: float) -> None:
+        passed[0] += timedelta(**time)
+
+    return move
+
+
+@pytest.fixture
+def study(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        return make_study(session, annotators=0)[0]
+
+
+def refused(engine, command, *args) -> str:
+    """The message with which a command in a transaction of its own is refused; empty if it is not."""
+    try:
+        with writing(engine) as session:
+            command(session, *args)
+    except TriptychError as refusal:
+        return str(refusal)
+    return ""
+
+
+def set_access(engine, study, access: Access) -> None:
+    with writing(engine) as session:
+        study.access = access
+        session.add(study)
+
+
+def signed_in(session, person: Person) -> Who:
+    return accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)))
+
+
+# Leads and the set-up link
+
+
+def test_the_setup_link_makes_one_lead_account_and_then_nothing(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+    with writing(sqlite_engine) as session:
+        lead = accounts.use_setup_ticket(session, secret, "  Ada   Lovelace ", PASSCODE)
+
+    assert (lead.name, lead.role) == ("Ada Lovelace", Role.lead)
+    assert "used" in refused(sqlite_engine, accounts.use_setup_ticket, secret, "Eve", PASSCODE)
+    assert "already" in refused(sqlite_engine, accounts.issue_setup_ticket)
+
+
+def test_a_refused_passcode_leaves_the_setup_link_usable(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+
+    assert "8 to 200" in refused(sqlite_engine, accounts.use_setup_ticket, secret, "Ada", "short")
+    assert refused(sqlite_engine, accounts.use_setup_ticket, secret, "Ada", PASSCODE) == ""
+
+
+def test_a_new_setup_link_ends_the_earlier_one(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        first, second = accounts.issue_setup_ticket(session), accounts.issue_setup_ticket(session)
+
+    assert refused(sqlite_engine, accounts.check_setup_ticket, first)
+    assert not refused(sqlite_engine, accounts.check_setup_ticket, second)
+
+
+def test_a_setup_link_ends_after_a_day(sqlite_engine, move_clock):
+    with writing(sqlite_engine) as session:
+        secret = accounts.issue_setup_ticket(session)
+    move_clock(hours=24, seconds=1)
+
+    assert refused(sqlite_engine, accounts.check_setup_ticket, secret)
+
+
+def test_a_sign_in_ticket_is_no_setup_link(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, _ = accounts.join_open_study(session, study, "Anna")
+        ticket = accounts.issue_sign_in_ticket(session, person)
+
+    assert refused(sqlite_engine, accounts.use_setup_ticket, ticket, "Eve", PASSCODE)
+
+
+@pytest.mark.parametrize("passcode", ["", "seven77", "x" * 201, "password1", "PASSWORD1", "aaaaaaaaaa", "12345678"])
+def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
+    assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
+
+
+def test_a_lead_signs_in_with_her_name_however_written_and_only_with_her_passcode(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        lead = accounts.create_lead(session, "Zoë Straße", PASSCODE)
+    with writing(sqlite_engine) as session:
+        assert accounts.sign_in_lead(session, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
+
+    wrong = refused(sqlite_engine, accounts.sign_in_lead, "Zoë Straße", PASSCODE + "!")
+    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG
+
+
+def test_two_leads_cannot_have_one_name(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+
+    assert "already" in refused(sqlite_engine, accounts.create_lead, "ADA", PASSCODE)
+
+
+def test_a_reset_passcode_replaces_the_old_one_and_ends_every_login(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        lead = accounts.create_lead(session, "Ada", PASSCODE)
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, lead))
+        accounts.reset_passcode(session, "ada", "another passcode")
+
+    with writing(sqlite_engine) as session:
+        assert accounts.who_is(session, secret) is None
+        assert accounts.sign_in_lead(session, "Ada", "another passcode")
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
+
+
+# Guessing
+
+
+def test_after_ten_failures_even_the_right_passcode_waits_a_quarter_of_an_hour(sqlite_engine, move_clock):
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+    for _ in range(10):
+        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG
+
+    assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG
+    move_clock(minutes=15, seconds=1)
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
+
+
+def test_a_right_passcode_forgets_the_failures_before_it(sqlite_engine):
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+    for passcode in ["wrong wrong"] * 9 + [PASSCODE] + ["wrong wrong"] * 9 + [PASSCODE]:
+        refused(sqlite_engine, accounts.sign_in_lead, "Ada", passcode)
+
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
+
+
+def test_unknown_accounts_are_limited_like_known_ones(sqlite_engine, study):
+    for _ in range(10):
+        refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE)
+        refused(sqlite_engine, accounts.return_to_study, study, "Nobody", "0000-0000")
+
+    assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE)
+    assert "Too many" in refused(sqlite_engine, accounts.return_to_study, study, "Nobody", "0000-0000")
+
+
+def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
+    with writing(sqlite_engine) as session:
+        accounts.create_lead(session, "Ada", PASSCODE)
+        person, code = accounts.join_open_study(session, study, "Anna")
+        ticket = accounts.issue_sign_in_ticket(session, person)
+        secrets = [PASSCODE, code, ticket, accounts.use_ticket(session, ticket), accounts.invite(session, study, "Bea")]
+    with sqlite_engine.connect() as connection:
+        connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("triptych.db*"))
+
+    assert b"Anna" in stored
+    assert not [secret for secret in secrets if secret.encode() in stored]
+
+
+# Tickets and logins
+
+
+def test_a_ticket_works_once_and_for_thirty_seconds(sqlite_engine, study, move_clock):
+    with writing(sqlite_engine) as session:
+        person, _ = accounts.join_open_study(session, study, "Anna")
+        used, late = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
+        accounts.use_ticket(session, used)
+
+    assert refused(sqlite_engine, accounts.use_ticket, used)
+    move_clock(seconds=31)
+    assert refused(sqlite_engine, accounts.use_ticket, late)
+
+
+def test_of_eight_racing_uses_of_one_ticket_one_wins(engine):
+    with writing(engine) as session:
+        ticket = accounts.issue_sign_in_ticket(session, accounts.create_lead(session, "Ada", PASSCODE))
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: refused(engine, accounts.use_ticket, ticket), range(8)))
+
+    assert answers.count("") == 1
+
+
+def test_of_eight_people_racing_for_one_name_one_gets_it(engine, make_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: refused(engine, accounts.join_open_study, study, "Anna"), range(8)))
+
+    assert answers.count("") == 1
+
+
+def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
+    with writing(sqlite_engine) as session:
+        person, _ = accounts.join_open_study(session, study, "Anna")
+        secret = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+
+    move_clock(days=13, hours=23)
+    with reading(sqlite_engine) as session:
+        assert accounts.who_is(session, secret).pseudonym == person.pseudonym
+    move_clock(hours=2)
+    with reading(sqlite_engine) as session:
+        assert accounts.who_is(session, secret) is None
+
+
+def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, _ = accounts.join_open_study(session, study, "Anna")
+        one, two = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
+        accounts.sign_out(session, accounts.who_is(session, one))
+
+        assert accounts.who_is(session, one) is None
+        assert accounts.who_is(session, two).person_id == person.id
+
+
+def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, code = accounts.join_open_study(session, study, "Anna")
+        login, ticket = (accounts.issue_sign_in_ticket(session, person) for _ in range(2))
+        login = accounts.use_ticket(session, login)
+        person.disabled_at = clock.now()
+
+    with reading(sqlite_engine) as session:
+        assert accounts.who_is(session, login) is None
+    assert refused(sqlite_engine, accounts.use_ticket, ticket)
+    assert refused(sqlite_engine, accounts.return_to_study, study, "Anna", code) == accounts.WRONG_CODE
+
+
+@pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
+def test_a_made_up_secret_is_nobody(sqlite_engine, secret):
+    with reading(sqlite_engine) as session:
+        assert accounts.who_is(session, secret) is None
+    assert refused(sqlite_engine, accounts.use_ticket, secret)
+    assert refused(sqlite_engine, accounts.accept_invitation, secret)
+
+
+# Open studies
+
+
+def test_a_newcomer_becomes_an_annotator_of_the_study_under_a_pseudonym(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, code = accounts.join_open_study(session, study, "Anna")
+        who = signed_in(session, person)
+
+        assert who.role == Role.annotator
+        assert "Anna" not in who.pseudonym
+        assert [one.slug for one in lifecycle.for_annotator(session, person.id)] == [study.slug]
+    assert len(code) == 9
+
+
+def test_a_taken_name_asks_for_its_code_or_another_name(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        accounts.join_open_study(session, study, "Anna")
+
+    with pytest.raises(Conflict, match="return code.*another name"), writing(sqlite_engine) as session:
+        accounts.join_open_study(session, study, " ANNA ")
+
+
+def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        first, code = accounts.join_open_study(session, one, "Anna")
+        second, _ = accounts.join_open_study(session, two, "Anna")
+
+    assert first.pseudonym != second.pseudonym
+    assert refused(sqlite_engine, accounts.return_to_study, two, "Anna", code) == accounts.WRONG_CODE
+
+
+def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, code = accounts.join_open_study(session, study, "Anna")
+    with writing(sqlite_engine) as session:
+        assert accounts.return_to_study(session, study, "anna", code.lower().replace("-", " ")).id == person.id
+
+    assert refused(sqlite_engine, accounts.return_to_study, study, "Berta", code) == accounts.WRONG_CODE
+
+
+@given(st.lists(st.sampled_from(passcodes.ALPHABET), min_size=8, max_size=8), st.randoms())
+def test_a_return_code_is_understood_however_it_is_typed(signs, random):
+    code = "".join(signs[:4]) + "-" + "".join(signs[4:])
+    misread = {"0": "0Oo", "1": "1IiLl"}
+    typed = " ".join(random.choice(misread.get(sign, sign + sign.lower())) for sign in signs)
+
+    assert passcodes.read_return_code(typed) == code
+
+
+def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        lead = accounts.create_lead(session, "Ada", "ABCD-EFGH")
+        accounts.join(session, study, signed_in(session, lead))
+        invited = accounts.accept_invitation(session, accounts.invite(session, study, "Ada"))
+
+    assert invited.id != lead.id
+    assert refused(sqlite_engine, accounts.return_to_study, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
+
+
+@pytest.mark.parametrize("name", ["", "   ", "\u200b", "x" * 81])
+def test_an_unusable_name_is_refused(sqlite_engine, study, name):
+    assert "1 to 80" in refused(sqlite_engine, accounts.join_open_study, study, name)
+
+
+@pytest.mark.parametrize("access", [Access.invited, Access.panel])
+def test_nobody_walks_into_a_study_that_is_not_open_to_everybody(sqlite_engine, study, access):
+    set_access(sqlite_engine, study, access)
+    with writing(sqlite_engine) as session:
+        who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
+
+    assert "not open to everybody" in refused(sqlite_engine, accounts.join_open_study, study, "Anna")
+    assert "not open to everybody" in refused(sqlite_engine, accounts.join, study, who)
+
+
+def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        _, code = accounts.join_open_study(session, study, "Anna")
+    with writing(sqlite_engine) as session:
+        lifecycle.set_state(session, lifecycle.by_slug(session, study.slug), StudyState.paused, "L-1")
+    with writing(sqlite_engine) as session:
+        paused = lifecycle.by_slug(session, study.slug)
+        assert accounts.return_to_study(session, paused, "Anna", code)
+        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug]
+        with pytest.raises(StudyNotOpen):
+            accounts.join_open_study(session, paused, "Berta")
+
+
+def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite_engine, study, make_study):
+    with writing(sqlite_engine) as session:
+        newer, _, _ = make_study(session, title="A newer one")
+        person, code = accounts.join_open_study(session, newer, "Anna")
+        make_study(session, title="Invited only", access=Access.invited)
+        lifecycle.create_study(session, lifecycle.Plan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
+        lifecycle.set_state(session, newer, StudyState.closed, "L-1")
+
+        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert accounts.return_to_study(session, newer, "Anna", code).id == person.id
+
+
+def test_joining_twice_is_one_membership(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
+        accounts.join(session, study, who)
+        accounts.join(session, study, who)
+
+        mine = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
+        assert len(session.scalars(mine).all()) == 1
+
+
+# Invitations
+
+
+def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(sqlite_engine, study, move_clock):
+    with writing(sqlite_engine) as session:
+        first = accounts.invite(session, study, "Anna", "anna@example.org")
+        person = accounts.accept_invitation(session, first)
+        assert accounts.accept_invitation(session, first).id == person.id
+        second = accounts.invite(session, study, "anna")
+        assert accounts.accept_invitation(session, second).id == person.id
+
+    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, first)
+    move_clock(days=90, seconds=1)
+    assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, second)
+
+
+def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        accounts.invite(session, study, "Anna", "anna@example.org")
+
+    assert "another e-mail" in refused(sqlite_engine, accounts.invite, study, "Anna", "other@example.org")
+
+
+# Panels
+
+
+def test_one_panel_id_is_one_person_in_every_study(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        one.access = two.access = Access.panel
+        session.flush()
+        first = accounts.join_from_panel(session, one, "prolific", "5f1", "s1")
+
+        assert accounts.join_from_panel(session, one, "prolific", "5f1", "s2").id == first.id
+        assert accounts.join_from_panel(session, two, "prolific", "5f1", "s3").id == first.id
+        assert accounts.join_from_panel(session, one, "prolific", "5f2", "s4").id != first.id
+        assert accounts.join_from_panel(session, one, "other", "5f1", "s5").id != first.id
+
+
+def test_a_closed_study_takes_no_newcomer_from_a_panel_but_lets_its_people_in(sqlite_engine, study):
+    set_access(sqlite_engine, study, Access.panel)
+    with writing(sqlite_engine) as session:
+        known = accounts.join_from_panel(session, study, "prolific", "5f1", "")
+        study.state = StudyState.closed
+
+        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == known.id
+        with pytest.raises(StudyNotOpen):
+            accounts.join_from_panel(session, study, "prolific", "5f2", "")
+
+
+@pytest.mark.parametrize("external_id", ["", "x" * 201, "a\nb", "a\x00b"])
+def test_an_unusable_panel_id_is_refused(sqlite_engine, study, external_id):
+    set_access(sqlite_engine, study, Access.panel)
+
+    assert "participant id" in refused(sqlite_engine, accounts.join_from_panel, study, "prolific", external_id, "")
+
+
+def test_a_panel_address_leads_to_its_study_by_the_parameters_of_the_settings(sqlite_engine, study):
+    set_access(sqlite_engine, study, Access.panel)
+    with writing(sqlite_engine) as session:
+        address = {"study": study.slug, "PROLIFIC_PID": "5f1"}
+        assert accounts.panel_study(session, address).id == study.id
+        assert accounts.panel_study(session, {"study": study.slug}) is None
+        assert accounts.panel_study(session, {"PROLIFIC_PID": "5f1"}) is None
+        here = lifecycle.by_slug(session, study.slug)
+        here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
+        session.flush()
+        assert accounts.panel_study(session, address) is None
+        assert accounts.panel_of(accounts.panel_study(session, {"study": study.slug, "workerId": "W"})).name == "mturk"
+
+
+def test_a_login_row_knows_its_person(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        person, _ = accounts.join_open_study(session, study, "Anna")
+        who = signed_in(session, person)
+
+        assert session.get(Login, who.login_id).person_id == who.person_id == person.id
+
+
+def test_refusals_are_messages_for_people(sqlite_engine, study):
+    with pytest.raises(NotAllowed), writing(sqlite_engine) as session:
+        accounts.sign_in_lead(session, "Nobody", "x")
+
+
+# Lists, links and accounts
+
+
+def guests(engine, study, text: str) -> tuple[list[str], list[str]]:
+    """(names, problems) of a list."""
+    with writing(engine) as session:
+        found = invitations.read_list(session, study, text.encode())
+    return [guest.name for guest in found.guests], [str(problem) for problem in found.problems]
+
+
+def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_it(sqlite_engine, study):
+    for lines, names in {
+        "Anna\nBen\n": ["Anna", "Ben"],
+        "name\nAnna": ["Anna"],
+        "E-Mail;Name\na@b.example;Anna": ["Anna"],
+        '"Berg, Anna",a@b.example\n\n  \nBen,,lead': ["Berg, Anna", "Ben"],
+        "\ufeffName\tRole\r\nÄnne\tAnnotator\r\n": ["Änne"],
+    }.items():
+        assert guests(sqlite_engine, study, lines) == (names, [])
+
+
+def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
+    for lines, told in {
+        "": "names nobody",
+        "name,email\n": "names nobody",
+        "Anna\nAnna": "Row 2, column 'name': 'Anna' stands in row 1 already",
+        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' stands in row 1 already",
+        'name\n"Anna': "Row 2",
+        "x" * 81: "1 to 80 characters",
+        "Anna,,owner": "'owner' is no role",
+        "Anna\n" * 1001: "at most 1,000",
+    }.items():
+        assert told in "\n".join(guests(sqlite_engine, study, lines)[1])
+
+
+def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        found = invitations.read_list(session, study, b"Anna\nBen\nCleo")
+        accounts.invite(session, study, "ben")
+    with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
+        invitations.invite_all(session, study, found.guests, "L")
+    with reading(sqlite_engine) as session:
+        assert [one.name for one in roster.members_of(session, study) if one.role == Role.annotator] == ["ben"]
+
+
+def test_two_leads_who_invite_the_same_person_at_once_make_one_person(engine, make_study):
+    with writing(engine) as session:
+        study = make_study(session, annotators=0)[0]
+
+    def inviting(_):
+        return refused(engine, invitations.invite_one, study, "Anna", "", Role.annotator, "L")
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(inviting, range(4)))
+    assert sorted(map(bool, answers)) == [False, True, True, True]
+
+
+def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        person, code = accounts.join_open_study(session, study, "Anna")
+        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        link, ticket = accounts.issue_link(session, study, person.id), accounts.issue_sign_in_ticket(session, person)
+    with writing(sqlite_engine) as session:
+        roster.disable(session, study, person.pseudonym, lead)
+        assert accounts.who_is(session, login) is None
+    for command, *parts in (
+        (accounts.use_ticket, ticket),
+        (accounts.accept_invitation, link),
+        (accounts.return_to_study, study, "Anna", code),
+        (roster.new_link, study, person.pseudonym, lead.pseudonym),
+    ):
+        assert refused(sqlite_engine, command, *parts)
+    with writing(sqlite_engine) as session:
+        roster.enable(session, study, person.pseudonym, lead)
+        assert accounts.return_to_study(session, study, "Anna", code).id == person.id
+
+
+def test_nobody_takes_the_name_of_a_lead_who_was_invited_but_has_no_passcode_yet(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
+    assert "already" in refused(sqlite_engine, accounts.create_lead, "dora", PASSCODE)
+    assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
+
+
+def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew(sqlite_engine, study):
+    with writing(sqlite_engine) as session:
+        rosa = accounts.create_lead(session, "Rosa", PASSCODE)
+        roster.enrol_lead(session, study, rosa, "L")
+        dora = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
+    with writing(sqlite_engine) as session:
+        roster.remove_lead(session, study, dora.pseudonym, "L")
+        again = invitations.invite_one(session, study, "Dora", "d@x.example", Role.lead, "L")
+        roster.remove_lead(session, study, again.pseudonym, "L")
+        assert "Dora" not in session.scalars(select(Person.name)).all()
+        assert accounts.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
+
+
+def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_passcode(sqlite_engine, study, make_study):
+    with writing(sqlite_engine) as session:
+        other = make_study(session, annotators=0)[0]
+        dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
+    assert "as soon as she has chosen a passcode" in refused(
+        sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
+    )
+    with writing(sqlite_engine) as session:
+        accounts.accept_as_lead(session, dora.secret, PASSCODE)
+    assert "by name instead" in refused(sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L")

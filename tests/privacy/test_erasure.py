@@ -1,0 +1,350 @@
+"""Erasing a person leaves no byte of her, the log holds, and copies made before are found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers.erasure import files_of
+from helpers.ratings import same, submit
+from helpers.studies import add_person, full_answers, join
+from sqlalchemy import create_engine, select, text
+
+from triptych import clock
+from triptych.annotate import assignments, exclusions
+from triptych.errors import Conflict, NotAllowed, NotFound
+from triptych.operations import verify
+from triptych.people import accounts, roster
+from triptych.privacy import erasure, personal_data, withdrawal
+from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.storage import database, events
+from triptych.storage.database import Wiped
+from triptych.storage.models import (
+    Assignment,
+    EntryAttempt,
+    Event,
+    EventDetail,
+    Explanation,
+    Login,
+    Membership,
+    PanelIdentity,
+    Person,
+    Rating,
+    Role,
+    Snapshot,
+    Study,
+    TestAnswer,
+)
+from triptych.study import design
+from triptych.study.persons import Who
+
+NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
+WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
+DRAFT, ABOUT = "draft jjdrafted", "why pqexcluded"
+TRACES = [NAME, "zauberberg", PANEL, *(one.split()[1] for one in (WORDS, COMMENT, NOTE, DRAFT, ABOUT))]
+
+
+def traced_answers(words: str = WORDS, comment: str = COMMENT, note: str = NOTE) -> dict:
+    answers = full_answers(verdict="reject")
+    explained = {letter: {"verdict": {"reject": {"reasons": ["rude"], "text": ""}}} for letter in "BC"}
+    answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["rude"], "text": words}}}, **explained}
+    answers["highlights"] = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": comment}]
+    answers["note"] = note
+    return answers
+
+
+@pytest.fixture
+def full(engine, make_study):
+    """(study, lead, her pseudonym): somebody who left traces in every table that can hold some."""
+    with database.writing(engine) as session:
+        study, lead, (ben, _) = make_study(session, items=3)
+        person, _ = accounts.join_open_study(session, study, NAME)
+        person.email = EMAIL
+        session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
+        accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+        accounts.issue_link(session, study, person.id)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, her, traced_answers())
+        work = assignments.current(session, study, her)
+        session.get_one(Assignment, work.id).draft = {"note": DRAFT}
+        submit(session, study, ben, traced_answers("wrong quite ownwords", "ownmark", ""))
+    with database.writing(engine) as session:
+        exclusions.exclude(session, study, her.pseudonym, ABOUT, lead.pseudonym)
+    return study, lead, her
+
+
+def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, full):
+    study, lead, her = full
+    before = files_of(engine)
+    assert all(trace.encode() in before for trace in TRACES)
+    with database.reading(engine) as session:
+        frame_of(session, study)
+
+    with database.writing(engine) as session:
+        erasure.erase(session, study, her.pseudonym, lead)
+    assert erasure.wipe(engine) == Wiped.done
+
+    after = files_of(engine)
+    assert [trace for trace in TRACES if trace.encode() in after] == []
+    assert b"ownwords" in after
+    assert b"ownmark" in after
+    with database.reading(engine) as session:
+        assert events.first_broken(session, study.id) is None
+        assert same(frame_of(session, study), build_frame(session, study))
+        person = session.get_one(Person, her.person_id)
+        assert (person.name, person.email, person.passcode_hash) == (None, None, None)
+        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
+        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        assert len(session.scalars(hers.where(Assignment.person_id == her.person_id)).all()) == 6
+        given = session.scalars(select(Explanation)).all()
+        assert {tuple(one.reasons) for one in given} == {("rude",)}
+        assert sorted(one.text for one in given) == [*[""] * 5, "wrong quite ownwords"]
+        assert roster.is_erased(session, study, her.pseudonym)
+
+
+@pytest.mark.parametrize("promised", ["keep", "delete"])
+def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_consent_promised(engine, full, promised):
+    study, lead, her = full
+    passes_an_entry_test(engine, study, her)
+    with database.writing(engine) as session:
+        consent = {"text": "Agree?", "after_withdrawal": promised}
+        design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
+
+    with database.writing(engine) as session:
+        now = session.get_one(Study, study.id)
+        assert withdrawal.withdraw(session, now, her.pseudonym, lead.pseudonym) == promised
+    assert erasure.wipe(engine) == Wiped.done
+
+    after = files_of(engine)
+    assert [trace for trace in TRACES if trace.encode() in after] == []
+    assert b"ownwords" in after
+    with database.reading(engine) as session:
+        assert verify.verify(session, session.get_one(Study, study.id)).holds
+        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
+        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        kept = session.scalars(hers.where(Assignment.person_id == her.person_id)).all()
+        assert len(kept) == {"keep": 6, "delete": 0}[promised]
+        logged = [new for new in session.scalars(select(EventDetail.new)) if "answers" in (new or {})]
+        assert (logged, len(session.scalars(select(EntryAttempt)).all())) == ([], {"keep": 1, "delete": 0}[promised])
+        assert same(frame_of(session, study), build_frame(session, study))
+
+
+def passes_an_entry_test(engine, study, her) -> None:
+    """An entry test that she has passed, as `admission` stores and logs it."""
+    with database.writing(engine) as session:
+        part = session.scalars(select(Membership).where(Membership.person_id == her.person_id)).one()
+        attempt = EntryAttempt(membership_id=part.id, number=1, started_at=clock.now(), asked=1, right=1, passed=True)
+        attempt.finished_at = clock.now()
+        session.add(attempt)
+        session.flush()
+        session.add(TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now()))
+        new = {"attempt": 1, "right": 1, "asked": 1, "answers": {"q": "a"}}
+        events.record(session, study.id, "entry test passed", her.pseudonym, subject=her.pseudonym, new=new)
+
+
+def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=2)
+        other, _, _ = make_study(session, items=2, title="Another")
+        person, code = accounts.join_open_study(session, study, NAME)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        join(session, other, her)
+        for one in (study, other):
+            submit(session, one, her, traced_answers())
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, her.pseudonym, lead.pseudonym)
+
+    with database.writing(sqlite_engine) as session:
+        assert [one.name for one in roster.members_of(session, study) if one.pseudonym == her.pseudonym] == [None]
+        assert NAME in [one.name for one in roster.members_of(session, other)]
+        said = select(Assignment.study_id, Explanation.text).select_from(Explanation)
+        said = said.join(Rating, Rating.id == Explanation.rating_id)
+        said = said.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
+        assert [tuple(row) for row in session.execute(said)] == [(other.id, WORDS)]
+        assert all(verify.verify(session, one).holds for one in (study, other))
+        assert accounts.return_to_study(session, study, NAME, code).id == her.person_id
+        withdrawal.withdraw(session, other, her.pseudonym, lead.pseudonym)
+        assert session.get_one(Person, her.person_id).name is None
+
+
+def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_logged(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=2)
+        submit(session, study, join(session, study, lead), traced_answers())
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw_myself(session, study, lead)
+
+    with database.reading(sqlite_engine) as session:
+        assert session.get_one(Person, lead.person_id).name == lead.name
+        found = verify.verify(session, session.get_one(Study, study.id))
+        assert found.holds, found.sentence
+        kinds = select(Event.kind).join(EventDetail, EventDetail.event_id == Event.id)
+        assert {"study created", "study open"} <= set(session.scalars(kinds.where(Event.actor == lead.pseudonym)))
+
+
+def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_else(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, access="panel")
+        other, _, _ = make_study(session, access="panel", title="Another")
+        first = accounts.join_from_panel(session, study, "prolific", PANEL, "s1")
+        withdrawal.withdraw(session, study, first.pseudonym, lead.pseudonym)
+        assert PANEL not in session.scalars(select(PanelIdentity.external_id)).all()
+
+        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s2").id == first.id
+        elsewhere = accounts.join_from_panel(session, other, "prolific", PANEL, "s3")
+        assert elsewhere.id != first.id
+        assert accounts.join_from_panel(session, study, "prolific", PANEL, "s4").id == first.id
+        assert set(session.scalars(select(PanelIdentity.session_id))) == {"", "s3"}
+        withdrawal.withdraw(session, other, elsewhere.pseudonym, lead.pseudonym)
+        assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
+
+
+def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
+    with postgres_engine.begin() as connection:
+        connection.execute(text("CREATE ROLE app_only LOGIN"))
+        connection.execute(text("GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app_only"))
+    app = create_engine(postgres_engine.url.set(username="app_only"))
+    try:
+        assert erasure.wipe(app) == Wiped.not_ours
+        assert erasure.wipe(postgres_engine) == Wiped.done
+    finally:
+        app.dispose()
+
+
+def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session)
+        person, code = accounts.join_open_study(session, study, "Anna")
+        ticket, link = accounts.issue_sign_in_ticket(session, person), accounts.issue_link(session, study, person.id)
+        login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    with database.writing(sqlite_engine) as session:
+        erasure.erase(session, study, person.pseudonym, lead)
+    with database.writing(sqlite_engine) as session:
+        assert accounts.who_is(session, login) is None
+        for command, *given in (
+            (accounts.use_ticket, ticket),
+            (accounts.accept_invitation, link),
+            (roster.enable, study, person.pseudonym, lead),
+            (roster.new_link, study, person.pseudonym, lead.pseudonym),
+        ):
+            with pytest.raises(NotAllowed):
+                command(session, *given)
+        with pytest.raises(Conflict):
+            erasure.erase(session, study, person.pseudonym, lead)
+        assert "erased" in [one.state for one in roster.members_of(session, study)]
+        accounts.join_open_study(session, study, "Anna")  # the name is free for somebody else
+    with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
+        accounts.return_to_study(session, study, "Anna", code)
+
+
+def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lead(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, _) = make_study(session)
+        other, its_lead, _ = make_study(session, title="Another")
+        join(session, other, anna)
+        join(session, study, its_lead)
+        for command in (erasure.erase, roster.disable, roster.enable):
+            with pytest.raises(NotAllowed, match="do not lead"):
+                command(session, study, anna.pseudonym, lead)
+            with pytest.raises(NotAllowed, match="lead account"):
+                command(session, study, its_lead.pseudonym, lead)
+
+
+def test_copies_made_before_somebody_withdrew_are_listed_until_nothing_of_hers_is_in_them(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+        other, _, _ = make_study(session, title="Another")
+        join(session, other, anna)
+    old = backup(sqlite_engine, "old.db")
+    with database.writing(sqlite_engine) as session:
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+        withdrawal.withdraw(session, other, anna.pseudonym, lead.pseudonym)
+    between = backup(sqlite_engine, "between.db")
+    with database.writing(sqlite_engine) as session:
+        withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)
+    backup(sqlite_engine, "new.db")
+
+    with database.reading(sqlite_engine) as session:
+        found = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+        assert found == dict.fromkeys((old.name, between.name, f"report {'a' * 12}"), (anna.pseudonym,))
+        assert [copy.name for copy in erasure.copies(session, other)] == [old.name]
+    shutil.rmtree(old.parent)
+
+
+def backup(engine, name: str) -> Path:
+    folder = database.sqlite_path(str(engine.url)).parent / "backups"
+    folder.mkdir(exist_ok=True)
+    database.copy_sqlite(database.sqlite_path(str(engine.url)), folder / name)
+    return folder / name
+
+
+def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (anna, ben) = make_study(session)
+    old = backup(sqlite_engine, "old.db")
+    capsule = old.with_name("capsule.zip")
+    with zipfile.ZipFile(capsule, "w") as archive:
+        archive.write(old, "study.db")
+    foreign = old.with_name("notes.txt")
+    foreign.write_text(anna.pseudonym)
+    damaged = old.with_name("damaged.db")
+    damaged.write_bytes(b"no database")
+    with database.writing(sqlite_engine) as session:
+        frozen = {"event_hash": "", "made_at": clock.now(), "made_by": lead.pseudonym, "file": b"zip"}
+        session.add(Snapshot(study_id=study.id, event_number=1, sha256="a" * 64, **frozen))
+        assert erasure.copies(session, study) == []
+        erasure.erase(session, study, anna.pseudonym, lead)
+        session.add(Snapshot(study_id=study.id, event_number=99, sha256="b" * 64, **frozen))
+    new = backup(sqlite_engine, "new.db")
+
+    with database.writing(sqlite_engine) as session:
+        found = {copy.name: copy for copy in erasure.copies(session, study)}
+        assert set(found) == {"old.db", "capsule.zip", "damaged.db", f"report {'a' * 12}"}
+        assert found["old.db"].path == old
+        assert found["old.db"].holds == (anna.pseudonym,)
+        assert erasure.delete_copies(session, study, lead.pseudonym) == 3
+        assert [copy.path for copy in erasure.copies(session, study)] == [None]
+        assert erasure.delete_copies(session, study, lead.pseudonym, with_reports=True) == 1
+        assert session.scalars(select(Snapshot.sha256)).all() == ["b" * 64]
+    assert (old.exists(), capsule.exists(), new.exists(), foreign.exists()) == (False, False, True, True)
+    shutil.rmtree(old.parent)
+
+
+# One person's data
+
+
+def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, items=2)
+        person, _ = accounts.join_open_study(session, study, NAME)
+        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, her, traced_answers("=1+1 qwxplain"))
+        found = personal_data.of_member(session, study, her.pseudonym)
+
+    as_json = personal_data.as_json(found).decode()
+    for given in (NAME, her.pseudonym, "qwxplain", COMMENT, NOTE, "Reject"):
+        assert given in as_json
+    for secret in ("plumbum", "stannum", "ferrum", "item-1", "item-2", "candidate", "$argon2"):
+        assert secret not in as_json
+    assert json.loads(as_json)["studies"][0]["annotations"][0]["item"] == 1
+    rows = personal_data.as_csv(found).decode("utf-8-sig").splitlines()
+    assert len(rows) == 1 + 6
+    assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
+
+
+def test_one_study_tells_nothing_of_another(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (anna, _) = make_study(session)
+        other, _, _ = make_study(session, title="Another study")
+        join(session, other, anna)
+        assert len(personal_data.about(session, anna.person_id)["studies"]) == 2
+        assert [part["title"] for part in personal_data.of_member(session, study, anna.pseudonym)["studies"]] == [
+            study.title
+        ]
+        stranger = add_person(session, "stranger", Role.annotator)
+        with pytest.raises(NotFound):
+            personal_data.of_member(session, study, stranger.pseudonym)

@@ -1,0 +1,206 @@
+"""The datasheet: every control of the official form, the fields that the study knows, the questions that are asked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+
+import pytest
+from helpers.quality import add_check, rate
+from helpers.ratings import submit
+from helpers.reports import new_study, numbers, opened, report_of, some_answers
+from helpers.studies import full_answers
+from sqlmodel import select
+
+from triptych.reports import heds
+from triptych.reports.heds import Answer
+from triptych.reports.heds_questions import QUESTIONS
+from triptych.rubric.model import parse_rubric
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, Item, Purpose
+from triptych.study import lifecycle
+
+KNOWN = """3.1.1 3.1.2 3.2.1 3.2.4 3.3.2 3.3.3.1 3.3.3.2 3.3.4.1 3.3.4.2 3.3.5
+4.2.2 4.3.1.1 4.3.2 4.3.3 4.3.4 4.3.5 4.3.6 4.3.7 4.3.8 4.3.9 4.3.10 4.3.11.1 4.3.11.2 4.3.12.1 4.3.12.2"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Of a study with two annotators over two items."""
+    engine, rng = opened(tmp_path_factory.mktemp("heds")), random.Random(5)
+    with database.writing(engine) as session:
+        study, _, people = new_study(session, items=2, annotators=2)
+        for who in people * 2:
+            submit(session, study, who, some_answers(rng))
+    yield report_of(engine, study)
+    engine.dispose()
+
+
+@pytest.fixture
+def sheet(report):
+    return json.loads(report.files["heds.json"])
+
+
+@pytest.fixture
+def form(shared):
+    """id → (number, whether it stands once per criterion) of every control of the form."""
+    with (shared / "heds3_fields.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["element_id"]: (row["number"], row["repeated_per_criterion"] == "1") for row in csv.DictReader(file)
+        }
+
+
+def test_the_file_has_every_control_of_the_form_and_no_other(sheet, form):
+    assert sheet.keys() == form.keys()
+    assert {name: one.get("number", "") for name, one in sheet.items()} == {
+        name: number for name, (number, _) in form.items()
+    }
+
+
+def test_controls_about_criteria_hold_one_value_per_criterion_the_others_one(sheet, form):
+    for name, (_, per_criterion) in form.items():
+        if name != "heds-criteria-criterion":
+            assert list(sheet[name]["data"]) == (["Fluency", "Verdict"] if per_criterion else [""]), name
+    assert sheet["heds-criteria-criterion"] == {"data": {}, "control": {"Fluency": True, "Verdict": False}, "text": {}}
+
+
+def test_options_are_true_or_false_with_words_only_where_chosen_and_boxes_are_text(sheet):
+    for name, one in sheet.items():
+        if name.rpartition("-")[2].isdigit():
+            assert all(isinstance(chosen, bool) for chosen in one["data"].values())
+            assert {key: bool(words) for key, words in one["text"].items()} == one["data"], name
+        elif name != "heds-criteria-criterion":
+            assert all(isinstance(words, str) for words in one["data"].values())
+            assert "text" not in one
+
+
+def test_one_option_at_most_is_chosen_where_the_form_takes_one(sheet):
+    for question in (question for question in QUESTIONS if question.kind == "one"):
+        options = [sheet[f"heds-{question.id}-{n}"]["data"] for n in range(1, len(question.options) + 1)]
+        assert all(sum(option[key] for option in options) <= 1 for key in options[0])
+
+
+def test_the_study_knows_25_questions_and_the_lead_is_asked_the_37_others(sheet):
+    assert len(KNOWN.split()) == 25
+    assert sorted(question.number for question in QUESTIONS if not question.asked) == sorted(KNOWN.split())
+    assert sum(question.asked for question in QUESTIONS) == 37
+    for question in (question for question in QUESTIONS if not question.asked):
+        ids = [f"heds-{question.id}"] if question.kind == "text" else _options(question)
+        for key in sheet[ids[0]]["data"]:
+            assert any(sheet[name]["data"][key] for name in ids), question.number
+
+
+def _options(question) -> list[str]:
+    return [f"heds-{question.id}-{n}" for n in range(1, len(question.options) + 1)]
+
+
+def test_agreement_scale_and_form_of_response_are_those_of_the_study(sheet, report):
+    before = "heds-criteria-criterion-response_elicitation-"
+    assert sheet[f"{before}size_of_scale"]["data"] == {"Fluency": "3", "Verdict": "3"}
+    assert sheet[f"{before}list_or_range"]["data"]["Fluency"] == "1: Poor; 2; 3: Good"
+    assert sheet[f"{before}form_of_response-2"]["data"] == {"Fluency": True, "Verdict": False}
+    assert sheet[f"{before}form_of_response-7"]["data"] == {"Fluency": False, "Verdict": True}
+    score = sheet[f"{before}inter_annotator-agreement_score"]["data"]["Fluency"]
+    assert score.split()[1].rstrip(";") in report.files["report.html"].decode()
+    assert sheet["heds-system-input_languages-42"]["text"] == {"": "42. English"}
+
+
+def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datasheet(sheet, tmp_path, make_study):
+    asked_twice = "heds-criteria-criterion-response_elicitation-intra_annotator-intra_annotator_agreement"
+    quality = "heds-sample_evaluators_design-experimental_design-quality_assurance-description"
+    assert sheet[asked_twice]["data"] == {"Fluency": "Not measured.", "Verdict": "Not measured."}
+    assert "hidden" not in sheet[quality]["data"][""] and "a second time" not in sheet[quality]["data"][""]
+
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, _, (who, other) = make_study(session, items=3)
+        for fluency in (1, 2, 3):
+            submit(session, study, who, full_answers(fluency=fluency))
+        submit(session, study, other)
+        for work in session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).all()[:2]:
+            item = session.get_one(Item, work.item_id)
+            rate(session, study, who, item, Purpose.repeat, (1, 2, 3), repeat_of=work.id)
+        told = add_check(session, study, Purpose.attention, 1)
+        rate(session, study, who, told, Purpose.attention, (1, 3, 1))
+        rate(session, study, other, told, Purpose.attention, (1, 1, 1))
+        rate(session, study, other, add_check(session, study, Purpose.gold, 1), Purpose.gold, (1, 3, 1))
+    report = report_of(engine, study)
+    engine.dispose()
+    found = json.loads(report.files["heds.json"])
+
+    rows = (row for row in numbers(report) if row["part"] == "repeats")
+    twice = {(row["criterion"], row["statistic"]): row["printed"] for row in rows}
+    alpha, percent = twice["fluency", "alpha"], twice["fluency", "percent"]
+    score = f"alpha: {alpha}; percent agreement: {percent}; rated twice: 6"
+    assert found[f"{asked_twice}_score"]["data"] == {"Fluency": score, "Verdict": "N/A"}
+    assert found[asked_twice]["data"]["Fluency"].startswith("Krippendorff's alpha (ordinal) and percent agreement")
+    assert found[asked_twice]["data"]["Verdict"] == "Not measured."
+    words = found[quality]["data"][""]
+    assert "attention items hidden among the others: 2 given, 1 of them not answered as told" in words
+    assert "gold items hidden among the others: 1 given, 1 of them answered as agreed beforehand" in words
+    assert "items given a second time among the others: see 4.3.12" in words
+
+
+def test_what_the_lead_says_of_a_power_analysis_is_in_the_datasheet_and_nothing_else_is(sheet, tmp_path, make_study):
+    box = "heds-sample_evaluators_design-sample-statistical_power"
+    assert [sheet[f"{box}-{name}"]["data"] for name in ("method", "value", "script")] == [{"": ""}] * 3
+
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, lead, _ = make_study(session)
+        heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, lead.pseudonym)
+    found = json.loads(report_of(engine, study).files["heds.json"])
+    engine.dispose()
+
+    assert found[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
+
+
+def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_path, make_study):
+    engine = opened(tmp_path)
+    given = {
+        ("1.1.1", ""): Answer((1,), "https://example.org/paper"),
+        ("1.3.2.1", ""): Answer(text="Ada `L.`"),
+        ("2.3", ""): Answer((10, 16)),
+        ("4.1.1", "fluency"): Answer((2,)),
+        ("5.1", ""): Answer(),
+    }
+    with database.writing(engine) as session:
+        study, lead, _ = make_study(session)
+        before = study.design_hash
+        heds.store(session, study, given, lead.pseudonym)
+        assert events.since(session, study.id, 0)[-1].kind == "datasheet answered"
+    with database.reading(engine) as session:
+        study = lifecycle.by_slug(session, study.slug)
+        assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in given.items() if answer}
+        assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)
+    report = report_of(engine, study)
+    sheet = json.loads(report.files["heds.json"])
+    engine.dispose()
+
+    assert sheet["heds-paper_and_resources-paper-link-1"]["data"] == {"": True}
+    assert sheet["heds-paper_and_resources-paper-link-other_text"]["data"] == {"": "https://example.org/paper"}
+    assert [n for n in range(1, 21) if sheet[f"heds-system-tasks-{n}"]["data"][""]] == [10, 16]
+    assert sheet["heds-criteria-criterion-criteria-quality_type-2"]["data"] == {"Fluency": True, "Verdict": False}
+    text = report.files["heds.md"].decode()
+    assert "- 1.3.2.1 Contact author: name: `` Ada `L.` ``" in text
+    assert "- 5.1 Which ethics committee approved the experiment?: not answered" in text
+    assert "Ada `L.`" in report.files["CITATION.cff"].decode()
+
+
+def test_criteria_of_the_same_title_get_tabs_of_their_own():
+    rubric = parse_rubric(
+        """
+key: twins
+title: Twins
+summary: Two of one title.
+instructions: Rate.
+criteria:
+  - {key: one, title: Same, definition: a, scale: {kind: number, low: 0, high: 100}}
+  - {key: two, title: Same, definition: b, scale: {kind: number, low: 0, high: 3, step: 0.5}}
+"""
+    )
+    names = heds.criterion_names(list(rubric.criteria))
+    assert names == {"one": "Same (one)", "two": "Same (two)"}
+    found = heds.heds_json({}, list(rubric.criteria))
+    assert list(found["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]

@@ -1,0 +1,358 @@
+"""A report of a study: one list of numbers behind every file, made again by the script that goes with it."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from helpers.ratings import exclude, submit
+from helpers.reports import SECRET_WORDS, again, new_study, numbers, opened, report_of, some_answers, unpack
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, draft_items, full_answers, join
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from openpyxl import load_workbook
+from sqlmodel import select
+
+from triptych.formats.long_csv import write_csv
+from triptych.reports import data, replay
+from triptych.reports.build import ABOUT
+from triptych.reports.numbers import Book
+from triptych.reports.recompute import whole as recompute
+from triptych.reports.tables import tables_of
+from triptych.results.criterion import spoken_number
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.storage import database
+from triptych.storage.models import Assignment, Membership
+from triptych.study import lifecycle
+from triptych.study.system_names import system_names
+
+NOT_A_NUMBER = re.compile(r"(?<![\w-])[+-]?(nan|inf|infinity)(?!\w)", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """(engine, study, lead, annotators): six annotators over four items, a seventh excluded."""
+    engine, rng = opened(tmp_path_factory.mktemp("reports")), random.Random(7)
+    with database.writing(engine) as session:
+        study, lead, people = new_study(session, items=4, annotators=7)
+        for _ in range(4):
+            for who in people:
+                submit(session, study, who, some_answers(rng))
+        exclude(session, study, people[-1])
+        mine = select(Membership).where(Membership.person_id == people[-1].person_id)
+        session.scalars(mine).one().excluded_reason = "=too fast"
+    yield engine, study, lead, people
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def report(filled):
+    return report_of(*filled[:2])
+
+
+def test_the_script_of_a_report_makes_every_number_again_with_nothing_but_numpy_and_scipy(report, tmp_path):
+    folder = unpack(report, tmp_path / "report")
+
+    done = subprocess.run(
+        [sys.executable, "-I", "analysis.py"], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert f"{len(numbers(report))} numbers, 0 differences. Snapshot {report.sha256[:12]}." in done.stdout
+    source = report.files["analysis.py"].decode()
+    imported = set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE))
+    assert imported - sys.stdlib_module_names == {"numpy", "scipy"}
+
+
+def test_one_changed_rating_makes_the_script_fail_and_name_the_numbers(report, tmp_path, monkeypatch):
+    rows = report.files["ratings.csv"].decode().replace(",3.0,", ",1.0,", 1)
+    changed = type(report)(**{**vars(report), "files": {**report.files, "ratings.csv": rows.encode()}})
+
+    wrong = again(changed, tmp_path / "changed", monkeypatch)
+
+    assert "ratings.csv is not the file of this snapshot." in wrong
+    assert any("'fluency'" in words and "'mean'" in words and "the report says" in words for words in wrong)
+
+
+def test_a_changed_number_makes_the_script_fail(report, tmp_path, monkeypatch):
+    rows = report.files["results.csv"].decode()
+    changed = re.sub(r"(,alpha low,[^,]+,number,)[^\r]+", r"\g<1>0.99", rows, count=1)
+    other = type(report)(**{**vars(report), "files": {**report.files, "results.csv": changed.encode()}})
+
+    assert any("the report says 0.99" in words for words in again(other, tmp_path / "other", monkeypatch))
+
+
+def test_every_file_names_the_snapshot_or_stands_in_it(report):
+    listed = json.loads(report.files["snapshot.json"])["files"]
+    assert hashlib.sha256(report.files["snapshot.json"]).hexdigest() == report.sha256
+    for name, content in report.files.items():
+        if name in listed:
+            assert hashlib.sha256(content).hexdigest() == listed[name]
+        elif name.endswith(".xlsx"):
+            assert load_workbook(io.BytesIO(content))["numbers"]["A2"].value == report.sha256
+        elif name.endswith(".parquet"):
+            assert pq.read_schema(io.BytesIO(content)).metadata[b"snapshot"].decode() == report.sha256
+        elif name != "snapshot.json":
+            assert report.sha256 in content.decode(), name
+    assert set(report.files) == {*ABOUT, "README.md"}
+    assert sorted(zipfile.ZipFile(io.BytesIO(report.zip)).namelist()) == sorted(
+        f"report-b-me-b-50-report-{report.sha256[:12]}/{name}" for name in report.files
+    )
+
+
+def test_tables_in_latex_html_and_spreadsheets_print_the_numbers_of_the_csv(report):
+    tex, page = (report.files[name].decode() for name in ("results.tex", "report.html"))
+    sheet = load_workbook(io.BytesIO(report.files["results.xlsx"]))["results"]
+    cells = {cell.value for row in sheet.iter_rows() for cell in row}
+    by_place = {
+        tuple(row[name] for name in ("part", "criterion", "system", "statistic")): row for row in numbers(report)
+    }
+    for criterion, share in (("fluency", False), ("verdict", True)):
+        for system in ("System 1", "System 2", "System 3"):
+            mean, low, high = (
+                by_place["systems", criterion, system, name] for name in ("mean", "interval low", "interval high")
+            )
+            cell = f"{mean['printed']} [{low['printed']}, {high['printed']}]"
+            assert cell in page
+            assert cell in cells
+            assert cell.replace("%", r"\%").replace("[", "{[}").replace("]", "{]}") in tex
+            assert mean["printed"] == spoken_number(float(mean["value"]), share)
+    table = pq.read_table(io.BytesIO(report.files["results.parquet"])).to_pylist()
+    assert [(row["statistic"], row["printed"]) for row in table] == [
+        (row["statistic"], row["printed"]) for row in numbers(report)
+    ]
+
+
+def test_the_same_state_has_the_same_hash_and_other_filters_have_another(filled, report):
+    engine, study, *_ = filled
+    assert report_of(engine, study).sha256 == report.sha256
+    assert report_of(engine, study, Counted(with_excluded=True)).sha256 != report.sha256
+
+
+def test_a_report_counts_with_and_without_excluded_annotators(filled, report, tmp_path, monkeypatch):
+    engine, study, *_ = filled
+    everybody = report_of(engine, study, Counted(with_excluded=True))
+    counted = [
+        next(row["printed"] for row in numbers(one) if row["statistic"] == "annotators") for one in (report, everybody)
+    ]
+    assert counted == ["6", "7"]
+    assert again(everybody, tmp_path / "everybody", monkeypatch) == []
+
+
+def test_exclusions_say_who_when_why_and_whether_they_count(filled, report):
+    _, _, _, people = filled
+    (row,) = csv.DictReader(io.StringIO(report.files["exclusions.csv"].decode()))
+    assert (row["what"], row["which"], row["who"]) == ("annotator", people[-1].pseudonym, "P-lead")
+    assert row["when"].endswith("Z")
+    assert (row["reason"], row["annotations"], row["in the numbers"]) == ("'=too fast", "4", "0")
+
+
+def test_a_blind_report_holds_no_system_name_and_no_seed(filled, report):
+    for name, content in report.files.items():
+        assert not any(system.encode() in content.lower() for system in SYSTEMS), name
+        assert b"fixed|" not in content
+    assert b"System 3" in report.files["ratings.csv"]
+
+
+def test_after_the_unblinding_a_report_has_names_and_all_that_makes_the_orders_again(tmp_path, monkeypatch):
+    engine, rng = opened(tmp_path), random.Random(1)
+    with database.writing(engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=2)
+        for who in people * 2:
+            submit(session, study, who, some_answers(rng))
+        lifecycle.unblind(session, study, lead.pseudonym)
+    report = report_of(engine, study)
+
+    rows = list(csv.DictReader(io.StringIO(report.files["assignments.csv"].decode())))
+    assert {row["made_again"] for row in rows} == {"1"}
+    assert all(row["tie_seed"].startswith(f"fixed|{row['annotator']}|") for row in rows)
+    assert all(set(json.loads(row["shown"])) == set(SYSTEMS) for row in rows)
+    assert again(report, tmp_path / "named", monkeypatch) == []
+    engine.dispose()
+
+
+def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = new_study(session, items=2, annotators=3)
+        join(session, study, lead)
+        before = submit(session, study, people[0])
+        lifecycle.unblind(session, study, lead.pseudonym)
+        late = [submit(session, study, who) for who in (lead, people[1])][0]
+    report = report_of(sqlite_engine, study)
+
+    rows = list(csv.DictReader(io.StringIO(report.files["annotations.csv"].decode())))
+    assert {row["annotation"] for row in rows if row["after_unblinding"] == "1"} == {str(late.id)}
+    assert {row["annotation"] for row in rows} > {str(before.id), str(late.id)}
+    assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
+
+
+def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
+    rng = random.Random(2)
+    with database.writing(sqlite_engine) as session:
+        study, _, people = new_study(session, items=4, annotators=3)
+        for _ in range(4):
+            for who in people:
+                submit(session, study, who, full_answers(verdict="unsure") if who is people[0] else some_answers(rng))
+    report = report_of(sqlite_engine, study)
+
+    told = f"{people[0].pseudonym}: 12 of 24 answers are marked missing."
+    rows = load_workbook(io.BytesIO(report.files["results.xlsx"]))["findings"].values
+    assert told in [row[0] for row in rows]
+    assert f'<li dir="auto">{told}</li>' in report.files["report.html"].decode()
+
+
+def test_orders_are_made_again_from_the_seed_and_from_no_other(filled):
+    engine, study, *_ = filled
+    with database.reading(engine) as session:
+        shown = replay.shown_in(session, study)
+        mine = select(Assignment.id).where(Assignment.study_id == study.id)
+        assert [one.number for one in shown] == list(session.scalars(mine.order_by(Assignment.id)))
+    assert list(replay.replayed(shown, "fixed")) == [one.systems for one in shown]
+    assert list(replay.replayed(shown, "another")) != [one.systems for one in shown]
+
+
+def test_no_text_that_an_annotator_wrote_is_in_a_report(report):
+    found = [name for name, content in report.files.items() if SECRET_WORDS.encode() in content]
+    assert found == []
+
+
+def test_agreement_on_highlights_is_printed_and_where_they_stand_without_their_words(report):
+    rows = list(csv.DictReader(io.StringIO(report.files["highlights.csv"].decode())))
+    assert len(rows) == 6 * 4 * 3
+    assert {(row["start"], row["end"], row["label"]) for row in rows} == {
+        ("", "", ""),
+        ("0", "4", "bad"),
+        ("0", "6", "bad"),
+    }
+    sheet = load_workbook(io.BytesIO(report.files["results.xlsx"]))["highlights"]
+    table = {row[0]: row[1:] for row in sheet.iter_rows(values_only=True)}
+    assert table["Label"][3:6] == ("F1, same passage", "F1, overlapping", "Alpha over characters")
+    assert table["Any label"][:2] == ("12", "24")
+    assert 0 <= float(table["Any label"][3]) <= float(table["Any label"][4]) <= 1
+
+
+def test_the_citation_file_is_what_its_format_asks(report):
+    citation = yaml.safe_load(report.files["CITATION.cff"])
+    assert {"cff-version", "title", "message", "authors"} <= citation.keys()
+    assert citation["cff-version"] == "1.2.0"
+    assert all(author["name"] for author in citation["authors"])
+
+
+ALL_ALIKE = full_answers(fluency=2, verdict="accept")
+ALL_MISSING = full_answers(fluency=1, verdict="unsure")
+ONE_SYSTEM = [
+    type(draft)(**{**vars(draft), "candidates": draft.candidates[:1]}) for draft in draft_items(2)
+]  # fmt: skip
+ONLY_A = {"ratings": {"A": {"fluency": 2, "verdict": "accept"}}}
+ABOUT_ITEMS = """
+key: odd
+title: Odd kinds
+summary: One of each kind that cannot be compared, and best.
+instructions: Answer.
+criteria:
+  - {key: best, title: Best, definition: Pick., about: item, scale: {kind: best}}
+  - {key: whole, title: Whole, definition: Rate., about: item, scale: {kind: number, low: 0, high: 100}}
+  - key: kind
+    title: Kind
+    definition: Choose.
+    scale: {kind: choice, options: [{key: one, title: One}, {key: two, title: Two}]}
+"""
+ODD = {
+    "ratings": {"item": {"best": ["B"], "whole": 30}, **{letter: {"kind": "one"} for letter in "ABC"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("annotators", "rubric", "drafts", "answers"),
+    [
+        pytest.param(1, SMALL_RUBRIC, None, [], id="no rating"),
+        pytest.param(1, SMALL_RUBRIC, None, [some_answers(random.Random(3))], id="one annotator, one item"),
+        pytest.param(3, SMALL_RUBRIC, None, [ALL_ALIKE, ALL_ALIKE], id="all alike"),
+        pytest.param(2, SMALL_RUBRIC, None, [ALL_MISSING, ALL_MISSING], id="every verdict missing"),
+        pytest.param(2, SMALL_RUBRIC, ONE_SYSTEM, [ONLY_A, ONLY_A], id="one system"),
+        pytest.param(2, ABOUT_ITEMS, None, [ODD, ODD], id="nothing to compare"),
+    ],
+)
+def test_a_degenerate_study_prints_words_and_no_nan(annotators, rubric, drafts, answers, tmp_path, monkeypatch):
+    engine = opened(tmp_path)
+    with database.writing(engine) as session:
+        study, _, people = new_study(session, 2, annotators, rubric, drafts)
+        for given in answers:
+            for who in people:
+                submit(session, study, who, given)
+    report = report_of(engine, study)
+    engine.dispose()
+
+    for name, content in report.files.items():
+        if not name.endswith((".xlsx", ".parquet", ".py")):
+            assert not NOT_A_NUMBER.search(content.decode()), name
+    undefined = [row for row in numbers(report) if not row["value"]]
+    assert undefined
+    assert all(re.search(r"[a-z]", row["printed"]) for row in undefined)
+    assert again(report, tmp_path / "report", monkeypatch) == []
+
+
+@pytest.fixture(scope="module")
+def frame(filled):
+    """The study's frame, the names of its systems, and no annotator excluded."""
+    engine, study, *_ = filled
+    with database.reading(engine) as session:
+        study = lifecycle.by_slug(session, study.slug)
+        return build_frame(session, study), system_names(session, study)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), kept=st.floats(0, 1), points=st.sampled_from([[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]]))
+def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(seed, kept, points, frame, report, tmp_path):
+    of_study, names = frame
+    rng = np.random.default_rng(seed)
+    rows = of_study.ratings.sample(frac=kept, random_state=seed).reset_index(drop=True)
+    options = rng.choice(["accept", "reject", "unsure"], len(rows), p=rng.dirichlet([0.3] * 3))
+    is_choice = (rows["criterion"] == "verdict").to_numpy()
+    rows["option"] = pd.Categorical(np.where(is_choice, options, None), rows["option"].cat.categories)
+    rows["missing"] = is_choice & (options == "unsure")
+    rows["value"] = np.where(is_choice, np.nan, rng.choice(points, len(rows)))
+    found = StudyAnalysis(replace(of_study, ratings=rows), Counted(with_excluded=bool(seed % 2)), names)
+    book = Book.of(found)
+
+    assert all(one.printed for one in book.numbers)
+    assert all(one.value is None or math.isfinite(one.value) for one in book.numbers)
+    assert all(cell.text for table in tables_of(found, book) for row in table.rows for cell in row[:-1])
+    (tmp_path / "codebook.json").write_bytes(report.files["codebook.json"])
+    for name, header, lines in (
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(found)),
+        ("repeats", data.RATINGS_HEADER, []),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, {})),
+        ("highlights", data.HIGHLIGHTS_HEADER, []),
+    ):
+        (tmp_path / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
+    again = {row[:5]: row[5] for row in recompute.recomputed(tmp_path)}
+    assert again.keys() == {(n.part, n.criterion, n.system, n.baseline, n.statistic) for n in book.numbers}
+    for one in book.numbers:
+        value = again[one.part, one.criterion, one.system, one.baseline, one.statistic]
+        assert (value is None or math.isnan(value)) == (one.value is None), one
+        assert one.value is None or value == pytest.approx(one.value, rel=1e-9, abs=1e-9), one
+
+
+def test_numbers_are_written_without_a_negative_zero_and_p_never_as_zero():
+    styles = ("number", "difference", "share", "points", "count")
+    assert [recompute.written(-1e-12, style) for style in styles] == ["0.00", "0.00", "0 %", "0 points", "0"]
+    assert recompute.written(1e-9, "p") == "< 0.001"
+    assert recompute.written(0.12500000000000003, "number") == recompute.written(0.125, "number")
+    assert (recompute.written(-0.315, "points"), recompute.written(0.5, "difference")) == ("-32 points", "+0.50")

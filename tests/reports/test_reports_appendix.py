@@ -1,0 +1,215 @@
+"""The numbers of a report's appendix: as the results page has them, and made again from the ratings alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from pathlib import Path
+
+import pytest
+from helpers.appendix import MANY, NAMES, analysed, some_ratings
+
+from triptych.formats.long_csv import write_csv
+from triptych.reports import data
+from triptych.reports.methods_text import statistics
+from triptych.reports.numbers import Book
+from triptych.reports.recompute import ordinal
+from triptych.reports.recompute.whole import recomputed
+from triptych.reports.script import script
+from triptych.reports.tables import tables_of
+from triptych.results import study_analysis
+from triptych.results.judges import margin
+from triptych.results.warnings import verdict
+from triptych.study.settings import Preregistration, StudySettings
+
+TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
+TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highlights"}
+PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
+
+
+def made_again(found, further, folder: Path) -> dict:
+    """What the script makes of the files of a report."""
+    scales = [one.criterion.model_dump(mode="json") for one in found.ratings]
+    study = {"study": {"systems": list(NAMES.values())}, "criteria": scales, "resamples": 2000}
+    family = sorted(found.frame.settings.preregistration.family)
+    codebook = study | {"epsilon": margin(found.frame), "family": family}
+    (folder / "codebook.json").write_text(json.dumps(codebook))
+    twice = data.rating_rows(further.twice) if further.twice else ()
+    marks = data.highlight_rows(found, further.readings)
+    for name, header, lines in (
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(found, further.words)),
+        ("repeats", data.RATINGS_HEADER, twice),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading)),
+        ("highlights", data.HIGHLIGHTS_HEADER, marks),
+    ):
+        (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
+    return {row[:5]: row[5] for row in recomputed(folder)}
+
+
+@pytest.mark.parametrize(
+    ("systems", "items", "shown"),
+    [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
+)
+def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
+    found, further = analysed(some_ratings(5, systems, items, shown))
+    book = compared(found, further, tmp_path)
+
+    assert {one.part for one in book.numbers} >= PARTS
+    compares = "Judges were compared with the annotators, who are skilled people, by the alternative annotator test"
+    assert (compares in " ".join(statistics(found, book))) == (items > 30)
+    tables = {table.name: table for table in tables_of(found, book) if table.appendix}
+    assert tables.keys() == TABLES | ({"ranks", "nemenyi"} if shown == systems else {"judges_by_annotator"})
+    assert all(cell.text for table in tables.values() for row in table.rows for cell in row)
+    assert_defined_where_they_can_be(book, shown == systems)
+
+
+def compared(found, further, folder: Path) -> Book:
+    """The numbers of a report, every one of which the script has made again."""
+    book = Book.of(found, further=further)
+    again = made_again(found, further, folder)
+    assert again.keys() == {(n.part, n.criterion, n.system, n.baseline, n.statistic) for n in book.numbers}
+    for one in book.numbers:
+        value = again[one.part, one.criterion, one.system, one.baseline, one.statistic]
+        assert (value is None or math.isnan(value)) == (one.value is None), one
+        assert one.value is None or value == pytest.approx(one.value, rel=1e-7, abs=1e-7), one
+    return book
+
+
+def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
+    """Ranks need everything together, strengths do not; judges need thirty items, systems six."""
+    defined = {(one.part, one.statistic) for one in book.numbers if one.value is not None}
+    assert {("strengths", "strength high"), ("length", "Pearson low"), ("repeats", "alpha low")} <= defined
+    assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
+    assert {("contrasts", "win minus loss high"), ("effects", "first to last high")} <= defined
+    assert {("effects", name) for name in ("p", "Wald", "shift low", "best")} <= defined
+    looked_at = (
+        "correlation low",
+        "half of the others",
+        "severity",
+        "all equal",
+        "missing",
+        "too fast to read",
+        "drift at most",
+        "turn after",
+    )
+    assert {("annotators", name) for name in looked_at} <= defined
+    assert {
+        ("highlights", name) for name in ("F1, same passage", "F1, overlapping", "alpha over characters")
+    } <= defined
+    assert {one.system for one in book.numbers if one.part == "highlights"} == {"", "bad", "good"}
+    assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
+    judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
+    assert judged.isdisjoint(defined) if together else judged <= defined
+
+
+def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tmp_path):
+    rows = some_ratings(5, 2, 8, 2, MANY)
+    always = (rows["criterion"] == "kind") & (rows["system"] == 2)
+    rows.loc[always, ["option", "missing"]] = ["fits", False]
+    found, further = analysed(rows[rows["criterion"] != "slider"])
+    book = compared(found, further, tmp_path)
+
+    assert book["effects", "points", "p"].value == found.positions["points"].p
+    fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
+    refused = book["ordinal", "kind", "difference"]
+    assert fitted.value == found.ordinal_model_of("points").differences[0].estimate
+    assert refused.value is None and "did not converge" in refused.printed
+    (table,) = (table for table in tables_of(found, book) if table.name == "ordinal")
+    assert fitted.printed in table.rows[0][2].text
+    assert f"Kind: {refused.printed}" in table.notes[0]
+    assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(found, book))
+    assert refused.printed in [one.why for one in found.all_not_run if one.check == "Ordinal mixed model"]
+    assert study_analysis.MOST_FITTED == ordinal.MOST_FITTED
+
+
+def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():
+    found, further = analysed(some_ratings(5, 2, 8, 2))
+    said = " ".join(statistics(found, Book.of(found, further=further)))
+
+    assert "The two-way variance is at least 0.25 of the larger one-way variance" in said
+    assert "the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, Schnepel" in said
+
+
+def declaring(**said) -> StudySettings:
+    return StudySettings(preregistration=Preregistration(**said), expertise="expert")
+
+
+def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_the_page_does(tmp_path):
+    rows = some_ratings(2, 3, 12, 3)
+    found, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
+    book = compared(found, further, tmp_path)
+
+    by_criterion = {key: found.contrasts_of(key) for key in ("points", "slider", "kind")}
+    assert {key: mine[0].exploratory for key, mine in by_criterion.items()} == {"points": 1, "slider": 0, "kind": 1}
+    told = found.family
+    assert told.startswith("p is adjusted by Holm over the tests declared before launch: 3 pairs of systems × 1")
+    assert told.endswith(
+        "6 tests are exploratory and adjusted by themselves: 3 pairs of systems × 2 criteria (Points, Kind)."
+    )
+    assert all(told in table.notes[0] for table in tables_of(found, book) if table.name == "contrasts")
+    assert told in " ".join(statistics(found, book))
+    assert verdict(found, "points").endswith("Exploratory: other criteria were declared before launch.")
+    assert "Exploratory" not in verdict(found, "slider")
+    everything = analysed(rows)[0]
+    smallest = [min(one.holm or 1 for one in each.contrasts_of("slider")) for each in (found, everything)]
+    assert smallest[0] <= smallest[1]
+
+
+def test_the_parts_of_the_script_have_no_two_things_of_one_name():
+    tree = ast.parse(script("0" * 64))
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    names += [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(("items", "together"), [(12, 1), (13, 12)])
+def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_script_either(items, together, tmp_path):
+    table = some_ratings(3, 2, items, 2)
+    alone = table["item"].isin([f"item-{n}" for n in range(together, items)]) & (table["system"] == 2)
+    table = table[~alone]
+    table.loc[(table["item"] != "item-0") & (table["criterion"] == "slider"), "value"] = 50
+    book = compared(*analysed(table.reset_index(drop=True)), tmp_path)
+
+    for part, before, judge in (("length", "", ""), ("judges", "within items ", "J-1")):
+        assert book[part, "points", f"{before}items", judge].value == together
+        refused = book[part, "slider", f"{before}Kendall low", judge]
+        assert refused.value is None and refused.printed.startswith("No interval")
+        assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
+
+
+def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
+    table = some_ratings(5, 6, 12, 6)
+    table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
+    found, further = analysed(table.reset_index(drop=True))
+    book = compared(found, further, tmp_path)
+
+    beside = {(one.criterion, one.system, one.baseline) for one in book.numbers if one.part == "metrics"}
+    assert beside == {("points", "J-1", "slider"), ("kind", "J-1", "slider")}
+    for criterion in ("points", "kind"):
+        assert book["metrics", criterion, "shared", "J-1", "slider"].value == 72
+        for level in ("within items", "of systems"):
+            assert book["metrics", criterion, f"{level} Kendall low", "J-1", "slider"].value is not None
+    (table,) = (table for table in tables_of(found, book) if table.name == "metrics")
+    assert [[cell.text for cell in row][:3] for row in table.rows] == [
+        ["Points", "J-1 – slider", "72"],
+        ["Kind", "J-1 – slider", "72"],
+    ]
+    assert [one.criterion.key for one in found.judged] == ["points", "kind"]
+    assert "Metrics (Slider) were correlated with the mean ratings" in " ".join(statistics(found, book))
+
+
+def test_correlations_do_not_depend_on_the_order_of_the_ratings():
+    table = some_ratings(2, 6, 12, 6)
+    mixed = table.sample(frac=1, random_state=4).reset_index(drop=True)
+    found = [ends(further) for _, further in map(analysed, (table, mixed))]
+    assert len(found[0]) > 20
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+
+
+def ends(further) -> list[float]:
+    """Both limits of every correlation."""
+    beside = [each for judge in further.judges for each in (judge.within_items, judge.of_systems)]
+    every = [each for each in (*beside, *(one.correlations for one in further.lengths)) if not isinstance(each, str)]
+    return [end for each in every for one in (each.kendall, each.pearson) for end in one.interval]

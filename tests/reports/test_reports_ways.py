@@ -1,0 +1,192 @@
+"""How a report is made, kept and given out: the store, the address, the command line, the lead's page."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import zipfile
+
+import pytest
+from helpers.downloads import get
+from helpers.ratings import submit
+from helpers.results_pages import words
+from helpers.studies import add_person, full_answers
+from sqlalchemy import inspect, select, update
+from starlette.applications import Starlette
+
+from triptych.cli import main as command_line
+from triptych.errors import NotFound
+from triptych.reports import heds, snapshot
+from triptych.reports.build import build_report
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.judges import margin
+from triptych.storage import database
+from triptych.storage.models import Item, Kind, Person, Role
+from triptych.study import design, lifecycle
+from triptych.study.design import Parts
+from triptych.web import export
+from triptych.web.session import web_engine
+
+
+def rated(engine, make_study):
+    """(study, lead, annotators) with two annotations."""
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session, items=1, title="Freeze me")
+        for who, fluency in zip(people, (3, 2), strict=True):
+            submit(session, study, who, full_answers(fluency=fluency))
+    return study, lead, people
+
+
+def freeze(engine, study, scope=None):
+    """Makes a report and keeps it, as the page does."""
+    with database.reading(engine) as session:
+        report = build_report(session, lifecycle.by_slug(session, study.slug), scope)
+    with database.writing(engine) as session:
+        snapshot.keep(session, lifecycle.by_slug(session, study.slug), report, "P-lead")
+    return report
+
+
+def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study):
+    study, _, people = rated(engine, make_study)
+    first = freeze(engine, study)
+    again = freeze(engine, study)
+    with database.writing(engine) as session:
+        heds.store(session, study, {("5.1", ""): heds.Answer(text="None")}, "P-lead")
+    second = freeze(engine, study, Counted(annotators=frozenset({people[0].pseudonym})))
+
+    with database.reading(engine) as session:
+        study = lifecycle.by_slug(session, study.slug)
+        listed = snapshot.listed(session, study)
+        assert [one.sha256 for one in listed] == [second.sha256, first.sha256]
+        assert (again.sha256, snapshot.newest(session, study)) == (first.sha256, second.sha256)
+        assert snapshot.file_of(session, study, first.sha256) == first.zip
+        assert listed[0].counted == Counted(annotators=frozenset({people[0].pseudonym}))
+        assert (listed[1].event_number, listed[1].made_by, listed[1].size) == (
+            first.event_number,
+            "P-lead",
+            len(first.zip),
+        )
+        with pytest.raises(NotFound, match="no such report"):
+            snapshot.file_of(session, study, "0" * 64)
+
+
+def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_page_and_in_reports(engine, make_study):
+    study, lead, _ = rated(engine, make_study)
+    with database.reading(engine) as session:
+        before = frame_of(session, study)
+    with database.writing(engine) as session:
+        wanted = Parts(settings={"expertise": "expert"})
+        assert design.amend(session, study, wanted, "They are editors.", lead.pseudonym)
+    with database.reading(engine) as session:
+        study = lifecycle.by_slug(session, study.slug)
+        after, report = frame_of(session, study), build_report(session, study)
+        (amendment,) = design.amendments(session, study)
+
+    assert [margin(frame) for frame in (before, after)] == [0.15, 0.2]
+    assert json.loads(report.files["codebook.json"])["epsilon"] == 0.2
+    assert (amendment.parts, amendment.reason) == (("expertise",), "They are editors.")
+    assert "They are editors." in report.files["methods.md"].decode()
+
+
+def test_a_report_names_the_kinds_that_count_and_tells_items_that_were_taken_out(engine, make_study):
+    with database.writing(engine) as session:
+        study, _, people = make_study(session, items=2, annotators=3)
+        for who in people * 2:
+            submit(session, study, who)
+        session.get_one(Person, people[2].person_id).kind = Kind.judge
+        session.execute(update(Item).where(Item.external_id == "item-1").values(retired=True, retired_reason="a twin"))
+    with database.reading(engine) as session:
+        report = build_report(session, lifecycle.by_slug(session, study.slug))
+    methods = report.files["methods.md"].decode()
+    who = "2 annotators (kind: human) rated responses of 3 systems to 2 of 2 items (1 of them taken out of the study)"
+    assert who in methods
+    assert "2, of kind: human." in report.files["heds.md"].decode()
+
+
+def test_a_report_is_given_to_the_study_s_lead_only(sqlite_engine, make_study, monkeypatch):
+    study, lead, people = rated(sqlite_engine, make_study)
+    with database.writing(sqlite_engine) as session:
+        stranger = add_person(session, "another lead", Role.lead)
+    app = Starlette(routes=export.EXPORT_ROUTES)
+    monkeypatch.setattr(export, "web_engine", lambda: sqlite_engine)
+
+    def ask(who, path=f"/report/{study.slug}.zip"):
+        monkeypatch.setattr(export, "current_login", lambda request: who)
+        return asyncio.run(get(app, path))
+
+    assert [ask(who).status_code for who in (None, people[0], stranger, lead)] == [401, 403, 404, 404]
+    report = freeze(sqlite_engine, study)
+    assert [ask(who).status_code for who in (None, people[0], stranger)] == [401, 403, 404]
+    answer = ask(lead)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/zip")
+    assert f"{study.slug}-report-{report.sha256[:12]}.zip" in answer.headers["content-disposition"]
+    assert answer.headers["cache-control"] == "no-store"
+    assert b"".join(answer.pieces) == report.zip
+
+
+def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
+    study, *_ = rated(web_engine(), make_study)
+
+    assert command_line.main(["report", study.slug, str(tmp_path / "new" / "folder")]) == 0
+
+    written = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    assert {"results.tex", "report.html", "heds.json", "analysis.py", "CITATION.cff"} <= written
+    assert f"{len(written)} files. Snapshot " in capsys.readouterr().out
+
+
+def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
+    web_engine()  # there is a database, with no such study
+    assert command_line.main(["report", "nowhere", str(tmp_path)]) == 2
+    assert "There is no study called 'nowhere'." in capsys.readouterr().err
+
+
+def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, make_study):  # noqa: F811
+    study, lead, _ = rated(web_engine(), make_study)
+    app = visit(lead, "report.py", study=study.slug)
+    assert "None yet." in words(app)
+
+    next(button for button in app.button if button.label == "Make a report").click().run()
+
+    assert not app.exception
+    with database.reading(web_engine()) as session:
+        (made,) = snapshot.listed(session, lifecycle.by_slug(session, study.slug))
+        content = snapshot.file_of(session, study, made.sha256)
+    assert made.sha256 in [block.value for block in app.code]
+    assert made.made_by == lead.pseudonym
+    assert any(name.endswith("/report.html") for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
+
+
+def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):  # noqa: F811
+    study, lead, _ = rated(web_engine(), make_study)
+    app = visit(lead, "report.py", study=study.slug)
+    label = "5.1 Which ethics committee approved the experiment?"
+    next(box for box in app.text_input if box.label == label).set_value("The board of *this* place")
+    next(button for button in app.button if button.label == "Keep these answers").click().run()
+
+    assert not app.exception
+    assert "1 of 43 questions answered" in [block.label for block in app.expander][1]
+    again = visit(lead, "report.py", study=study.slug)
+    assert next(box for box in again.text_input if box.label == label).value == "The board of *this* place"
+    report = freeze(web_engine(), study)
+    sheet = json.loads(report.files["heds.json"])
+    assert sheet["heds-ethics-review_body"]["data"] == {"": "The board of *this* place"}
+
+
+def test_a_database_of_the_first_release_gets_the_table_and_keeps_its_rows(tmp_path, monkeypatch):
+    engine = database.open_engine(f"sqlite:///{tmp_path / 'old.db'}")
+    with monkeypatch.context() as release:
+        release.setattr(database, "HEAD", "0001")
+        database.migrate(engine)
+    assert not inspect(engine).has_table("snapshot")
+    with database.writing(engine) as session:
+        add_person(session, "Ada")
+
+    database.migrate(engine)
+
+    assert (database.stored_version(engine), inspect(engine).has_table("snapshot")) == (database.HEAD, True)
+    with database.reading(engine) as session:
+        assert session.scalars(select(Person.name)).all() == ["Ada"]
+    assert len(list(tmp_path.glob(f"old-before-{database.HEAD}-*.db"))) == 1
+    engine.dispose()

@@ -1,0 +1,201 @@
+"""Final values stand beside the annotations, change none of them and enter no number."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.ratings import BEST_RUBRIC, first_work, resubmit, set_aside, submit
+from helpers.studies import SMALL_RUBRIC, full_answers
+from sqlalchemy import func, select
+
+from triptych import clock
+from triptych.annotate import assignments
+from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
+from triptych.operations import verify
+from triptych.results import adjudication
+from triptych.results.frame.model import Counted
+from triptych.results.frame.rows import export_ratings
+from triptych.results.frame.upkeep import frame_of
+from triptych.storage import events
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Assignment, Item, Membership, Purpose, Rating, Slot, StudyState
+from triptych.study import lifecycle
+
+WHY = "two of three agree"
+
+
+@pytest.fixture
+def rated(sqlite_engine, make_study):
+    """(engine, study, lead, annotators, id of the item that two annotators rated: fluency 3 and 1)."""
+    engine = sqlite_engine
+    with writing(engine) as session:
+        study, lead, people = make_study(session, items=1, annotators=3)
+        for who, fluency in zip(people, (3, 1), strict=False):
+            submit(session, study, who, full_answers(fluency=fluency))
+    return engine, study, lead, people, "item-1"
+
+
+def stored(session) -> list[tuple]:
+    """Every rating of the annotators."""
+    wanted = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
+    theirs = wanted.join(Assignment, Assignment.id == Rating.assignment_id).where(Assignment.purpose == Purpose.main)
+    return sorted(map(repr, session.execute(theirs)))
+
+
+def decide(session, study, lead, item, values, reason=WHY):
+    adjudication.record(session, study, item, values, reason, lead)
+
+
+def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
+    engine, study, lead, people, item = rated
+    with writing(engine) as session:
+        before = stored(session), frame_of(session, study).ratings.shape
+        decide(session, study, lead, item, {(1, "fluency"): 3, (2, "verdict"): "reject"})
+
+    with reading(engine) as session:
+        assert (stored(session), frame_of(session, study).ratings.shape) == before
+        assert session.scalars(select(Item.taken)).one() == 2
+        final = adjudication.final_values(session, study)[item]
+        assert final.values == {(1, "fluency"): 3.0, (2, "verdict"): "reject"}
+        assert (final.by, final.reason, final.waiting) == (lead.pseudonym, WHY, False)
+        rows = [row for row in export_ratings(session, study) if row[15] == "adjudication"]
+        assert sorted((row[6], row[8], row[9], row[10]) for row in rows) == [
+            ("System 1", "fluency", 3.0, None),
+            ("System 2", "verdict", None, "reject"),
+        ]
+        assert {row[7] for row in rows} == {None}
+        assert verify.verify(session, study).holds
+        shares = adjudication.agreement(frame_of(session, study), Counted(), {item: final})
+    assert {(one.same, one.of) for one in shares} == {(1, 2), (0, 2)}
+
+
+def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rated):
+    engine, study, lead, _, item = rated
+    with writing(engine) as session:
+        decide(session, study, lead, item, {(1, "fluency"): 3})
+        decide(session, study, lead, item, {(1, "fluency"): 2}, "read again")
+    with writing(engine) as session:
+        adjudication.take_back(session, study, item, "too early", lead)
+
+    with reading(engine) as session:
+        news = events.since(session, study.id, 0)[-3:]
+        assert [event.kind for event in news] == [
+            "final value recorded",
+            "final value changed",
+            "final value taken back",
+        ]
+        assert adjudication.final_values(session, study) == {}
+        assert verify.verify(session, study).holds
+        assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
+
+
+def test_an_adjudicated_item_can_no_longer_be_edited_by_its_annotators_and_others_may_still_rate_it(rated):
+    engine, study, lead, (first, _, third), item = rated
+    with writing(engine) as session:
+        work = first_work(session, first)
+        decide(session, study, lead, item, {(1, "fluency"): 3})
+    with pytest.raises(StudyNotOpen, match="final values"), writing(engine) as session:
+        resubmit(session, first, work, full_answers(fluency=2))
+    with writing(engine) as session:
+        submit(session, study, third)
+        adjudication.take_back(session, study, item, "the annotators may mend it", lead)
+        resubmit(session, first, work, full_answers(fluency=2))
+
+
+def test_nobody_is_asked_who_would_never_get_the_item(rated):
+    engine, study, lead, (first, second, third), item = rated
+    with writing(engine) as session:
+        turned = select(Membership).where(Membership.person_id == third.person_id)
+        session.scalars(turned).one().turned_away_at = clock.now()
+    with writing(engine) as session:
+        assert adjudication.adjudicators(session, study) == sorted([first.pseudonym, second.pseudonym])
+        with pytest.raises(NotFound):
+            adjudication.ask(session, study, item, third.pseudonym, lead)
+        lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+        with pytest.raises(StudyNotOpen, match="Open it, or decide yourself"):
+            adjudication.ask(session, study, item, first.pseudonym, lead)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
+        adjudication.ask(session, study, item, first.pseudonym, lead)
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        assert assignments.current(session, study, first).purpose == Purpose.adjudication
+
+
+def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine, make_study):
+    with writing(engine) as session:
+        study, lead, (first, second) = make_study(session, items=3)
+        done = submit(session, study, first)
+        item = session.get_one(Item, done.item_id).external_id
+        held = assignments.current(session, study, second)
+        adjudication.ask(session, study, item, second.pseudonym, lead)
+        with pytest.raises(Conflict):
+            adjudication.ask(session, study, item, first.pseudonym, lead)
+
+    with writing(engine) as session:
+        assert assignments.current(session, study, second).token == held.token
+        submit(session, study, second)
+        asked = assignments.current(session, study, second)
+        assert asked.purpose == Purpose.adjudication
+        assert adjudication.final_values(session, study)[item].waiting
+        submit(session, study, second, full_answers(fluency=1))
+
+    with reading(engine) as session:
+        final = adjudication.final_values(session, study)[item]
+        assert final.by == second.pseudonym
+        assert {value for (_, key), value in final.values.items() if key == "fluency"} == {1.0}
+        assert verify.verify(session, study).holds, verify.verify(session, study).sentence
+
+
+def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        rubric = SMALL_RUBRIC + "skip: {title: Skip, reasons: [{key: unclear, title: Unclear}]}\n"
+        study, lead, (first, second) = make_study(session, items=1, rubric=rubric)
+        submit(session, study, first)
+        adjudication.ask(session, study, "item-1", first.pseudonym, lead)
+        set_aside(session, study, first, "skip", "unclear")
+        assert adjudication.final_values(session, study) == {}
+        adjudication.ask(session, study, "item-1", second.pseudonym, lead)
+        assert adjudication.final_values(session, study)["item-1"].by == second.pseudonym
+    with reading(sqlite_engine) as session:
+        assert verify.verify(session, study).holds
+
+
+def test_the_lead_may_decide_herself_while_an_annotator_is_asked(rated):
+    engine, study, lead, people, item = rated
+    with writing(engine) as session:
+        adjudication.ask(session, study, item, people[2].pseudonym, lead)
+        asked = assignments.current(session, study, people[2])
+        decide(session, study, lead, item, {(3, "fluency"): 1})
+        with pytest.raises(NotFound):
+            assignments.by_token(session, people[2], asked.token)
+        assert adjudication.final_values(session, study)[item].by == lead.pseudonym
+        assert not session.scalars(select(Slot.order_known).where(Slot.assignment_id == asked.id)).first()
+
+
+@pytest.mark.parametrize(
+    "values, reason, error",
+    [
+        ({(1, "fluency"): 9}, WHY, InvalidAnnotation),
+        ({(1, "verdict"): "perhaps"}, WHY, InvalidAnnotation),
+        ({(9, "fluency"): 1}, WHY, InvalidAnnotation),
+        ({(0, "fluency"): 1}, WHY, InvalidAnnotation),
+        ({(1, "beauty"): 1}, WHY, InvalidAnnotation),
+        ({}, WHY, InvalidAnnotation),
+        ({(1, "fluency"): 1}, "  ", NotAllowed),
+    ],
+)
+def test_what_fits_no_scale_or_has_no_reason_is_refused(sqlite_engine, make_study, values, reason, error):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=1)
+        with pytest.raises(error):
+            decide(session, study, lead, "item-1", values, reason)
+        with pytest.raises(NotFound):
+            decide(session, study, lead, "item-99", {(1, "fluency"): 1})
+
+
+def test_the_best_response_and_questions_about_the_item_have_final_values_too(sqlite_engine, make_study):
+    with writing(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=1, rubric=BEST_RUBRIC)
+        values = {(1, "winner"): 1, (2, "winner"): 0, (3, "winner"): 0, (0, "worth"): 0.3}
+        decide(session, study, lead, "item-1", values)
+        assert adjudication.final_values(session, study)["item-1"].values == values
+        assert verify.verify(session, study).holds

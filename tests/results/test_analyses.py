@@ -1,0 +1,443 @@
+"""The analysis of a study: every number of its pages and reports, and the words where there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.analyses import NAMES, analysis
+from helpers.frames import crossed, likert_rubric, make_frame
+from helpers.ratings import BEST_RUBRIC, first_work, resubmit, submit
+from helpers.studies import SMALL_RUBRIC, full_answers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych.results import texts
+from triptych.results.annotators import NO_TIMES, speeds_of
+from triptych.results.criterion import criterion_ratings
+from triptych.results.disagreement import disagreement
+from triptych.results.frame.model import Counted
+from triptych.results.frame.table import ratings_table
+from triptych.results.frame.upkeep import frame_of
+from triptych.results.study_analysis import lengths, spans
+from triptych.results.warnings import verdict
+from triptych.storage import database
+from triptych.storage.models import Kind
+
+SECTIONS = (
+    "criteria",
+    "contrasts",
+    "agreement",
+    "people",
+    "annotators",
+    "effects",
+    "rankings",
+    "disagreement",
+    "ordinal_models",
+    "all_findings",
+    "not_run",
+)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every number and text in nested dataclasses, tuples and dicts; columns of ratings aside."""
+    if dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            if field.name not in ("criterion", "table") or isinstance(getattr(value, field.name), str):
+                yield from leaves(getattr(value, field.name))
+        yield from (
+            leaf
+            for name in ("dominance", "signed_rank")
+            if hasattr(value, name)
+            for leaf in leaves(getattr(value, name))
+        )
+    elif isinstance(value, dict):
+        yield from (leaf for part in value.values() for leaf in leaves(part))
+    elif isinstance(value, tuple | list):
+        yield from (leaf for part in value for leaf in leaves(part))
+    else:
+        yield value
+
+
+def rated(*values: Any, criterion: str = "c1", annotators: int = 2, systems: int = 3) -> list[dict[str, Any]]:
+    """Rows where annotators rate item after item; the values go round."""
+    rows = []
+    for n, value in enumerate(values):
+        system, rest = n % systems + 1, n // systems
+        annotator, item = f"P-{rest % annotators}", f"item-{rest // annotators}"
+        rows.append({"annotator": annotator, "item": item, "system": system, "criterion": criterion, "value": value})
+    return rows
+
+
+MISSING = [dict(row, missing=True) for row in rated(*[np.nan] * 12)]
+UNMATCHED = [
+    {"annotator": f"P-{n % 6}", "item": f"item-{n % 4}", "system": n % 6 % 2 + 1, "criterion": "c1", "value": n % 7 + 1}
+    for n in range(24)
+]
+TWICE = rated(*[1, 2, 3, 4, 5, 6] * 4)
+DEGENERATE = {
+    "empty": make_frame(likert_rubric(2), []),
+    "one rating": make_frame(likert_rubric(), rated(3)),
+    "one annotator": crossed(items=12, annotators=1),
+    "one item": crossed(items=1, annotators=6),
+    "all equal": make_frame(likert_rubric(), rated(*[4] * 60, annotators=5)),
+    "all missing": make_frame(likert_rubric(), MISSING),
+    "one system": crossed(items=8, annotators=6, systems=1),
+    "unmatched systems": make_frame(likert_rubric(), UNMATCHED),
+    "no place known": make_frame(likert_rubric(), [dict(row, position=-1) for row in TWICE]),
+    "one moment": make_frame(
+        likert_rubric(), [dict(row, submitted_at=datetime(2026, 1, 1, tzinfo=UTC)) for row in TWICE]
+    ),
+    "options": make_frame(
+        SMALL_RUBRIC, [dict(row, value=np.nan, option="accept", criterion="verdict") for row in TWICE]
+    ),
+    "options marked missing": make_frame(
+        SMALL_RUBRIC,
+        [dict(row, value=np.nan, option="unsure", missing=True, criterion="verdict") for row in TWICE],
+    ),
+    "best": make_frame(BEST_RUBRIC, [dict(row, value=float(row["value"] > 3), criterion="winner") for row in TWICE]),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_whatever_the_data_every_section_is_a_finite_number_or_a_sentence(name: str):
+    one = analysis(DEGENERATE[name])
+    for section in SECTIONS:
+        for leaf in leaves(getattr(one, section)):
+            if isinstance(leaf, float):
+                assert math.isfinite(leaf), section
+            if isinstance(leaf, str):
+                assert "nan" not in leaf.lower().split(), section
+    for result in one.criteria:
+        assert "nan" not in verdict(one, result.criterion.key).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "why"),
+    [
+        ("one annotator", "Test for annotators like these", "1 annotator is too few"),
+        ("one item", "Test for annotators like these", "only one item"),
+        ("all equal", "Krippendorff's alpha", "no variation"),
+        ("all missing", "Krippendorff's alpha", "No item was rated by two annotators."),
+        ("unmatched systems", "Comparison of systems", "no annotator rated both systems"),
+        ("no place known", "Effect of the place on screen", "24 ratings have no known place and are left out."),
+        ("one moment", "Change over time", NO_TIMES),
+        ("best", "Comparison of systems", "Asked about the item, not about a system."),
+    ],
+)
+def test_a_check_that_could_not_run_is_listed_with_its_reason(name: str, check: str, why: str):
+    listed = [one.why for one in analysis(DEGENERATE[name]).not_run if one.check == check]
+    assert any(why in words for words in listed), listed
+
+
+def test_the_same_reason_stands_once_with_all_its_criteria():
+    listed = [one for one in analysis(DEGENERATE["empty"]).not_run if one.check == "Krippendorff's alpha"]
+    assert [one.criteria for one in listed] == [("Criterion 1", "Criterion 2")]
+
+
+def test_a_contrast_is_the_mean_of_paired_differences_and_the_better_system_is_named():
+    frame = crossed(items=40, annotators=8, raters=4, gap=0.8)
+    one = analysis(frame)
+    wide = frame.ratings.pivot(index=["item", "annotator"], columns="system", values="value")
+    for contrast in one.contrasts:
+        expected = wide[contrast.system] - wide[contrast.baseline]
+        assert contrast.difference.mean == pytest.approx(expected.mean())
+        assert (contrast.dominance.wins, contrast.dominance.losses) == ((expected > 0).sum(), (expected < 0).sum())
+    assert verdict(one, "c1").startswith("System 3 is higher than System 1 by 1.")
+    assert "p < 0.001" in verdict(one, "c1")
+
+
+def test_the_family_of_tests_is_every_pair_under_every_criterion_that_has_numbers():
+    one = analysis(crossed(items=20, annotators=6, criteria=2, gap=0.1))
+    assert len(one.contrasts) == 6
+    assert one.family == "p is adjusted by Holm over all 6 tests: 3 pairs of systems × 2 criteria."
+    smallest = min(contrast.p for contrast in one.contrasts)
+    assert min(contrast.holm for contrast in one.contrasts) == pytest.approx(min(1, 6 * smallest))
+
+
+def test_a_difference_that_needs_these_annotators_says_so():
+    """Two of six annotators have a strong taste: these annotators differ clearly, others might not."""
+    random = np.random.default_rng(3)
+    rows = [
+        {"annotator": f"P-{a}", "item": f"item-{i}", "system": s, "criterion": "c1", "value": value}
+        for a in range(6)
+        for i in range(30)
+        for s, value in ((1, 3), (2, 3 + 3 * (a < 2) + int(random.integers(-1, 2))))
+    ]
+    one = analysis(make_frame(likert_rubric(), rows))
+    (contrast,) = one.contrasts
+    assert contrast.clear_here and not contrast.clear
+    assert [finding.kind for finding in one.findings][0] == "these annotators only"
+    assert verdict(one, "c1").startswith("No clear difference between the systems")
+
+
+def spoiled(turned: int) -> pd.DataFrame:
+    """Twelve annotators prefer system 2 a little; `turned` more prefer system 1 a lot."""
+    random = np.random.default_rng(5)
+    rows = []
+    for a in range(12 + turned):
+        for i in range(20):
+            gap = int(random.integers(0, 3)) if a < 12 else -6
+            base = int(random.integers(3, 5)) if a < 12 else 7
+            rows += [
+                {"annotator": f"P-{a}", "item": f"i{i}", "system": 1, "criterion": "c1", "value": base},
+                {"annotator": f"P-{a}", "item": f"i{i}", "system": 2, "criterion": "c1", "value": base + gap},
+            ]
+    return pd.DataFrame(rows)
+
+
+def test_exclusions_that_decide_a_conclusion_come_first():
+    rows = spoiled(3)
+    rows["excluded"] = rows["annotator"].isin(["P-12", "P-13", "P-14"])
+    one = analysis(make_frame(likert_rubric(), rows))
+    first = one.all_findings[0]
+    assert first.kind == "exclusions"
+    assert first.sentence == (
+        "Criterion 1: System 2 against System 1 is clear here, and not clear with excluded annotators."
+    )
+    with_them = analysis(one.frame, with_excluded=True)
+    assert with_them.n_annotators == 15
+    assert with_them.findings[0].sentence.endswith("is not clear here, and clear without excluded annotators.")
+
+
+def test_items_left_out_that_decide_a_conclusion_are_told_with_both_versions():
+    """System 2 is a little better on twenty items; two thirds ignore ten more, and the others prefer system 1 there."""
+    random = np.random.default_rng(5)
+    rows = []
+    for item, annotator in product(range(30), range(12)):
+        odd = item >= 20
+        row = {"annotator": f"P-{annotator}", "item": f"i{item}", "criterion": "c1"}
+        row["state"] = "ignored" if odd and annotator < 8 else "submitted"
+        gap = -6 if odd else int(random.integers(0, 3))
+        rows += [row | {"system": 1, "value": 7 if odd else 4}, row | {"system": 2, "value": 4 + gap + 3 * odd}]
+    frame = make_frame(likert_rubric(), rows)
+    given = frame.ratings[frame.ratings["state"] != "ignored"].reset_index(drop=True)
+    one = analysis(dataclasses.replace(frame, ratings=given))
+    assert [finding.sentence for finding in one.findings if finding.kind == "ignored items"] == [
+        "Criterion 1: System 2 against System 1 is clear here, and not clear with the items that most annotators "
+        "ignored."
+    ]
+    (other,) = (f for f in analysis(one.frame, with_ignored=True).findings if f.kind == "ignored items")
+    assert other.sentence.endswith("is not clear here, and clear without the items that most annotators ignored.")
+
+
+def test_a_difference_that_one_annotator_makes_names_her():
+    rows = rated(*[4, 4] * 40, systems=2, annotators=4)
+    for row in rows:
+        if row["annotator"] == "P-0" and row["system"] == 2:
+            row["value"] = 7
+        elif row["system"] == 2 and row["item"] in ("item-1", "item-2"):
+            row["value"] = 3
+    one = analysis(make_frame(likert_rubric(), rows))
+    named = [finding for finding in one.findings if finding.kind == "one annotator"]
+    assert [finding.sentence for finding in named] == [
+        "Criterion 1: without P-0 the difference of System 2 and System 1 turns around."
+    ]
+    assert named[0].examples.annotators == {"P-0"}
+
+
+def test_simulated_annotators_are_the_first_thing_a_reader_learns():
+    frame = crossed(items=20, annotators=6)
+    for part in (frame.work, frame.ratings):
+        part["kind"] = pd.Series(["simulated"] * len(part), dtype="str").astype("category")
+    assert analysis(frame).n_ratings == 0
+    assert analysis(frame, kinds=frozenset(Kind)).findings[0].kind == "simulated"
+
+
+def test_what_a_lead_rated_after_unblinding_is_marked_and_told():
+    frame = crossed(items=5, annotators=2)
+    frame = dataclasses.replace(frame, leads=frozenset({"P-1"}), unblinded_at=frame.work["submitted_at"].median())
+    late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)
+    told = [finding for finding in analysis(frame).findings if finding.kind == "after unblinding"]
+    assert told[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
+    marked = ratings_table(frame, told[0].examples, NAMES)
+    assert marked.count == 3 * late.sum()
+    assert set(marked.rows["Marks"]) == {"after unblinding"}
+
+
+def test_filters_hold_for_every_number():
+    frame = crossed(items=10, annotators=3)
+    frame = dataclasses.replace(frame, meta={f"item-{n}": {"domain": "hotel" if n < 4 else "food"} for n in range(10)})
+    assert frame.fields == {"domain": ["food", "hotel"]}
+    one = analysis(frame, field="domain", value="hotel")
+    assert (one.n_items, one.n_ratings, one.disagreement.of) == (4, 36, 4)
+    assert sum(system.n for system in one.criteria[0].systems) == 36
+    assert one.contrasts[0].difference.n == 12
+    assert "only items with domain = hotel" in one.scope.sentence
+    alone = analysis(frame, annotators=frozenset({"P-1"}))
+    assert (alone.n_annotators, len(alone.annotators)) == (1, 1)
+    assert alone.agreement[0].table == "No item was rated by two annotators."
+
+
+def test_a_missing_option_is_left_out_of_the_headline_and_told_where_it_matters():
+    rows = []
+    for item in range(40):
+        for annotator in range(2):
+            unsure = item % 2 == 0
+            option = "unsure" if unsure else ("accept", "reject")[(item // 2 + annotator * (item % 3 == 0)) % 2]
+            row = {"annotator": f"P-{annotator}", "item": f"i{item}", "system": 1, "criterion": "verdict"}
+            rows.append(row | {"option": option, "missing": unsure})
+    one = analysis(make_frame(SMALL_RUBRIC, rows))
+    found = next(found for found in one.agreement if found.criterion == "verdict")
+    assert found.units == 20
+    assert found.category["alpha"].value > found.alpha + 0.1
+    assert "“Cannot say” as a category of its own" in found.note
+    kinds = {finding.kind for finding in one.findings}
+    assert {"missing as a category", "missing answers"} <= kinds
+
+
+def test_an_option_set_apart_stays_in_the_headline_and_is_left_out_beside_it():
+    rubric = SMALL_RUBRIC.replace("missing: true", "apart: true")
+    rows = [
+        {"annotator": f"P-{n}", "item": f"i{item}", "system": 1, "criterion": "verdict"}
+        | {"option": ("unsure" if n and item % 2 else ("accept", "reject")[item // 2 % 2])}
+        for item in range(40)
+        for n in range(2)
+    ]
+    found = next(one for one in analysis(make_frame(rubric, rows)).agreement if one.criterion == "verdict")
+    assert (found.units, found.percent) == (40, 0.5)
+    assert (found.apart.units, found.apart["percent"].value) == (20, 1.0)
+    assert found.category is None
+
+
+def test_without_missing_options_there_is_no_second_version():
+    plain = analysis(crossed(items=6, annotators=3)).agreement[0]
+    assert (plain.category, plain.apart) == (None, None)
+
+
+def test_an_annotator_who_rates_at_random_stands_out_and_the_severe_one_does_not():
+    frame = crossed(items=40, annotators=6, gap=0.5)
+    ratings, random = frame.ratings.copy(), np.random.default_rng(2)
+    ratings.loc[ratings["annotator"] == "P-0", "value"] = random.integers(1, 8, 120)
+    severe = ratings["annotator"] == "P-1"
+    ratings.loc[severe, "value"] = (ratings.loc[severe, "value"] - 1).clip(1)
+    one = analysis(dataclasses.replace(frame, ratings=ratings, name=(0, "spoiled", "")))
+    looks = {look.annotator: look for look in one.annotators}
+    assert looks["P-0"].flags and not looks["P-1"].flags
+    assert looks["P-1"].severity.difference < -0.1
+    assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in one.all_findings)
+    assert one.disagreement.annotators[0].annotator == "P-0"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 2), st.integers(1, 5)), max_size=40))
+def test_disagreement_equals_the_plain_definition(cells):
+    given_once = {(item, annotator, system): value for item, annotator, system, value in cells}
+    rows = [
+        {"annotator": f"P-{a}", "item": f"i{i}", "system": s, "criterion": "c1", "value": value}
+        for (i, a, s), value in given_once.items()
+    ]
+    frame = make_frame(likert_rubric(points=5), rows)
+    every = criterion_ratings(frame, Counted())
+    found = disagreement(every, frame.ratings["item"].cat.categories, frame.ratings["annotator"].cat.categories)
+    expected: dict[str, list[float]] = {}
+    for item in range(3):
+        for system in (1, 2):
+            values = [v for (i, _, s), v in given_once.items() if (i, s) == (item, system)]
+            apart = [abs(x - y) / 4 for x, y in combinations(values, 2)]
+            if apart:
+                expected.setdefault(f"i{item}", []).append(float(np.mean(apart)))
+    assert {one.item: pytest.approx(one.score) for one in found.items} == {
+        item: float(np.mean(scores)) for item, scores in expected.items()
+    }
+    assert found.of == len(expected)
+    assert all(0 <= one.criteria["c1"] <= 1 for one in found.annotators)
+
+
+def test_disagreement_about_options_counts_who_chose_another_one():
+    chosen = {"P-0": "accept", "P-1": "accept", "P-2": "reject"}
+    rows = [
+        {"annotator": who, "item": "i", "system": 1, "criterion": "verdict", "option": option}
+        for who, option in chosen.items()
+    ]
+    rubric = SMALL_RUBRIC.replace(", positive: true", "")
+    found = analysis(make_frame(rubric, rows)).disagreement
+    assert found.items[0].score == pytest.approx(2 / 3)
+    assert {one.annotator: one.criteria["verdict"] for one in found.annotators} == {"P-0": 0.5, "P-1": 0.5, "P-2": 1}
+
+
+def test_examples_lead_from_a_difference_to_its_items():
+    one = analysis(crossed(items=30, annotators=6, raters=3, gap=0.5))
+    contrast = one.contrasts_of("c1")[1]
+    shown = one.examples(contrast)
+    wide = one.frame.ratings.pivot(index=["item", "annotator"], columns="system", values="value")
+    by_item = (wide[contrast.system] - wide[contrast.baseline]).groupby(level=0, observed=True).mean()
+    assert len(shown) == 20
+    assert shown[0].difference == by_item.max() and shown[-1].difference == by_item.min()
+    assert all(example.difference == pytest.approx(by_item[example.item]) and example.n == 3 for example in shown)
+
+
+def test_an_analysis_is_kept_until_the_frame_changes():
+    frame = crossed(items=5, annotators=3)
+    one = analysis(frame)
+    assert analysis(frame) is one
+    assert analysis(frame, with_ignored=True) is not one
+    newer = dataclasses.replace(frame, number=2)
+    assert analysis(newer) is not one
+    assert analysis(newer) is analysis(newer)
+
+
+def test_longer_responses_that_please_show_in_the_effect_of_length():
+    frame = crossed(items=30, annotators=4, gap=1.0)
+    pieces = [(0, f"item-{i}", system, -1, 10 * system, 2 * system) for i in range(30) for system in (1, 2, 3)]
+    columns = ["candidate", "item", "system", "turn", "characters", "words"]
+    known = texts.Texts(pd.DataFrame(pieces, columns=columns), {f"item-{i}": 5 for i in range(30)})
+    (found,) = lengths(analysis(frame), known)
+    assert found.correlations.kendall.value > 0.5
+    (found,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
+    assert found.correlations == "Not defined: the candidates have no text."
+
+
+@pytest.fixture
+def marked(sqlite_engine, make_study):
+    """(session, study, frame): two annotators read one item; one of them marks the first word of Response A."""
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1)
+        for who in people:
+            submit(session, study, who)
+        spans = [{"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": ""}]
+        resubmit(session, people[0], first_work(session, people[0]), {**full_answers(), "highlights": spans})
+        yield session, study, frame_of(session, study)
+
+
+def test_readings_hold_those_who_marked_nothing_too(marked):
+    session, study, frame = marked
+    rows = texts.readings_of(session, study, frame, Counted())
+    assert (len(rows), int(rows["start"].notna().sum())) == (6, 1)
+    assert set(rows["length"]) == {32}
+    every, good = spans(rows)
+    assert (every.texts, every.spans, good.label, good.exact) == (3, 1, "good", 0.0)
+    alone = Counted(annotators=frozenset({frame.ratings["annotator"].iloc[0]}))
+    assert spans(texts.readings_of(session, study, frame, alone)) == "No text was read by two annotators."
+
+
+def test_words_to_read_are_those_of_the_context_and_all_candidates(marked):
+    session, study, frame = marked
+    found = texts.texts_of(session, study)
+    assert found.contexts == {"item-1": 3}
+    assert found.reading == {"item-1": 3 + 3 * 9}
+    assert texts.texts_of(session, study) is found
+    speeds = speeds_of(frame, Counted(), found)
+    assert [(speed.n, speed.median, speed.unread) for speed in speeds] == [(1, 30.0, 0), (1, 30.0, 0)]
+
+
+def test_of_many_systems_the_largest_differences_are_named_and_the_rest_is_counted():
+    said = verdict(analysis(crossed(items=60, annotators=8, systems=5, gap=0.7)), "c1")
+    assert said.startswith("System 5 is higher than System 1 by 2.")
+    assert said.count("is higher than") == 3
+    assert "7 other pairs differ clearly." in said
+
+
+def test_the_ordinal_model_is_fitted_once_per_criterion_and_speaks_where_it_is_refused():
+    few = analysis(crossed(items=10, annotators=3))
+    assert "eight" in few.ordinal_model_of("c1") or "8 annotators" in few.ordinal_model_of("c1")
+    one = analysis(crossed(items=12, annotators=8, raters=4, systems=2, gap=1.0))
+    assert one.ordinal_model_of("c1").differences[0].estimate > 0
+    assert one.ordinal_models[0].model is one.ordinal_model_of("c1")

@@ -1,0 +1,101 @@
+"""One item across its annotators: everything that was given for it, and nothing that would unblind."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.item_review import look_at
+from helpers.ratings import exclude, set_aside, submit
+from helpers.studies import full_answers
+from sqlalchemy import update
+
+from triptych.results import adjudication, item_review
+from triptych.results.frame.model import Counted
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Item, Study
+from triptych.study import lifecycle
+
+
+@pytest.fixture
+def lab(sqlite_engine, make_study):
+    """Three annotators of two items: they differ on the first; one ignores, one skips the second."""
+    with writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=2, annotators=3)
+        first, second, third = people
+        answers = full_answers(fluency=3)
+        answers["ratings"]["A"]["verdict"] = "reject"
+        answers["explanations"] = {"A": {"verdict": {"reject": {"reasons": ["wrong"], "text": "not at all"}}}}
+        answers["highlights"] = [{"slot": "A", "start": 0, "end": 6, "label": "good"}]
+        item = session.get_one(Item, submit(session, study, first, answers | {"note": "see me"}).item_id).external_id
+        set_aside(session, study, second, "ignore", "empty")
+        other = full_answers(fluency=1)
+        del other["ratings"]["B"]
+        submit(session, study, second, other | {"set_aside": {"B": "blank"}})
+        submit(session, study, third, full_answers(fluency=1))
+        session.execute(update(Item).where(Item.external_id != item).values(retired=True, retired_reason="a doublet"))
+    return study, lead, people, item
+
+
+def lines_and_look(engine, study, item=None, counted=Counted()):  # noqa: B008
+    with reading(engine) as session:
+        return look_at(session, session.get_one(Study, study.id), item, counted)
+
+
+def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(sqlite_engine, lab):
+    study, _, _, item = lab
+    lines, _ = lines_and_look(sqlite_engine, study)
+    assert {line.item for line in lines} == {"item-1", "item-2"}
+    assert [line.score is not None for line in lines] == sorted(
+        (line.score is not None for line in lines), reverse=True
+    )
+    by_item = {line.item: line for line in lines}
+    assert by_item[item].notes == 1
+    other = next(line for line in lines if line.item != item)
+    assert other.retired == "a doublet"
+    assert sum(line.ignored for line in lines) == 1
+
+
+def test_a_look_shows_what_everybody_gave_said_and_set_aside_in_the_rubrics_words(sqlite_engine, lab):
+    study, _, people, item = lab
+    _, look = lines_and_look(sqlite_engine, study, item)
+    mine = look.ratings[look.ratings["Annotator"] == people[0].pseudonym]
+    assert set(mine["Fluency"]) == {"3"}
+    assert sorted(mine["Verdict"]) == ["Accept", "Accept", "Reject"]
+    (said,) = look.explained
+    assert (said.annotator, said.reasons, said.text) == (people[0].pseudonym, ("It is wrong",), "not at all")
+    assert ("note to the lead", "see me") in {(one.what, one.text) for one in look.remarks}
+    assert sum(len(p.spans) for candidate in look.texts.candidates for p in candidate.passages) == 1
+    assert set(look.systems.values()) == {"System 1", "System 2", "System 3"}
+    everything = f"{look}{look.ratings.to_string()}"
+    assert not [name for name in ("plumbum", "stannum", "ferrum") if name in everything]
+
+
+def test_reasons_for_ignoring_and_for_setting_a_response_aside_are_told(sqlite_engine, lab):
+    study, _, people, item = lab
+    looks = [lines_and_look(sqlite_engine, study, name)[1] for name in ("item-1", "item-2")]
+    told = {(one.annotator, one.what.split()[0], one.text) for look in looks for one in look.remarks}
+    assert (people[1].pseudonym, "ignored", "It asks nothing") in told
+    assert (people[1].pseudonym, "set", "It is blank") in told
+    assert "not rated" in {value for look in looks for value in look.ratings["Fluency"]}
+
+
+def test_the_final_value_stands_below_the_ratings_of_its_response(sqlite_engine, lab):
+    study, lead, _, item = lab
+    with writing(sqlite_engine) as session:
+        adjudication.record(session, study, item, {(1, "fluency"): 2, (1, "verdict"): "unsure"}, "two of three", lead)
+    lines, look = lines_and_look(sqlite_engine, study, item)
+    row = look.ratings[look.ratings["Annotator"] == item_review.FINAL].iloc[0]
+    assert (row["Response"], row["Fluency"], row["Verdict"]) == ("System 1", "2", "Cannot say")
+    assert {line.item: line.final for line in lines}[item] == "recorded"
+
+
+def test_excluded_annotators_are_out_until_asked_for_and_names_come_with_the_unblinding(sqlite_engine, lab):
+    study, _, people, item = lab
+    with writing(sqlite_engine) as session:
+        exclude(session, study, people[0])
+        lifecycle.unblind(session, study, "P-lead")
+    _, look = lines_and_look(sqlite_engine, study, item)
+    assert people[0].pseudonym not in set(look.ratings["Annotator"])
+    assert not look.explained
+    _, look = lines_and_look(sqlite_engine, study, item, Counted(with_excluded=True))
+    assert people[0].pseudonym in set(look.ratings["Annotator"])
+    assert set(look.systems.values()) == {"plumbum", "stannum", "ferrum"}

@@ -1,0 +1,149 @@
+"""A judge model beside the annotators, of a whole study."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.frames import likert_rubric, make_frame
+
+from triptych.results.criterion import criterion_ratings
+from triptych.results.frame.model import Counted, Frame
+from triptych.results.judges import JudgeOf, judges, judges_in
+from triptych.stats.correlation import Correlations
+from triptych.stats.judge import AltTest
+from triptych.study.settings import StudySettings
+
+OPTIONS = """
+key: options
+title: Options
+summary: One choice.
+instructions: Choose.
+criteria:
+  - key: c1
+    title: Kind
+    definition: Of which kind.
+    scale: {kind: choice, options: [{key: red, title: Red}, {key: blue, title: Blue}]}
+"""
+
+
+def table(noise_of_judge: float, items: int = 40) -> pd.DataFrame:
+    """Three annotators near a candidate's quality, and a judge as far from it as told."""
+    random = np.random.default_rng(3)
+    quality = random.normal(size=(items, 3))
+    given = {f"P-{n}": ("human", 0.7) for n in range(3)} | {"J-1": ("judge", noise_of_judge)}
+    return pd.DataFrame(
+        {"annotator": name, "kind": kind, "item": f"item-{item}", "system": system + 1, "criterion": "c1"}
+        | {"value": float(np.clip(np.round(4 + 1.5 * quality[item, system] + noise * random.normal()), 1, 7))}
+        for name, (kind, noise) in given.items()
+        for item in range(items)
+        for system in range(3)
+    )
+
+
+def found_in(frame: Frame, **scope) -> list[JudgeOf]:
+    counted = Counted(**scope)
+    return judges(frame, counted, criterion_ratings(frame, counted))
+
+
+def test_a_good_judge_may_stand_in_and_a_guessing_one_may_not():
+    good, guessing = (found_in(make_frame(likert_rubric(), table(noise)))[0] for noise in (0.3, 9.0))
+
+    assert isinstance(good.stand_in, AltTest) and isinstance(guessing.stand_in, AltTest)
+    assert (good.stand_in.passes, guessing.stand_in.passes) == (True, False)
+    assert isinstance(good.within_items, Correlations) and isinstance(guessing.within_items, Correlations)
+    assert good.within_items.kendall.value > 0.5 > guessing.within_items.kendall.value
+    assert (good.judge, good.criterion, good.shared) == ("J-1", "c1", 120)
+
+
+def test_the_judge_is_compared_with_annotators_by_their_pseudonyms():
+    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+
+    assert [one.annotator for one in found.stand_in.comparisons] == ["P-0", "P-1", "P-2"]
+
+
+def test_three_systems_are_too_few_for_a_correlation_over_systems():
+    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+
+    assert isinstance(found.of_systems, str) and "3 systems" in found.of_systems
+
+
+def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
+    frame = make_frame(likert_rubric(), table(0.3))
+
+    both = found_in(frame, kinds=frozenset({"human", "judge"}))
+
+    assert both == found_in(frame)
+
+
+def test_options_without_an_order_are_compared_by_how_often_they_agree():
+    rows = table(0.3)
+    rows["option"], rows["value"] = np.where(rows["value"] > 4, "red", "blue"), np.nan
+    (found,) = found_in(make_frame(OPTIONS, rows))
+
+    assert isinstance(found.stand_in, AltTest) and found.stand_in.measure == "accuracy"
+    assert isinstance(found.within_items, str)
+
+
+def test_what_the_annotators_are_decides_how_much_worse_the_judge_may_be():
+    found = [
+        found_in(make_frame(likert_rubric(), table(0.3), settings=StudySettings(expertise=people)))[0].stand_in
+        for people in ("expert", "crowd")
+    ]
+
+    assert [one.epsilon for one in found] == [0.2, 0.1]
+    assert found[0].comparisons[0].p < found[1].comparisons[0].p
+
+
+def test_without_a_judge_there_is_nothing_to_show():
+    rows = table(0.3)
+    frame = make_frame(likert_rubric(), rows[rows["kind"] == "human"])
+
+    assert judges_in(frame) == [] and found_in(frame) == []
+
+
+def with_metric(**part) -> Frame:
+    """Criteria c1 and c2 rated by people, and c3 by the judge alone."""
+    rows = table(0.3)
+    people, scores = rows[rows["kind"] == "human"], rows[rows["kind"] == "judge"]
+    other = people.assign(criterion="c2", value=8 - people["value"])
+    scores = scores.assign(criterion="c3", value=scores["value"] / 7)
+    return make_frame(likert_rubric(3), pd.concat([people, other, scores], ignore_index=True), **part)
+
+
+def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
+    c1, c2 = found_in(with_metric())
+
+    assert [(one.judge, one.criterion, one.scores, one.shared) for one in (c1, c2)] == [
+        ("J-1", "c1", "c3", 120),
+        ("J-1", "c2", "c3", 120),
+    ]
+    assert c1.is_metric and isinstance(c1.stand_in, str)
+    assert c1.within_items.kendall.value > 0.5
+    assert c2.within_items.kendall.value == pytest.approx(-c1.within_items.kendall.value)
+
+
+def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing_that_has_no_order():
+    scale = "scale: {kind: choice, options: [{key: red, title: Red, positive: true}, {key: blue, title: Blue}]}"
+    positive = f"  - {{key: c2, title: Better, definition: Which., {scale}}}\n"
+    about_item = (
+        "  - {key: c4, title: Hard, definition: How hard., about: item, scale: {kind: number, low: 0, high: 9}}\n"
+    )
+    metric = "  - {key: c3, title: Metric, definition: Any., scale: {kind: number, low: 0, high: 9}}\n"
+    rows = table(0.3)
+    rows["option"] = np.where(rows["kind"] == "judge", None, np.where(rows["value"] > 4, "red", "blue"))
+    people, scores = rows[rows["kind"] == "human"].assign(value=np.nan), rows[rows["kind"] == "judge"]
+    about = people.assign(criterion="c4", system=0, option=None, value=3.0).drop_duplicates(["annotator", "item"])
+    parts = [people, people.assign(criterion="c2"), about, scores.assign(criterion="c3")]
+    (found,) = found_in(make_frame(OPTIONS + positive + about_item + metric, pd.concat(parts, ignore_index=True)))
+
+    assert (found.criterion, found.scores) == ("c2", "c3")
+    assert found.within_items.kendall.value > 0.5
+
+
+def test_a_judge_of_a_criterion_that_people_rated_too_is_no_metric():
+    frame = with_metric()
+    rows = frame.ratings.assign(criterion=frame.ratings["criterion"].astype(str).replace("c3", "c1"))
+    (found,) = found_in(make_frame(likert_rubric(3), rows))
+
+    assert (found.criterion, found.scores, found.is_metric) == ("c1", "c1", False)

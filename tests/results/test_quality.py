@@ -1,0 +1,248 @@
+"""Checks among the items, entry tests, repeats, panels: what a lead learns of her annotators, and what counts."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.frames import likert_rubric, make_frame
+from helpers.quality import add_check, rate
+from helpers.ratings import submit
+from helpers.reports import again, report_of
+from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
+from sqlalchemy import delete, select
+
+from triptych import clock
+from triptych.annotate import assignments, exclusions
+from triptych.people import accounts
+from triptych.results import quality
+from triptych.results.annotators import repeated, with_self
+from triptych.results.frame.model import Counted
+from triptych.results.frame.upkeep import build_frame, frame_of, twice_rated
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import missing_answers
+from triptych.stats.diagnostics import FlaggedRate
+from triptych.storage import database
+from triptych.storage.models import (
+    Access,
+    Assignment,
+    AssignmentState,
+    EntryAttempt,
+    Item,
+    Membership,
+    Purpose,
+    Rating,
+    Role,
+    StudyState,
+)
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+from triptych.study.settings import changed, stored
+from triptych.study.system_names import system_names
+
+HUMAN = Counted().kinds
+
+
+def leave(session, study, who, item, purpose, how) -> None:
+    """An item of hers that she left unrated, as the command leaves it."""
+    work = rate(session, study, who, item, purpose, (1, 1, 1), **how)
+    session.execute(delete(Rating).where(Rating.assignment_id == work.id))
+
+
+def standing_of(session, study, who) -> quality.Standing:
+    return next(one for one in quality.standings(session, study, HUMAN) if one.annotator == who.pseudonym)
+
+
+def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (careful, careless) = make_study(session)
+        for n in range(3):
+            item = add_check(session, study, Purpose.attention, n)
+            # the agreed answer is about the second candidate of the file, wherever it stood on the screen
+            rate(session, study, careful, item, Purpose.attention, (1, 3 if n else 1, 1))
+            rate(session, study, careless, item, Purpose.attention, (3, 3 if n == 2 else 1, 3))
+
+        assert (
+            standing_of(session, study, careful).attention_failed,
+            [*standing_of(session, study, careful).flags],
+        ) == (1, [])
+        found = standing_of(session, study, careless)
+        assert [*found.flags] == ["2 of 3 attention checks failed."]
+
+
+def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (evasive, once) = make_study(session)
+        skipped = {"state": AssignmentState.skipped, "reason": "unclear"}
+        ignored = {"state": AssignmentState.ignored, "reason": "empty"}
+        for n, (purpose, how) in enumerate([(Purpose.attention, skipped), (Purpose.gold, ignored)]):
+            leave(session, study, evasive, add_check(session, study, purpose, n), purpose, how)
+        item = add_check(session, study, Purpose.gold, 2)
+        rate(session, study, evasive, item, Purpose.gold, (3, 3, 3))
+        leave(session, study, once, item, Purpose.gold, skipped)
+        found = standing_of(session, study, evasive)
+
+        assert (found.attention, found.attention_failed, found.skipped) == (1, 1, 2)
+        assert (found.gold.rate.hits, found.gold.rate.n) == (1, 2)
+        assert [*found.flags] == ["2 of 3 checks skipped."]
+        assert [*standing_of(session, study, once).flags] == []
+
+
+@pytest.mark.parametrize(("right", "n", "flagged"), [(2, 8, True), (0, 7, False), (5, 8, False)])
+def test_gold_asks_for_a_look_when_even_the_best_of_eight_or_more_is_below_seven_in_ten(
+    sqlite_engine, make_study, right, n, flagged
+):
+    with database.writing(sqlite_engine) as session:
+        study, _, (who, _) = make_study(session)
+        for place in range(n):
+            item = add_check(session, study, Purpose.gold, place, accepted="2", close=1 if place % 2 else 0)
+            answer = (2, 2, 2) if place < right else (2, 99, 2)
+            rate(session, study, who, item, Purpose.gold, answer)
+        found = standing_of(session, study, who)
+
+        assert isinstance(found.gold, FlaggedRate)
+        assert (found.gold.rate.hits, found.gold.rate.n) == (right, n)
+        assert any("gold items" in flag for flag in found.flags) is flagged
+        assert build_frame(session, study).work.empty
+
+
+def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, (who, other) = make_study(session)
+        membership = session.scalars(select(Membership.id).where(Membership.person_id == who.person_id)).one()
+        now = clock.now()
+        for number, right, passed in ((1, 5, False), (2, 9, True)):
+            session.add(
+                EntryAttempt(
+                    membership_id=membership,
+                    number=number,
+                    started_at=now,
+                    finished_at=now,
+                    asked=10,
+                    right=right,
+                    passed=passed,
+                )
+            )
+        rate(
+            session,
+            study,
+            who,
+            add_check(session, study, Purpose.gold, 1),
+            Purpose.entry_test,
+            (1, 1, 1),
+            active_seconds=90,
+        )
+        found = standing_of(session, study, who)
+
+        assert [(one.right, one.asked, one.passed) for one in found.attempts] == [(5, 10, False), (9, 10, True)]
+        assert found.before_work == 90
+        assert found.gold == "Not defined: there is nothing to count yet."
+        assert standing_of(session, study, other).is_empty
+
+
+def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_in_no_result(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, (who, other) = make_study(session, items=3)
+        for fluency in (1, 2, 3):
+            submit(session, study, who, full_answers(fluency=fluency, verdict="accept"))
+        submit(session, study, other)
+        frame = frame_of(session, study)
+        first = session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).all()
+        rated = frame.ratings[frame.ratings["criterion"] == "fluency"].set_index("assignment")["value"]
+        for work, off in zip(first[:2], (0, 1), strict=True):
+            own = rated[work.id].iloc[0]
+            item = session.get_one(Item, work.item_id)
+            answers = (own, own, own + off if own < 3 else own - off)
+            rate(session, study, who, item, Purpose.repeat, answers, repeat_of=work.id)
+        twice = twice_rated(session, study, frame)
+        found = repeated(twice, Counted())[who.pseudonym]
+
+        assert list(repeated(twice, Counted())) == [who.pseudonym]
+        assert (found.same.hits, found.same.n) == (5, 6)
+        assert found.apart == pytest.approx(1 / 6 / 2)
+        tables = {one.criterion: one.table for one in with_self(twice, Counted())}
+        assert tables["fluency"]["percent"].value == pytest.approx(5 / 6)
+        assert tables["verdict"] == "No item was rated twice by the same annotator."
+        assert len(build_frame(session, study).work) == 4
+
+
+def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people_ = make_study(session, items=4, annotators=4, raters_per_item=4)
+        for n in range(4):
+            for place, who in enumerate(people_):
+                value = 1 + n % 3 if place else 3 - n % 3
+                submit(session, study, who, full_answers(fluency=value))
+        exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
+        frame, names = frame_of(session, study), system_names(session, study)
+        one, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
+        found = quality.lines(quality.standings(session, study, HUMAN), one, everybody, "", {})
+
+        assert [line.standing.annotator for line in found][-1] == people_[0].pseudonym
+        assert found[-1].standing.excluded_reason == "against everybody"
+        assert found[-1].look.severity.difference != 0
+        assert [line.look.severity.difference for line in found[:-1]] == [0, 0, 0]
+
+
+def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_and_no_new_item(
+    sqlite_engine, make_study
+):
+    with database.writing(sqlite_engine) as session:
+        study, _, _ = make_study(session, items=2, annotators=0)
+        study.access = Access.panel
+        session.flush()
+        first = accounts.join_from_panel(session, study, "prolific", "5f1", "first")
+        who = Who(first.id, first.pseudonym, first.role, None, 0)
+        submit(session, study, who)
+        submit(session, study, who)
+        second = accounts.join_from_panel(session, study, "prolific", "5f1", "second")
+
+        assert second.id == first.id
+        assert assignments.current(session, study, who) == assignments.Nothing.finished
+        mine = select(Membership).where(Membership.study_id == study.id, Membership.role == Role.annotator)
+        assert len(session.scalars(mine).all()) == 1
+        assert len(session.scalars(select(Assignment).where(Assignment.person_id == first.id)).all()) == 2
+
+
+def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(sqlite_engine, tmp_path, monkeypatch):
+    settings = {
+        "recruitment": {"how": "Posted on Prolific", "eligibility": ["Approval rate 98 %", "Lives in the UK"]},
+        "pay": {"per_item": "0.25", "currency": "GBP", "floor_per_hour": "12"},
+    }
+    with database.writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+        plan = lifecycle.Plan(title="Paid", seed="fixed")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
+        study.settings = {**study.settings, **stored(changed(study, **settings))}
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+        for name, seconds in (("slow", 90.0), ("fast", 30.0)):
+            who = join(session, study, add_person(session, name))
+            for _ in range(2):
+                submit(session, study, who, seconds=seconds)
+    report = report_of(sqlite_engine, study)
+
+    methods = report.files["methods.md"].decode()
+    assert "Recruitment: Posted on Prolific. Eligibility, as the panel enforced it: Approval rate 98 %; " in methods
+    assert (
+        "The pay was GBP 0.25 per item. With a median active time of 60.00 seconds per item, pauses over 120 seconds "
+        "not counted, the median annotator earned GBP 20.00 per hour and the lowest-paid GBP 10.00." in methods
+    )
+    sheet = report.files["heds.md"].decode()
+    assert "With money; `GBP 0.25 per item.`" in sheet
+    assert "- 3.2.3 How are they recruited?: `Posted on Prolific`" in sheet
+    assert "Lives in the UK" in sheet
+    assert again(report, tmp_path, monkeypatch) == []
+    assert len([row for row in report.files["results.csv"].decode().splitlines() if ",pay," in row]) == 4
+
+
+def test_many_answers_that_the_rubric_sets_apart_speak_about_the_rubric():
+    options = "options: [{key: yes_, title: Fits, positive: true}, {key: dont, title: I don't know, apart: true}]"
+    rubric = likert_rubric()
+    head = rubric[: rubric.index("    scale:")]
+    rows = [
+        {"annotator": "P-1", "item": f"i{n}", "system": 1, "criterion": "c1", "option": "dont" if n < 3 else "yes_"}
+        for n in range(10)
+    ]
+    frame = make_frame(f"{head}    scale: {{kind: choice, {options}}}\n", rows)
+    (found,) = missing_answers(StudyAnalysis(frame, Counted(), {1: "System 1"}))
+
+    assert found.sentence == "Criterion 1: 30 % of the answers are “I don't know”; is the question clear?"
+    assert found.examples.values == {"dont"}

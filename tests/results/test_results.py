@@ -1,0 +1,311 @@
+"""The frame of ratings, kept by the event log, and what is computed from it."""
+
+from __future__ import annotations
+
+import math
+import uuid
+
+import pytest
+from helpers.frames import criterion_results
+from helpers.ratings import BEST_RUBRIC, exclude, first_work, resubmit, same, set_aside, submit
+from helpers.studies import full_answers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from triptych.annotate import assignments
+from triptych.errors import NotFound
+from triptych.results import criterion as findings
+from triptych.results import texts
+from triptych.results.frame import upkeep
+from triptych.results.frame.counted import counted_ratings
+from triptych.results.frame.highlights import highlight_counts, highlights_of_item
+from triptych.results.frame.model import Counted
+from triptych.results.frame.table import Filters, ratings_table
+from triptych.results.frame.upkeep import build_frame, frame_of
+from triptych.results.page import read_board
+from triptych.results.progress import overview
+from triptych.storage import database, events
+from triptych.storage.models import Assignment, Kind, Person
+from triptych.study import lifecycle
+from triptych.study.system_names import system_names
+
+STEPS = st.tuples(
+    st.integers(0, 2),
+    st.sampled_from(["submit", "submit", "edit", "skip", "ignore", "exclude", "reinstate", "look"]),
+    st.integers(1, 3),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, max_size=14))
+def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_engine, make_study, steps):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=3, annotators=3, title=f"S {uuid.uuid4().hex[:6]}")
+        frame_of(session, study)
+        last: dict[int, Assignment] = {}
+        out: set[int] = set()
+        for n, kind, value in steps:
+            who = people[n]
+            free = not isinstance(assignments.current(session, study, who), assignments.Nothing)
+            match kind:
+                case "submit" if free:
+                    verdict = ("accept", "unsure", "accept")[value - 1]
+                    last[n] = submit(session, study, who, full_answers(fluency=value, verdict=verdict))
+                case "edit" if n in last and n not in out:
+                    resubmit(session, who, last[n], full_answers(fluency=value))
+                case "skip" if free:
+                    set_aside(session, study, who, "skip", "unclear")
+                case "ignore" if free:
+                    last[n] = set_aside(session, study, who, "ignore", "empty")
+                case "exclude" | "reinstate":
+                    exclude(session, study, who, kind == "exclude")
+                    out = out | {n} if kind == "exclude" else out - {n}
+                case "look":
+                    frame_of(session, study)
+        session.flush()
+        assert same(frame_of(session, study), build_frame(session, study))
+
+
+@pytest.fixture
+def filled(engine, make_study):
+    """(session, study, lead, annotators): two annotators, four items, the second one gives one point less."""
+    with database.writing(engine) as session:
+        study, lead, people = make_study(session)
+        for _ in range(4):
+            for who, fluency in zip(people, (3, 2), strict=True):
+                submit(session, study, who, full_answers(fluency=fluency), seconds=60)
+        yield session, study, lead, people
+
+
+def criterion(session, study, key, counted=Counted()):  # noqa: B008
+    found = criterion_results(frame_of(session, study), counted)
+    return next(result for result in found if result.criterion.key == key)
+
+
+def test_a_frame_without_ratings_has_the_columns_of_a_full_one(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session)
+        before = build_frame(session, study)
+        submit(session, study, people[0])
+        after = build_frame(session, study)
+    assert [*before.ratings.columns] == [*after.ratings.columns]
+    assert [str(t) for t in before.ratings.dtypes] == [str(t) for t in after.ratings.dtypes]
+
+
+def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
+    session, study, _, people = filled
+    frame_of(session, study)
+    asked = []
+    load = upkeep.load
+    monkeypatch.setattr(upkeep, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
+    work = first_work(session, people[0])
+    resubmit(session, people[0], work, full_answers(fluency=1))
+    assert len(frame_of(session, study).ratings) == 48
+    assert asked == [{work.id}]
+
+
+def test_means_medians_and_distributions_are_per_system(filled):
+    session, study, _, _ = filled
+    result = criterion(session, study, "fluency")
+    assert [one.system for one in result.systems] == [1, 2, 3]
+    for one in result.systems:
+        assert (one.n, one.summary.mean, one.summary.median, one.counts) == (8, 2.5, 2.5, (0, 4, 4))
+        assert "annotators are too few" in one.interval.sentence or one.interval.kind == "none"
+
+
+def test_a_question_that_nobody_answered_differently_has_no_alpha_but_a_sentence(filled):
+    session, study, _, _ = filled
+    verdict = criterion(session, study, "verdict").agreement
+    assert (verdict.percent, verdict.alpha) == (1.0, "Not defined: no variation (every rating is the same).")
+    assert criterion(session, study, "fluency").agreement.percent == 0
+
+
+def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, _ = make_study(session)
+        counted = Counted()
+        board = read_board(session, study, counted)
+        assert (board.overview.done, board.overview.expected, board.overview.minutes_left) == (0, 12, None)
+        for result in criterion_results(board.frame, counted):
+            assert result.agreement.alpha == result.agreement.percent == "No item was rated by two annotators."
+            assert isinstance(result.positions, str)
+            assert findings.headline(result, board.names) == "There is no rating yet."
+        assert ratings_table(board.frame, Filters(), board.names).count == 0
+
+
+def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=2, annotators=1)
+        submit(session, study, people[0], full_answers(verdict="accept"))
+        submit(session, study, people[0], full_answers(verdict="unsure"))
+        one = criterion(session, study, "verdict").systems[0]
+    assert (one.n, one.missing, one.summary.mean) == (1, 1, 1.0)
+    assert [(o.option, o.count, o.of) for o in one.shares.options] == [
+        ("accept", 1, 1),
+        ("reject", 0, 1),
+        ("unsure", 1, 2),
+    ]
+    assert (one.majority.items, one.majority.positive) == (1, 1)
+
+
+def test_a_response_set_aside_is_missing_and_nobody_disagrees_about_it(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1)
+        answers = full_answers()
+        del answers["ratings"]["A"]
+        submit(session, study, people[0], {**answers, "set_aside": {"A": "blank"}})
+        submit(session, study, people[1])
+        result = criterion(session, study, "fluency")
+    assert (result.n, result.missing, result.agreement.units) == (5, 1, 2)
+
+
+def test_best_is_the_share_of_wins_with_ties_counted_for_each(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=2, annotators=1, rubric=BEST_RUBRIC)
+        for worth in (0.3, 0.7):
+            submit(session, study, people[0], {"ratings": {"item": {"winner": ["A", "B"], "worth": worth}}})
+        winner, worth = criterion(session, study, "winner"), criterion(session, study, "worth")
+    assert sum(one.summary.mean for one in winner.systems) == 2
+    assert (len(worth.systems), worth.systems[0].system, worth.systems[0].summary.mean) == (1, 0, 0.5)
+    assert worth.positions == "Asked about the item, which has no position."
+    assert sum(worth.systems[0].counts) == 2
+
+
+def test_an_item_that_most_raters_ignored_is_left_out_until_asked_for(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=3)
+        submit(session, study, people[0])
+        set_aside(session, study, people[1], "ignore", "empty")
+        assert criterion(session, study, "fluency").n == 3
+        set_aside(session, study, people[2], "ignore", "empty")
+        assert read_board(session, study, Counted()).ignored_items == ("item-1",)
+        assert criterion(session, study, "fluency").n == 0
+        assert criterion(session, study, "fluency", Counted(with_ignored=True)).n == 3
+        only = frozenset({people[0].pseudonym})
+        assert criterion(session, study, "fluency", Counted(annotators=only)).n == 0
+        assert criterion(session, study, "fluency", Counted(annotators=only, with_ignored=True)).n == 3
+
+
+def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ratings(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=3)
+        mark = {"slot": "A", "turn": None, "start": 0, "end": 6, "label": "good", "comment": "too vague"}
+        submit(session, study, people[0], full_answers() | {"highlights": [mark]})
+        for who in people[1:]:
+            set_aside(session, study, who, "ignore", "empty")
+        frame = frame_of(session, study)
+        found = {
+            counted.with_ignored: (
+                highlight_counts(session, study, counted),
+                len(texts.readings_of(session, study, frame, counted)),
+                len(texts.comments_of(session, study, frame, counted)),
+            )
+            for counted in (Counted(), Counted(with_ignored=True))
+        }
+    assert found == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
+
+
+def test_an_excluded_annotator_counts_nowhere_but_in_the_list_of_ratings(filled):
+    session, study, _, people = filled
+    exclude(session, study, people[0])
+    assert criterion(session, study, "fluency").systems[0].summary.mean == 2
+    table = ratings_table(frame_of(session, study), Filters(marks=frozenset({"excluded"})), {})
+    assert table.count == 24
+    assert set(table.rows["Marks"]) == {"excluded"}
+
+
+def test_only_people_count_unless_simulated_annotators_are_asked_for(filled):
+    session, study, _, people = filled
+    session.get_one(Person, people[0].person_id).kind = Kind.simulated
+    session.flush()
+    frame = build_frame(session, study)
+    assert len(counted_ratings(frame, Counted())) == 24
+    assert len(counted_ratings(frame, Counted(frozenset(Kind)))) == 48
+
+
+def test_reasons_are_counted_by_their_hidden_tag_and_system(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=1, annotators=1)
+        answers = full_answers(verdict="reject")
+        answers["explanations"] = {
+            "A": {"verdict": {"reject": {"reasons": ["wrong", "rude"]}}},
+            "B": {"verdict": {"reject": {"reasons": ["wrong"]}}},
+            "C": {"verdict": {"reject": {"text": "no reason at all"}}},
+        }
+        submit(session, study, people[0], answers)
+        result = criterion(session, study, "verdict")
+    assert [(r.tag, r.total, r.texts) for r in result.reasons] == [
+        ("error", 2, ("It is wrong",)),
+        ("tone", 1, ("It is rude",)),
+    ]
+    assert (sum(result.reasons[0].systems.values()), result.free_texts) == (2, 1)
+
+
+def test_the_mean_by_position_shows_who_always_likes_the_first(sqlite_engine, make_study):
+    with database.writing(sqlite_engine) as session:
+        study, _, people = make_study(session, items=6, annotators=1)
+        for _ in range(6):
+            answers = full_answers(fluency=1)
+            answers["ratings"]["A"]["fluency"] = 3
+            submit(session, study, people[0], answers)
+        positions = criterion(session, study, "fluency").positions
+    assert [place.position for place in positions] == [0, 1, 2]
+    assert positions[0].mean > 1 > 0 > positions[1].mean
+
+
+def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
+    session, study, _, people = filled
+    set_up = overview(session, study, Counted())
+    assert (set_up.done, set_up.expected, set_up.minutes_left, set_up.items_complete) == (8, 12, 4, 0)
+    assert [(a.pseudonym, a.done, a.total, a.minutes_left) for a in set_up.annotators] == [
+        (who.pseudonym, 4, 4, 0) for who in people
+    ]
+    assert set_up.annotators[0].minutes_per_item == 1
+
+
+def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(filled):
+    session, study, _, people = filled
+    frame, names = frame_of(session, study), system_names(session, study)
+    wanted = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
+    table = ratings_table(frame, wanted, names, limit=5)
+    assert (len(table.rows), table.count, table.total) == (5, 12, 48)
+    assert set(table.rows["Value"]) == {"3"}
+    assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
+    assert ratings_table(frame, Filters(values=frozenset({"accept"})), names).count == 24
+    assert ratings_table(frame, Filters(text="(nothing"), names).count == 0
+    assert ratings_table(frame, Filters(item="ITEM-1"), names).count == 12
+
+
+def test_systems_are_numbers_until_the_lead_unblinds(filled):
+    session, study, lead, _ = filled
+    assert list(system_names(session, study).values()) == ["System 1", "System 2", "System 3"]
+    lifecycle.unblind(session, study, lead.pseudonym)
+    assert set(system_names(session, study).values()) == {"plumbum", "stannum", "ferrum"}
+    assert events.since(session, study.id, 0)[-1].kind == "unblinded"
+
+
+def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
+    session, study, _, people = filled
+    work = first_work(session, people[0])
+    spans = [{"slot": "A", "turn": None, "start": 26, "end": 29, "label": "good", "comment": "a smile"}]
+    resubmit(session, people[0], work, {**full_answers(), "highlights": spans})
+    (external_id, count), *_ = highlight_counts(session, study, Counted()).items()
+    item = highlights_of_item(session, study, external_id, Counted())
+    (span,) = [s for c in item.candidates for p in c.passages for s in p.spans]
+    passage = next(p for c in item.candidates for p in c.passages if p.spans)
+    assert count == 1
+    assert passage.text[span.start : span.end].strip() == passage.text[26:29].strip()
+    assert (span.annotator, span.label, span.comment) == (people[0].pseudonym, "good", "a smile")
+    assert item.context[0].text.startswith("Question number")
+    with pytest.raises(NotFound):
+        highlights_of_item(session, study, "item-99", Counted())
+
+
+def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
+    session, study, _, _ = filled
+    for result in criterion_results(frame_of(session, study)):
+        for one in result.systems:
+            numbers = [one.interval.mean, one.interval.low, one.interval.high]
+            assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)
+        for words in (findings.headline(result, {}), findings.interval_note(result)):
+            assert "nan" not in words.lower()

@@ -1,0 +1,140 @@
+"""The demo studies: there at a first start, marked, half filled by simulated annotators, gone for good when removed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from helpers.erasure import files_of
+from helpers.studies import ROOT, add_person, count_items, draft_items
+from sqlalchemy import func, select
+
+from triptych.annotate import assignments
+from triptych.operations import verify
+from triptych.people import accounts
+from triptych.privacy import erasure
+from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import demo
+from triptych.storage import database, events
+from triptych.storage.database import Wiped
+from triptych.storage.models import Assignment, Explanation, Highlight, Item, Kind, Origin, Person, Rating, Role, Study
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+
+@pytest.fixture
+def loaded(sqlite_engine):
+    demo.load_demo(sqlite_engine)
+    return sqlite_engine
+
+
+def demo_studies(session) -> list[Study]:
+    return list(session.scalars(select(Study).where(Study.demo).order_by(Study.id)))
+
+
+def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
+    with database.reading(loaded) as session:
+        found = demo_studies(session)
+
+        assert {lifecycle.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
+        assert {(study.state, study.access, study.raters_per_item) for study in found} == {("open", "open", 3)}
+        assert all(study.item_count >= 12 for study in found)
+
+
+def test_loading_twice_makes_nothing_twice(loaded):
+    assert demo.load_demo(loaded) == 0
+    with database.reading(loaded) as session:
+        assert len(demo_studies(session)) == len(shipped_rubrics())
+
+
+def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
+    demo.load_demo(engine)
+    with database.writing(engine) as session:
+        assert lifecycle.delete_demo(session) == len(shipped_rubrics())
+
+    assert demo.load_demo(engine) == 0
+    with database.reading(engine) as session:
+        for table in (Study, Item, Assignment, Rating, Highlight, Explanation, Person):
+            assert session.execute(select(func.count()).select_from(table)).scalar_one() == 0, table
+
+
+def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engine, make_study):
+    demo.load_demo(engine)
+    with database.writing(engine) as session:
+        own, lead, (anna, _) = make_study(session)
+        study = demo_studies(session)[0]
+        guest, _ = accounts.join_open_study(session, study, "Wilhelmina Zauberberg")
+        assignments.current(session, study, Who(guest.id, guest.pseudonym, guest.role, guest.name, 0))
+        for who in (anna, lead):
+            accounts.enrol(session, study, who.person_id, who.pseudonym)
+        accounts.create_lead(session, "Dr Lead", "a long passcode 42")
+
+    with database.writing(engine) as session:
+        lifecycle.delete_demo(session)
+    assert erasure.wipe(engine) == Wiped.done
+
+    assert b"Zauberberg" not in files_of(engine)
+    with database.reading(engine) as session:
+        assert {anna.name, lead.name, "Dr Lead"} <= set(session.scalars(select(Person.name)))
+        assert verify.verify(session, session.get_one(Study, own.id)).holds
+
+
+def test_removing_the_demo_leaves_every_other_study_as_it_was(loaded, make_study):
+    with database.writing(loaded) as session:
+        own, lead, _ = make_study(session)
+        lifecycle.delete_demo(session)
+
+    with database.reading(loaded) as session:
+        assert [study.slug for study in lifecycle.for_lead(session, lead)] == [own.slug]
+        assert count_items(session, own) == len(draft_items(4))
+        assert events.first_broken(session, own.id) is None
+
+
+def test_two_processes_that_start_together_load_it_once(engine):
+    with ThreadPoolExecutor(2) as pool:
+        counts = list(pool.map(demo.load_demo, [engine, engine]))
+
+    assert sorted(counts) == [0, len(shipped_rubrics())]
+
+
+def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
+    with database.reading(loaded) as session:
+        half_done = next(study for study in demo_studies(session) if "customer reviews" in study.title)
+        work = list(session.scalars(select(Assignment).where(Assignment.submitted_at.is_not(None))))
+        people = list(session.scalars(select(Person)))
+
+        assert {assignment.study_id for assignment in work} == {half_done.id}
+        assert {assignment.origin for assignment in work} == {Origin.simulated}
+        assert {assignment.state for assignment in work} == {"submitted", "skipped", "ignored"}
+        assert 0.4 <= len(work) / (half_done.item_count * 3) <= 0.7
+        assert all(assignment.active_seconds > 0 for assignment in work)
+        assert {(person.kind, person.pseudonym[:4]) for person in people} == {(Kind.simulated, "SIM-")}
+        assert session.execute(select(func.count()).select_from(Highlight)).scalar_one() > 0
+        assert events.first_broken(session, half_done.id) is None
+
+
+def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loaded):
+    with database.reading(loaded) as session:
+        finished = select(Assignment.item_id).where(Assignment.state.in_(["submitted", "ignored"]))
+        done = Counter(session.scalars(finished))
+
+        assert all(item.taken == done[item.id] for item in session.scalars(select(Item)))
+
+
+def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
+    with database.writing(loaded) as session:
+        lead = add_person(session, "new", Role.lead)
+
+        assert all(study.demo for study in lifecycle.for_lead(session, lead))
+        assert len(lifecycle.for_lead(session, lead)) == len(shipped_rubrics())
+
+
+def test_loading_the_demo_imports_no_slow_library():
+    code = "import sys, triptych.simulate.demo; print({'pandas', 'openpyxl', 'scipy', 'plotly'} & set(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,225 @@
+"""A dry run finds again what it planted, leaves the study alone, and works for every shipped rubric."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from helpers.frames import crossed
+from helpers.studies import SMALL_RUBRIC, draft_items
+from sqlalchemy import func, select, update
+from sqlmodel import Session
+
+from triptych.errors import NotAllowed
+from triptych.formats import read_items
+from triptych.results.frame.model import Counted
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.model import shipped_rubrics
+from triptych.simulate import dry_run, recovery
+from triptych.simulate.annotators import Crowd, Recipe
+from triptych.simulate.demo import DEMO
+from triptych.simulate.recovery import Planted, Recovered, checks
+from triptych.storage import database
+from triptych.storage.models import Base, Item, PlannedItem, Rating
+from triptych.study import launch, lifecycle, pairing, settings
+
+STRONG = Recipe(annotators=8, gap=0.5, first=0.3, severe=0.2)
+NOTHING = Recipe(annotators=8, gap=0.0, first=0.0, severe=0.0, careless=0)
+ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Strict annotator", "Severities"}
+
+
+def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
+    plan = lifecycle.Plan(title="Tried out", seed="fixed", round=study_round)
+    return lifecycle.create_study(session, plan, rubric, items, "P-lead")
+
+
+def overlap(study, items: int) -> None:
+    """One annotator per item, and three for this many of them."""
+    study.raters_per_item = 1
+    study.settings = settings.stored(settings.changed(study, overlap={"items": items, "raters": 3}))
+
+
+def stored(engine) -> list[list[tuple]]:
+    """Every row of the database."""
+    with database.reading(engine) as session:
+        return [session.execute(select(table)).all() for table in Base.metadata.sorted_tables]
+
+
+@pytest.fixture(scope="module")
+def new_database(tmp_path_factory):
+    """Makes a database; orders of responses depend on the numbers of items, so what is found needs one of its own."""
+    made = []
+
+    def make_one():
+        made.append(database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('dry') / 'triptych.db'}"))
+        database.migrate(made[-1])
+        return made[-1]
+
+    yield make_one
+    for engine in made:
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def lab(new_database):
+    """One for all tests that only count."""
+    return new_database()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imagining_less():
+    """What endless annotations would show, from fewer of them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dry_run, "imagined", partial(recovery.imagined, count=500))
+        yield
+
+
+@pytest.fixture(scope="module")
+def played(new_database):
+    """(run, shares told, rows before, rows after) of a draft of 50 items."""
+    engine = new_database()
+    with database.writing(engine) as session:
+        study = make(session, draft_items(50))
+    told: list[float] = []
+    before = stored(engine)
+    with database.reading(engine) as session:
+        run = dry_run.dry_run(session, study, STRONG, told.append)
+    return run, told, before, stored(engine)
+
+
+def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(played):
+    run = played[0]
+    assert (run.annotations, run.items, run.annotators) == (150, 50, 8)
+    found = {(one.effect, one.about): one.recovered for one in run.checks if one.effect in ENDS}
+    assert {effect for effect, _ in found} == ENDS
+    assert set(found.values()) == {Recovered.yes}, run.checks
+    assert not [one for one in run.checks if one.recovered == Recovered.no]
+
+
+def test_a_dry_run_changes_no_row_of_the_study_and_needs_no_open_study(played):
+    _, told, before, after = played
+    assert before == after
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_systems_stay_blind_and_the_sentence_counts_every_check(played):
+    run = played[0]
+    assert "System 1" in run.checks[0].planted
+    said = " ".join(f"{one.about} {one.planted} {one.found}" for one in run.checks)
+    assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
+    assert f" of {len(run.checks)} planted effects" in run.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", sorted(shipped_rubrics()))
+def test_two_hundred_items_three_systems_and_twelve_annotators_show_what_was_planted(sqlite_engine, key):
+    few = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
+    items = [replace(few[n % len(few)], external_id=f"item-{n}") for n in range(200)]
+    with database.writing(sqlite_engine) as session:
+        study = make(session, items, shipped_rubrics()[key].read_text(encoding="utf-8"))
+        run = dry_run.dry_run(session, study, Recipe(gap=0.4, first=0.25))
+    assert (run.annotations, run.annotators) == (600, 12)
+    assert {one.recovered for one in run.checks if one.effect in ENDS} == {Recovered.yes}, run.checks
+    assert run.seconds < 60
+
+
+@pytest.mark.parametrize("key", sorted(shipped_rubrics()))
+def test_every_shipped_rubric_can_be_tried_out(lab, key):
+    items = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
+    with database.writing(lab) as session:
+        study = make(session, items[:3], shipped_rubrics()[key].read_text(encoding="utf-8"), "crowd")
+        run = dry_run.dry_run(session, study, Recipe(annotators=3))
+    asked = run.analysis.frame.rubric.asked("crowd")
+    assert run.annotations == 9
+    assert {one.about for one in run.checks if one.effect == "Ranking of systems"} >= {asked[0].title}
+
+
+def test_where_nothing_is_planted_nothing_is_found(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        run = dry_run.dry_run(session, make(session, draft_items(30)), NOTHING)
+    recovered = {one.effect: one.recovered for one in run.checks}
+    assert "Ranking of systems" not in recovered
+    assert "Strict annotator" not in recovered
+    assert recovered["Place on the screen"] == recovered["Careless annotators"] == Recovered.yes
+    assert all(one.planted in ("0.00", "0 %") for one in run.checks if one.effect == "Difference")
+
+
+def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab, make_study):
+    with database.writing(lab) as session:
+        study, _, people = make_study(session, items=6, annotators=3)
+        main = session.scalars(select(Item.id).where(Item.study_id == study.id)).all()
+        lines = [(who, item) for n, who in enumerate(people[:2]) for item in main[n : n + 4]]
+        for rank, (who, item) in enumerate(lines):
+            session.add(PlannedItem(study_id=study.id, person_id=who.person_id, item_id=item, rank=rank))
+        session.flush()
+        run = dry_run.dry_run(session, study, Recipe(annotators=9))
+    assert (run.annotators, run.annotations) == (2, 8)
+    assert set(run.analysis.frame.work["annotator"]) == {"SIM-01", "SIM-02"}
+
+
+def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(lab):
+    with database.writing(lab) as session:
+        study = make(session, draft_items(12))
+        overlap(study, 4)
+        run = dry_run.dry_run(session, study, Recipe(annotators=4))
+        launch.launch(session, study, "P-lead")
+        launched = dict(session.execute(select(Item.external_id, Item.raters).where(Item.study_id == study.id)).all())
+    rated = run.analysis.frame.work.groupby("item").size().to_dict()
+    assert (run.annotations, sum(launched.values())) == (20, 20)
+    assert rated == launched
+
+
+def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab):
+    with database.writing(lab) as session:
+        study = make(session, draft_items(40))
+        overlap(study, 20)
+        run = dry_run.dry_run(session, study, Recipe(annotators=4, items=10))
+        subset = set(pairing.subset_of(session, study))
+    rated = run.analysis.frame.work.groupby("item").size()
+    assert len(rated) == 10
+    assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
+
+
+def test_a_study_that_is_under_way_is_tried_out_from_its_beginning(lab, make_study):
+    with database.writing(lab) as session:
+        study, _, people = make_study(session, items=3)
+        session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))
+        run = dry_run.dry_run(session, study, Recipe(annotators=3))
+        assert session.scalar(select(func.count(Rating.id))) == 0
+    assert run.annotations == 9
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [
+        (Recipe(annotators=1), "2 to 100 annotators"),
+        (Recipe(annotators=2, careless=2), "fewer careless ones"),
+        (Recipe(items=1), "needs 2 items"),
+        (Recipe(items=2, annotators=3), ""),
+    ],
+)
+def test_a_recipe_that_cannot_be_run_says_why(lab, monkeypatch, recipe, words):
+    if not words:
+        monkeypatch.setattr(dry_run, "MOST_ANNOTATIONS", 5)
+        words = "That would be 6 annotations"
+    with database.writing(lab) as session, pytest.raises(NotAllowed, match=words):
+        dry_run.dry_run(session, make(session, draft_items(3)), recipe)
+
+
+def test_what_comes_out_the_wrong_way_round_is_called_wrong():
+    frame = crossed(40, 8, systems=2, gap=1.5)
+    one = StudyAnalysis(frame, Counted(), {1: "System 1", 2: "System 2"})
+    crowd = Crowd({1: 1.0, 2: -1.0}, {f"P-{n}": 0.0 for n in range(8)}, frozenset({"P-0"}), 0.0, None)
+    planted = Planted(crowd, (1, 2), {"c1": np.tile([5.0, 3.0], (10, 1))})
+    found = {check.effect: check for check in checks(planted, one)}
+    assert found["Ranking of systems"].recovered == Recovered.no
+    assert found["Difference"].recovered == Recovered.no
+    assert found["Difference"].planted == "-2.00"
+    assert found["Intervals of differences"].recovered == Recovered.no
+    assert (found["Careless annotators"].found, found["Careless annotators"].recovered) == (
+        "No alarm",
+        Recovered.unclear,
+    )

@@ -1,0 +1,103 @@
+"""Simulated answers fit whatever rubric they are made for."""
+
+from __future__ import annotations
+
+from random import Random
+from statistics import fmean
+
+import pytest
+from helpers.studies import SMALL_RUBRIC
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych.rubric.answers import LETTERS, check_answers, parse_answers
+from triptych.rubric.model import Round, Rubric, load_rubric, parse_rubric, shipped_rubrics
+from triptych.simulate.annotators import SimulatedCandidate, generate_answers
+
+EVERY_KIND = """
+key: every_kind
+title: Every kind
+summary: Each scale and each way of asking.
+instructions: Judge.
+criteria:
+  - {key: slider, title: Slider, definition: A number., scale: {kind: number, low: 0, high: 1, step: 0.05}}
+  - {key: extra, title: Extra, definition: May be left out., required: false, scale: {kind: number, low: 1, high: 3}}
+  - key: pilot_only
+    title: Pilot only
+    definition: Asked in the pilot.
+    rounds: [pilot]
+    scale: {kind: likert, points: [{value: 0, ask: {free_text: required}}, {value: 0.5, sparing: true}, {value: 1}]}
+  - key: fit
+    title: Fit
+    definition: No option is positive.
+    scale:
+      kind: choice
+      options:
+        - {key: left, title: Left, ask: {free_text: none, reasons: [{key: a, text: A, tag: a}]}}
+        - {key: right, title: Right, ask: {free_text: required, reasons: [{key: b, text: B, tag: b}]}}
+  - {key: item_note, title: Item, definition: About the item., about: item, scale: {kind: number, low: 1, high: 5}}
+  - {key: best, title: Best, definition: Pick., about: item, scale: {kind: best}}
+  - {key: best_or_none, title: Best, definition: Pick., about: item, scale: {kind: best, none_option: true}}
+explanation: {min_words: 20, max_words: 25}
+highlights: [{key: good, title: Good}]
+set_aside_response: {title: Set aside, reasons: [{key: blank, title: Blank}]}
+"""
+SHIPPED = [load_rubric(path) for path in shipped_rubrics().values()]
+RUBRICS = [*SHIPPED, parse_rubric(SMALL_RUBRIC), parse_rubric(EVERY_KIND)]
+
+qualities = st.floats(-50, 50)
+turns = st.lists(st.text(max_size=20), min_size=1, max_size=4).map(tuple)
+candidates = st.lists(
+    st.one_of(
+        st.builds(SimulatedCandidate, qualities, text=st.text(max_size=40)),
+        st.builds(SimulatedCandidate, qualities, turns=turns),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.key)
+@settings(max_examples=60, deadline=None)
+@given(study_round=st.sampled_from(Round.__args__), shown=candidates, seed=st.integers(), severity=st.floats(-2, 2))
+def test_every_simulated_annotation_passes_the_check_that_real_ones_pass(
+    rubric: Rubric, study_round: str, shown: list[SimulatedCandidate], seed: int, severity: float
+):
+    draft = generate_answers(rubric, study_round, shown, Random(seed), severity)
+
+    checked = check_answers(rubric, study_round, len(shown), parse_answers(draft))
+
+    for position, span in checked.highlights:
+        text = shown[position].text if span.turn is None else shown[position].turns[span.turn]
+        assert span.end <= len(text)
+        assert text[span.start : span.end].strip()
+
+
+def test_the_same_generator_state_gives_the_same_answers():
+    shown = [SimulatedCandidate(0.5, text="one two three"), SimulatedCandidate(-0.5, text="four five six")]
+
+    first, second = (generate_answers(RUBRICS[0], "main", shown, Random(7)) for _ in range(2))
+
+    assert first == second
+
+
+def mean_fluency(quality: float, severity: float) -> float:
+    rng, rubric = Random(1), load_rubric(shipped_rubrics()["rrgen"])
+    drafts = [generate_answers(rubric, "main", [SimulatedCandidate(quality)], rng, severity) for _ in range(100)]
+    return fmean(draft["ratings"]["A"]["fluency"] for draft in drafts if draft["ratings"])
+
+
+def test_better_candidates_get_better_values_and_strict_annotators_give_lower_ones():
+    assert mean_fluency(1, 0) > mean_fluency(-1, 0) + 2
+    assert mean_fluency(0, 0.5) < mean_fluency(0, 0) < mean_fluency(0, -0.5)
+
+
+def test_explanations_say_themselves_that_they_are_simulated():
+    rubric = parse_rubric(EVERY_KIND)
+    shown = [SimulatedCandidate(0, text=letter) for letter in LETTERS]
+
+    draft = generate_answers(rubric, "pilot", shown, Random(3))
+
+    texts = [kept["text"] for at in draft["explanations"].values() for kind in at.values() for kept in kind.values()]
+    assert any(texts)
+    assert all(text.startswith("Simulated words") for text in texts if text)

@@ -1,0 +1,139 @@
+"""Intraclass correlations: the paper's table, the reference package, simulated truth, and every way to be undefined."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triptych.errors import UndefinedStatistic
+from triptych.stats.icc import INCOMPLETE, Intraclass, raters_needed, reliability
+
+EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "pingouin_icc.json").read_text())
+FORMS = {"one_way": "1", "absolute": "A", "consistency": "C"}
+NAN = math.nan
+
+rows = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc"), st.sampled_from([1, 2, 3, NAN])), max_size=25)
+
+
+def flat(table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Units, annotators and values of a table with a row per unit and a column per annotator."""
+    cells = np.asarray(table, dtype=float)
+    unit, annotator = np.indices(cells.shape)
+    return unit.ravel(), annotator.ravel(), cells.ravel()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["name"])
+def test_all_six_are_those_of_the_reference_package(example):
+    found = reliability(*flat(example["ratings"]))
+    for form, letter in FORMS.items():
+        one = getattr(found, form)
+        assert one.single == pytest.approx(example["package"][f"ICC({letter},1)"], abs=1e-9)
+        assert one.mean == pytest.approx(example["package"][f"ICC({letter},k)"], abs=1e-9)
+
+
+def test_the_table_of_shrout_and_fleiss_gives_the_printed_values():
+    found = reliability(*flat(EXAMPLES[0]["ratings"]))
+    for form, (single, mean) in EXAMPLES[0]["published"].items():
+        assert (round(getattr(found, form).single, 2), round(getattr(found, form).mean, 2)) == (single, mean)
+    assert (found.units, found.annotators, found.k, found.complete) == (6, 4, 4, True)
+
+
+@pytest.mark.parametrize(("single", "needed"), [(0.5, 4), (0.8, 1), (0.9, 1), (1.0, 1), (0.2, 16), (0.29, 10)])
+def test_so_many_raters_reach_a_reliability_of_four_fifths(single, needed):
+    assert raters_needed(single) == needed
+    assert needed * single / (1 + (needed - 1) * single) >= 0.8 - 1e-9
+
+
+@pytest.mark.parametrize("single", [0.0, -0.2])
+def test_no_number_of_raters_helps_where_there_is_no_signal(single):
+    with pytest.raises(UndefinedStatistic, match="No number of annotators would do"):
+        raters_needed(single)
+
+
+def test_severity_counts_against_absolute_agreement_only():
+    truth = np.arange(10.0)[:, None]
+    found = reliability(*flat(truth + np.array([[0, 3, 6]])))
+    assert found.consistency.single == pytest.approx(1)
+    assert found.absolute.single < 0.7
+
+
+def test_incomplete_ratings_have_the_one_way_form_only():
+    table = np.array(EXAMPLES[0]["ratings"])
+    table[2, 1] = NAN
+    found = reliability(*flat(table))
+    assert not found.complete
+    assert found.absolute == found.consistency == INCOMPLETE
+    # Mean squares by hand: N = 23, n = 4 five times and 3 once; k = (23 - 89 / 23) / 5.
+    assert found.k == pytest.approx((23 - 89 / 23) / 5)
+    means, sizes = np.nanmean(table, axis=1), np.sum(~np.isnan(table), axis=1)
+    between = np.sum(sizes * (means - np.nanmean(table)) ** 2) / 5
+    within = np.nansum((table - means[:, None]) ** 2) / 17
+    assert found.one_way.single == pytest.approx((between - within) / (between + (found.k - 1) * within))
+
+
+def test_the_one_way_form_finds_the_truth_in_ratings_half_of_which_are_missing():
+    random = np.random.default_rng(4)
+    table = random.normal(size=(4000, 1)) + random.normal(size=(4000, 4))
+    table[random.random(table.shape) < 0.5] = NAN
+    assert reliability(*flat(table)).one_way.single == pytest.approx(0.5, abs=0.04)
+
+
+def test_an_annotator_who_rates_a_unit_twice_makes_the_table_incomplete():
+    found = reliability([0, 0, 0, 1, 1], ["a", "b", "b", "a", "b"], [1, 2, 1, 3, 4])
+    assert not found.complete
+    assert isinstance(found.one_way, Intraclass)
+
+
+def test_units_that_differ_by_severity_alone_have_no_consistency():
+    found = reliability(*flat([[1, 2, 3], [1, 2, 3]]))
+    assert found.consistency == "Not defined: the items do not differ more than chance makes them."
+    assert found.one_way.single < 0
+
+
+@pytest.mark.parametrize(
+    ("units", "annotators", "values", "words"),
+    [
+        ([], [], [], "No item was rated by two annotators."),
+        ([0, 1, 2], ["a", "b", "c"], [1, 2, 3], "No item was rated by two annotators."),
+        ([0, 0], ["a", "b"], [NAN, NAN], "No item was rated by two annotators."),
+        ([0, 0], ["a", "b"], [1, 2], "Not defined: there is only one item."),
+        ([0, 0, 1, 1], list("abab"), [4, 4, 4, 4], "Not defined: no variation (every rating is the same)."),
+    ],
+)
+def test_undefined_reliability_is_said_in_words(units, annotators, values, words):
+    with pytest.raises(UndefinedStatistic) as undefined:
+        reliability(units, annotators, values)
+    assert str(undefined.value) == words
+
+
+@given(rows, st.randoms(use_true_random=False), st.floats(0.1, 50), st.floats(-100, 100))
+@settings(max_examples=100)
+def test_neither_order_nor_names_nor_the_unit_of_measurement_change_it(ratings, random, stretch, shift):
+    moved = [
+        (f"i{unit}", {"a": 3, "b": 1, "c": 2}[who], value * stretch + shift)
+        for unit, who, value in random.sample(ratings, len(ratings))
+    ]
+    before, after = (attempt(one) for one in (ratings, moved))
+    if isinstance(before, str):
+        assert before == after
+        return
+    for form in FORMS:
+        one, other = getattr(before, form), getattr(after, form)
+        if isinstance(one, str) or isinstance(other, str):
+            assert one == other
+            continue
+        assert math.isfinite(one.single) and one.single <= 1 + 1e-9
+        assert one.single == pytest.approx(other.single, abs=1e-6)
+
+
+def attempt(ratings):
+    try:
+        return reliability(*([row[at] for row in ratings] for at in range(3)))
+    except UndefinedStatistic as undefined:
+        return str(undefined)

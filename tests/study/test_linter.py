@@ -1,0 +1,244 @@
+"""The linter: what it finds before launch, how grave it is, and what it leaves in peace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helpers.studies import SMALL_RUBRIC, draft_items
+from sqlmodel import Session
+
+from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.rubric.model import parse_rubric
+from triptych.study import lifecycle
+from triptych.study import lint as linter
+from triptych.study.lint import LintFinding
+from triptych.study.pairing import PlanLine
+from triptych.study.settings import changed, stored
+
+RUBRIC = parse_rubric(SMALL_RUBRIC)
+SENTENCES = [
+    "You could call them before the weekend and ask what they need.",
+    "Perhaps a walk by the river would help you to clear your head.",
+    "There is no hurry, so take the time that you want for this.",
+    "A short letter says more than a long talk on the telephone.",
+]
+
+
+def item(n: int, *texts: str | None, context: str | None = None, systems: str = "abcdef") -> ItemDraft:
+    named = zip((f"sys-{letter}" for letter in systems), texts, strict=False)
+    candidates = tuple(CandidateDraft(system, text) for system, text in named)
+    return ItemDraft(f"i{n}", context or f"Question {n}?", (), candidates, {}, {}, n + 1)
+
+
+def sound(count: int = 12) -> list[ItemDraft]:
+    return [item(n, *(f"{SENTENCES[(n + k) % 4]} That is number {n}-{k}." for k in range(3))) for n in range(count)]
+
+
+def lint(items: list[ItemDraft], **more) -> list[LintFinding]:
+    return linter.lint(RUBRIC, items, more.pop("training", ()), **more)
+
+
+def only(found: list[LintFinding], words: str) -> LintFinding:
+    fitting = [finding for finding in found if words in finding.text]
+    assert len(fitting) == 1, found
+    return fitting[0]
+
+
+def test_sound_items_give_no_finding() -> None:
+    assert lint(sound()) == []
+    assert lint([]) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (("A fine text.", None, "Another one."), "1 item without a candidate of every system"),
+        (("A fine text.",), "1 item without a candidate of every system"),
+        ((), "1 item without a candidate of every system"),
+        (("A fine text.", " \n", "Another one."), "1 candidate without a text"),
+    ],
+)
+def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None, ...], words: str) -> None:
+    finding = only(lint([*sound(), item(99, *texts)]), words)
+    assert (finding.severity, finding.blocking, finding.items, finding.rows) == ("grave", True, ("i99",), (100,))
+
+
+def test_a_conversation_of_blank_turns_is_empty() -> None:
+    blank = CandidateDraft("sys-a", None, (Turn("usr", " "), Turn("sys", "")))
+    items = [replace(one, candidates=(blank, *one.candidates[1:])) if n == 3 else one for n, one in enumerate(sound())]
+    assert only(lint(items), "without a text").items == ("i3",)
+
+
+def test_items_whose_systems_differ_may_have_fewer_candidates() -> None:
+    items = [item(n, "One text.", "Two texts.", systems="abcdef"[n:]) for n in range(4)] + [item(9, "Alone here.")]
+    finding = only(lint(items), "fewer candidates")
+    assert (finding.severity, finding.blocking, finding.items) == ("warning", False, ("i9",))
+
+
+def test_two_systems_with_the_same_texts_are_grave_and_one_pair_is_a_warning() -> None:
+    same = [item(n, "x" * n + " end.", "X" * n + " end. ", f"Other {n}.") for n in range(1, 9)]
+    assert only(lint(same), "have the same text in 8 of 8").severity == "grave"
+    finding = only(lint([*sound(), item(50, "Quite the same.", "Quite the same.", "No.")]), "of the same text")
+    assert (finding.severity, finding.items) == ("warning", ("i50",))
+
+
+def test_a_text_that_a_system_gives_again_and_again_is_told_once() -> None:
+    items = [item(n, "I am sorry to hear that.", *SENTENCES[1:3]) for n in range(1)] + sound()
+    canned = [*items, *(item(60 + n, "I am sorry to hear that.", f"Well {n}.", f"Good {n}.") for n in range(4))]
+    assert only(lint(canned), "one and the same text for 5 items").items == ("i0", "i60", "i61", "i62", "i63")
+
+
+def test_items_that_stand_twice_are_grave_and_a_shared_context_is_a_note() -> None:
+    twice = [*sound(), replace(sound()[4], external_id="again", row=70)]
+    finding = only(lint(twice), "stand more than once")
+    assert (finding.severity, finding.items) == ("grave", ("i4", "again"))
+    shared = [*sound(), item(80, "One.", "Two.", "Three.", context="Question 4?")]
+    assert only(lint(shared), "share their context").severity == "note"
+
+
+def test_training_items_among_the_main_ones_are_grave() -> None:
+    by_context = only(lint(sound(), training=[item(1, "Something else entirely.")]), "among the training")
+    by_text = only(lint(sound(), training=[replace(sound()[7], context_text="Other?")]), "among the training")
+    assert (by_context.items, by_text.items, by_text.severity) == (("i1",), ("i7",), "grave")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "severity"),
+    [
+        ("As an AI language model, I cannot feel this.", "calls itself an AI", "grave"),
+        ("I was trained by OpenAI to help.", "calls itself an AI", "grave"),
+        ("Ask sys a again tomorrow, please.", "The name of 'sys-a' stands in 1 text of 'sys-a'", "grave"),
+        ("That is all.<|im_end|>", "prompt template", "grave"),
+        ("[/INST] That is all.", "prompt template", "grave"),
+        ("That is <b>all</b> of it &amp; more.", "HTML", "warning"),
+        ("That is **all** of it.", "Markdown", "warning"),
+        ("That is all.\nUser: and now?", "the name of a speaker", "warning"),
+        ("```\nprint(1)\n", "is not closed", "warning"),
+        ("And then you could go to the", "end in the middle", "warning"),
+        ("You could take a walk by the river in the week", "end in the middle", "warning"),
+    ],
+)
+def test_texts_that_give_themselves_away_or_were_not_cleaned_are_found(text: str, words: str, severity: str) -> None:
+    finding = only(lint([*sound(), item(77, text, "A fine text.", "Another one.")]), words)
+    assert (finding.severity, finding.items, finding.blocking) == (severity, ("i77",), False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 < 3 and 5 > 4, as R&D says.",
+        "The aim is clear: said and done.",
+        "Use `x` and ```y``` as you like.",
+        "I have said as a friend that we model languages by hand.",
+        "They said 'wait'",
+        "Take care 🙂",
+    ],
+)
+def test_ordinary_texts_are_left_in_peace(text: str) -> None:
+    found = lint([*sound(), item(77, text, "A fine text.", "Another one.")])
+    assert not [finding for finding in found if finding.severity != "note"]
+
+
+def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() -> None:
+    items = [
+        replace(one, candidates=tuple(replace(c, system="GPT4-ft") for c in one.candidates[:1])) for one in sound()
+    ]
+    told = replace(items[2], candidates=(CandidateDraft("GPT4-ft", "I am GPT, glad to help."),))
+    assert only(lint([*items, told]), "The name of 'GPT4-ft'").severity == "grave"
+    about = [replace(one, context_text=f"What is GPT, asked {one.external_id}?") for one in [*items, told]]
+    assert not [finding for finding in lint(about) if "The name of" in finding.text]
+
+
+def talk(n: int, before: str, speaker: str) -> ItemDraft:
+    candidate = CandidateDraft("gpt4-ft", None, (Turn("usr", "What now?"), Turn(speaker, SENTENCES[n % 4])))
+    return ItemDraft(f"i{n}", None, (Turn(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
+
+
+@pytest.mark.parametrize(("before", "speaker"), [("usr", "GPT4-ft"), ("usr", "gpt4_ft"), ("gpt4-ft", "sys")])
+def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str) -> None:
+    finding = only(lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker bears")
+    assert (finding.severity, finding.items) == ("grave", ("i7",))
+
+
+def test_a_speaker_whom_the_rubric_gives_a_title_is_left_in_peace() -> None:
+    titled = parse_rubric(f"{SMALL_RUBRIC}speakers: [{{names: [gpt4-ft], title: Supporter, side: right}}]\n")
+    assert not [one for one in linter.lint(titled, [talk(7, "usr", "gpt4-ft")], ()) if "A speaker" in one.text]
+
+
+def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
+    (candidate,) = talk(7, "usr", "counselor").candidates
+    items = [replace(talk(7, "counselor", "counselor"), candidates=(replace(candidate, system="counselor"),))]
+    assert not [finding for finding in lint(items) if "counselor" in finding.text]
+
+
+def test_a_system_that_stops_at_a_maximum_length_is_told_with_the_length() -> None:
+    def cut(n: int) -> CandidateDraft:
+        return CandidateDraft("sys-c", (f"{n} " + "word after " * 30)[:199] + "x")
+
+    items = [replace(one, candidates=(*one.candidates[:2], cut(n))) for n, one in enumerate(sound())]
+    finding = only(lint(items), "'sys-c' stops at 200 characters")
+    assert (finding.severity, len(finding.items)) == ("warning", 12)
+
+
+def test_texts_without_closing_punctuation_count_only_where_other_systems_have_it() -> None:
+    bare = [item(n, *(f"{s.rstrip('.')} {n}{k}" for k, s in enumerate(SENTENCES[:3]))) for n in range(10)]
+    assert not [finding for finding in lint(bare) if "punctuation" in finding.text]
+    one_bare = [replace(one, candidates=(*sound()[n].candidates[:2], one.candidates[2])) for n, one in enumerate(bare)]
+    assert only(lint(one_bare), "100% of the texts of 'sys-c' end without")
+
+
+def test_a_system_far_longer_than_the_others_and_single_texts_out_of_line_are_told() -> None:
+    items = [
+        replace(one, candidates=(*one.candidates[:2], CandidateDraft("sys-c", f"{one.candidates[2].text} " * 3)))
+        for one in sound(20)
+    ]
+    assert "'sys-c' is typically" in only(lint(items), "times as long").text
+    odd = only(lint([*sound(20), item(90, "No.", SENTENCES[0], SENTENCES[1])]), "far shorter or longer")
+    assert (odd.severity, odd.items) == ("note", ("i90",))
+
+
+def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None:
+    items = sound(4)
+    plan = [PlanLine("A-1", "i0"), PlanLine("A-2", "i0"), PlanLine("A-3", "i1"), PlanLine("A-3", "i2")]
+    found = lint(items, plan=plan)
+    assert found[0].blocking
+    assert "2 parts that share no item: A-3; A-1, A-2" in found[0].text
+    assert only(found, "without an annotator").items == ("i3",)
+    assert not lint(items, plan=[PlanLine("A-1", f"i{n}") for n in range(4)])
+
+
+@pytest.mark.parametrize(
+    ("raters", "overlap", "told"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
+)
+def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, told) -> None:
+    with Session(sqlite_engine) as session:
+        plan = lifecycle.Plan(title="Alone", raters_per_item=raters)
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
+        study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
+        found = [one for one in linter.lint_study(session, study) if "no two annotators share an item" in one.text]
+    assert [(one.severity, one.blocking) for one in found] == [("warning", False)] * told
+
+
+def test_at_most_five_are_open_and_all_that_block_come_first() -> None:
+    texts = ["<br>", "**b** x", "<|im_end|>", "User: x", "```", "As an AI model"]
+    items = [*sound(), *(item(70 + n, f"{text} well.", "", "Another.") for n, text in enumerate(texts))]
+    found = lint(items)
+    shown, folded = linter.gravest_first(found)
+    assert (len(shown), shown[0].blocking, len(shown) + len(folded)) == (5, True, len(found))
+    assert {finding.severity for finding in folded} <= {"warning", "note"}
+
+
+def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_engine, make_study) -> None:
+    items = [
+        replace(one, candidates=(CandidateDraft("plumbum", "Plumbum says so."), *one.candidates[1:]))
+        for one in draft_items(3)
+    ]
+    with Session(sqlite_engine) as session:
+        study, lead, _ = make_study(session, items=1)
+        plan = lifecycle.Plan(title="Another", seed="s")
+        study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym, lead.person_id)
+        finding = only(linter.lint_study(session, study), "The name of")
+        assert "plumbum" not in finding.text.casefold()
+        assert finding.text.startswith("The name of System ")
+        assert finding.items == ("item-1", "item-2", "item-3")

@@ -1,0 +1,258 @@
+"""Studies: made whole or not at all, opened, paused, closed, listed for their leads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.ratings import exclude, set_aside, submit
+from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, count_items, draft_items, join
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+
+from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
+from triptych.formats import ReadOptions, read_items
+from triptych.results.frame.counted import kinds_by_default
+from triptych.results.frame.model import Counted
+from triptych.results.progress import overview
+from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
+from triptych.simulate import demo
+from triptych.storage import database, events
+from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System
+from triptych.study import lifecycle
+
+GOOD = b"item_id,context,cand:alpha,cand:beta\n007,Why?,Because.,Never mind.\n8,How?,So.,Thus.\n"
+TWICE = b"item_id,context,cand:alpha,cand:beta\n7,Why?,Because.,Never mind.\n7,How?,So.,Thus.\n"
+
+
+@pytest.fixture
+def session(sqlite_engine):
+    with database.writing(sqlite_engine) as session:
+        yield session
+
+
+@pytest.fixture
+def lead(session):
+    return add_person(session, "lead", Role.lead)
+
+
+def rows(session, table) -> int:
+    return session.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
+    plan = lifecycle.Plan(**{"title": "A study", **plan})
+    return lifecycle.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
+
+
+def test_a_study_from_a_file_holds_its_items_candidates_criteria_and_options(session, lead):
+    study = create(session, lead, raters_per_item=2, items_per_annotator=5)
+
+    assert (study.state, study.item_count, study.raters_per_item) == ("draft", 2, 2)
+    assert study.settings["items_per_annotator"] == 5
+    assert sorted(session.scalars(select(Item.external_id))) == ["007", "8"]
+    assert sorted(session.scalars(select(Candidate.text))) == ["Because.", "Never mind.", "So.", "Thus."]
+    assert sorted(session.scalars(select(System.name))) == ["alpha", "beta"]
+    assert (rows(session, Criterion), rows(session, Option)) == (2, 3)
+    assert lifecycle.led_by(session, lead, study.slug).id == study.id
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"data": TWICE}, ImportRefused),
+        ({"title": "   "}, NotAllowed),
+        ({"title": "x" * 121}, NotAllowed),
+        ({"title": "two\nlines"}, NotAllowed),
+        ({"raters_per_item": 0}, NotAllowed),
+        ({"items_per_annotator": 0}, NotAllowed),
+        ({"rubric": "key: [broken"}, InvalidRubric),
+        ({"rubric": SMALL_RUBRIC.replace("    definition: ", "    rounds: [crowd]\n    definition: ")}, InvalidRubric),
+    ],
+)
+def test_a_refused_study_leaves_nothing_behind(session, lead, change, error):
+    with pytest.raises(error):
+        create(session, lead, **change)
+
+    assert [rows(session, table) for table in (Study, Item, System, Candidate, RubricText)] == [0] * 5
+
+
+def test_an_annotator_cannot_make_a_study(session):
+    with pytest.raises(NotAllowed):
+        create(session, add_person(session, "ann"))
+
+
+def test_the_same_title_twice_gets_two_addresses(session, lead):
+    slugs = {create(session, lead, title="Größe & Maß!").slug for _ in range(3)}
+
+    assert slugs == {"gr-e-ma", "gr-e-ma-2", "gr-e-ma-3"}
+
+
+def test_the_numbers_that_hide_systems_do_not_follow_their_names(session, lead):
+    orders = set()
+    for number in range(30):
+        study = create(session, lead, title=f"Study {number}")
+        by_name = select(System.blind_code).where(System.study_id == study.id).order_by(System.name)
+        orders.add(tuple(session.scalars(by_name)))
+
+    assert orders == {(1, 2), (2, 1)}
+
+
+def test_the_steps_of_a_study_are_draft_open_paused_closed_and_back(session, lead):
+    study = create(session, lead)
+    for state in (StudyState.open, StudyState.paused, StudyState.open, StudyState.closed, StudyState.open):
+        lifecycle.set_state(session, study, state, lead.pseudonym)
+
+    kinds = [event.kind for event in events.since(session, study.id, 0)]
+    assert kinds == ["study created", "study open", "study paused", "study open", "study closed", "study open"]
+
+
+@pytest.mark.parametrize("state", [StudyState.paused, StudyState.closed, StudyState.draft])
+def test_a_draft_can_only_be_opened(session, lead, state):
+    study = create(session, lead)
+
+    with pytest.raises(Conflict):
+        lifecycle.set_state(session, study, state, lead.pseudonym)
+
+
+def test_opening_fixes_the_design_and_reopening_keeps_it(session, lead):
+    study = create(session, lead)
+    assert study.design_hash is None
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    first = study.design_hash, study.opened_at
+    lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
+    lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+
+    assert first[0]
+    assert (study.design_hash, study.opened_at) == first
+
+
+@pytest.mark.parametrize(("state", "refused"), [("open", False), ("paused", False), ("closed", True), ("draft", True)])
+def test_only_an_open_or_just_paused_study_takes_what_is_on_screen(session, lead, state, refused):
+    study = create(session, lead)
+    if state != "draft":
+        lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    if state in ("paused", "closed"):
+        lifecycle.set_state(session, study, StudyState(state), lead.pseudonym)
+
+    if refused:
+        with pytest.raises(StudyNotOpen):
+            lifecycle.refuse_unless_writable(study)
+    else:
+        lifecycle.refuse_unless_writable(study)
+
+
+def test_unblinding_is_logged_once(session, lead):
+    study = create(session, lead)
+    lifecycle.unblind(session, study, lead.pseudonym)
+    first = study.unblinded_at
+    lifecycle.unblind(session, study, lead.pseudonym)
+
+    assert study.unblinded_at == first
+    assert [event.kind for event in events.since(session, study.id, 0)].count("unblinded") == 1
+
+
+def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
+    other, annotator = add_person(session, "other", Role.lead), add_person(session, "ann")
+    study = create(session, lead)
+    join(session, study, annotator)
+
+    assert [line.study.slug for line in lifecycle.lines_for_lead(session, lead)] == [study.slug]
+    assert lifecycle.lines_for_lead(session, other) == []
+    for stranger in (other, annotator):
+        with pytest.raises(NotFound):
+            lifecycle.led_by(session, stranger, study.slug)
+
+
+def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
+    offered = create(session, lead, title="Open")
+    for title, access in (("Draft", "open"), ("Invited", "invited"), ("Panel", "panel")):
+        study = create(session, lead, title=title, access=access)
+        if title != "Draft":
+            lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
+    lifecycle.set_state(session, offered, StudyState.open, lead.pseudonym)
+
+    assert [study.title for study in lifecycle.open_to_all(session)] == ["Open"]
+
+
+def assert_same_as_results(session, lead):
+    for line in lifecycle.lines_for_lead(session, lead):
+        counted = Counted(kinds_by_default(line.study))
+        view = overview(session, line.study, counted)
+        active = [row for row in view.annotators if not row.excluded]
+        assert (line.done, line.expected, line.annotators) == (view.done, view.expected, len(active))
+
+
+def test_the_list_counts_the_demo_studies_as_the_results_do(sqlite_engine):
+    demo.load_demo(sqlite_engine)
+    with database.writing(sqlite_engine) as session:
+        lead = add_person(session, "lead", Role.lead)
+
+        assert sorted(line.done > 0 for line in lifecycle.lines_for_lead(session, lead)) == [False] * 3 + [True]
+        assert_same_as_results(session, lead)
+
+
+acts = st.lists(st.tuples(st.sampled_from(["submit", "skip", "ignore", "exclude"]), st.integers(0, 2)), max_size=8)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(acts=acts)
+def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make_study, acts):
+    with database.writing(sqlite_engine) as session:
+        study, lead, people = make_study(session, items=9, annotators=3)
+        for act, place in acts:
+            if act == "submit":
+                submit(session, study, people[place])
+            elif act != "exclude":
+                reason = "unclear" if act == "skip" else "empty"
+                set_aside(session, study, people[place], act, reason)
+        if any(act == "exclude" for act, _ in acts):
+            exclude(session, study, people[2], True)
+
+        assert_same_as_results(session, lead)
+
+
+def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
+    known = shipped_rubrics()
+    rubric = load_rubric(known[rubric]) if rubric in known else parse_rubric(rubric)
+    return lifecycle.misfits(rubric, read_items(data, name, ReadOptions(**options)))
+
+
+@pytest.mark.parametrize("key", shipped_rubrics())
+def test_the_demo_items_fit_their_rubric(key):
+    assert fits(key, (demo.DEMO / f"{key}.jsonl").read_bytes(), judge_conversation=key == "esc_dialogue") == []
+
+
+def test_speakers_that_the_rubric_does_not_name_are_reported():
+    turns = [{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]
+    line = json.dumps({"item_id": "1", "turns": turns, "context": turns}).encode()
+
+    told = fits("esc_dialogue", line, judge_conversation=True)
+
+    assert len(told) == 1
+    assert "'bot_9'" in told[0]
+    assert "'usr'" not in told[0]
+
+
+def test_a_file_for_another_kind_of_rubric_is_told_apart():
+    turns = [{"speaker": "usr", "text": "Hello"}]
+    text = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
+    talk = json.dumps({"item_id": "1", "candidates": [{"system": "m", "turns": turns}]}).encode()
+
+    assert "whole conversations, but 1 of 1" in fits("esc_dialogue", text)[0]
+    assert "single responses, but 1" in fits(SMALL_RUBRIC, talk)[0]
+
+
+def test_fields_that_the_rubric_shows_and_the_file_lacks_are_named():
+    told = " ".join(fits("rrgen", GOOD, "items.csv"))
+
+    assert "'stars'" in told
+    assert "'domain'" in told
+
+
+def test_every_study_of_the_fixture_counts_its_items(session, make_study):
+    study, _, _ = make_study(session, items=5)
+
+    assert count_items(session, study) == len(draft_items(5))
+    assert rows(session, Candidate) == 5 * len(SYSTEMS)

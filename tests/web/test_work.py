@@ -1,0 +1,145 @@
+"""The workbench's routes: what an action is answered when somebody else was faster, or the message is strange."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from helpers.desk import login_of, submitting
+from helpers.studies import SMALL_RUBRIC, join
+from sqlalchemy import select
+
+from triptych.annotate import desk
+from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, Item, Membership, StudyState, Submission
+from triptych.study import lifecycle
+from triptych.web import work
+
+
+@pytest.fixture
+def at_work(monkeypatch):
+    """Lets the routes work on this database for this person; returns (status, answer) of an action."""
+
+    def prepare(engine, who):
+        monkeypatch.setattr(work, "web_engine", lambda: engine)
+        with writing(engine) as session:
+            login = login_of(session, who)
+
+        def act(action, showing=None, login=login):
+            answer = work._run(work._act, work._laid_anew, login, {"action": action, "showing": showing})
+            return answer.status_code, json.loads(answer.body)
+
+        return act
+
+    return prepare
+
+
+def begin(engine, make_study):
+    """A study, one of its annotators, and the item on her desk."""
+    with writing(engine) as session:
+        study, _, (who, _) = make_study(session)
+        return study.slug, who, desk.lay(session, study, who).view
+
+
+def set_state(engine, slug, state):
+    with writing(engine) as session:
+        lifecycle.set_state(session, lifecycle.by_slug(session, slug), state, "P-lead")
+
+
+def test_a_submission_to_a_closed_study_is_refused_with_the_reason_and_no_receipt(sqlite_engine, make_study, at_work):
+    slug, who, view = begin(sqlite_engine, make_study)
+    act = at_work(sqlite_engine, who)
+    set_state(sqlite_engine, slug, StudyState.closed)
+
+    status, said = act(submitting(view, "submission-1"))
+
+    assert (status, said["nothing"]) == (409, "closed")
+    assert "closed" in said["message"]
+
+
+def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
+    postgres_engine, make_study, at_work, monkeypatch
+):
+    slug, who, view = begin(postgres_engine, make_study)
+    act, answer = at_work(postgres_engine, who), work._answer
+
+    def close_first(laid):
+        monkeypatch.setattr(work, "_answer", answer)
+        set_state(postgres_engine, slug, StudyState.closed)
+        return answer(laid)
+
+    monkeypatch.setattr(work, "_answer", close_first)
+    status, _ = act(submitting(view, "submission-1"))
+
+    with reading(postgres_engine) as session:
+        assert (status, session.scalars(select(Submission)).all()) == (409, [])
+        assert session.scalars(select(Event.kind).order_by(Event.number)).all()[-1] == "study closed"
+
+
+def test_somebody_excluded_stores_nothing_more(sqlite_engine, make_study, at_work):
+    _, who, view = begin(sqlite_engine, make_study)
+    with writing(sqlite_engine) as session:
+        mine = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
+        mine.excluded_at, mine.excluded_reason = mine.joined_at, "a test"
+
+    status, said = at_work(sqlite_engine, who)(submitting(view, "submission-1"))
+
+    assert (status, said["nothing"]) == (409, "excluded")
+
+
+def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engine, make_study):
+    with writing(postgres_engine) as session:
+        study, _, (one, two) = make_study(session, items=1)
+        slug = study.slug
+    with writing(postgres_engine) as session:
+        desk.lay(session, lifecycle.by_slug(session, slug), one)
+        with writing(postgres_engine) as at_once:
+            other = desk.lay(at_once, lifecycle.by_slug(at_once, slug), two)
+
+    assert other.nothing == "nothing free"
+
+
+def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_study, at_work):
+    loose = SMALL_RUBRIC.replace("key: small", "key: loose", 1) + "context: {title: Q, show: [model]}\n"
+    with writing(sqlite_engine) as session:
+        shows, _, (who, _) = make_study(session, rubric=loose, title="one")
+        hides, _, _ = make_study(session, title="two")
+        join(session, hides, who)
+        for item in session.scalars(select(Item).where(Item.study_id == hides.id)):
+            item.meta = {"model": "plumbum"}
+        here = desk.lay(session, shows, who).view.work.token
+        there = desk.lay(session, hides, who).view.work.token
+
+    status, said = at_work(sqlite_engine, who)({"kind": "nonsense", "assignment": here}, showing=there)
+
+    assert status == 400
+    assert "plumbum" not in json.dumps(said)
+
+
+@pytest.mark.parametrize("token", ["a\x00", "\ud800", "", None, 7])
+def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token):
+    _, who, _ = begin(engine, make_study)
+
+    status, said = at_work(engine, who)({"kind": "back", "assignment": token})
+
+    assert status in (400, 409)
+    assert said["message"]
+
+
+@pytest.mark.parametrize("login", [None, "", "no login of ours"])
+@pytest.mark.parametrize("token", [None, "a\x00", "nobody-s-token"])
+def test_whoever_is_signed_out_hears_that_first(sqlite_engine, make_study, at_work, login, token):
+    _, who, view = begin(sqlite_engine, make_study)
+    act = at_work(sqlite_engine, who)
+
+    assert act({"kind": "back", "assignment": token}, login=login)[0] == 401
+    assert act(submitting(view, "submission-1"), login=login)[0] == 401
+
+
+@pytest.mark.parametrize("field", ["pen", "submission"])
+def test_a_submission_with_strange_signs_in_its_ids_is_refused(engine, make_study, at_work, field):
+    _, who, view = begin(engine, make_study)
+
+    _, said = at_work(engine, who)({**submitting(view, "submission-1"), field: "eight\x00signs"})
+
+    assert field in said["view"]["notice"]["text"]
