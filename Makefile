@@ -6,15 +6,21 @@ BIN := .venv/bin
 
 .PHONY: run test test-deploy lint format bench bench-peers screenshots schema
 
+# Without pip, .venv is what a failed attempt left behind: it is built again.
+define VENV
+@$(PYTHON) -c 'import sys; sys.exit("Triptych needs Python 3.11 or newer." if sys.version_info < (3, 11) else 0)'
+@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || \
+  { echo "Cannot create .venv. On Debian and Ubuntu: apt install python3-venv, then run make again." >&2; exit 1; }
+@echo "Installing the packages of $(1). The first time this takes some minutes."
+@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on -r $(1)
+endef
+
 .venv/run.stamp: requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit("Triptych needs Python 3.11 or newer." if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(call VENV,$<)
 	@touch $@
 
-.venv/dev.stamp: requirements.txt requirements-dev.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+.venv/dev.stamp: requirements-dev.txt requirements.txt
+	$(call VENV,$<)
 	@touch $@ .venv/run.stamp
 
 run: .venv/run.stamp

@@ -26,10 +26,10 @@ INTRODUCTION = """# How fast Triptych is
 Written by `python -m bench --write-docs` from the JSON files of the last run; no figure is typed by hand.
 Every measure runs a real server (`streamlit run app.py`) on a database of its own, with the hotel and restaurant
 rubric: 5 criteria × 3 responses. *95 %* is the value that 95 % of the measured values stay within. The load clients
-and the browser run on the same machine as the server and compete with it; so does whatever else runs there, which is
-why each measure names the machine's load before it began (0 is a quiet machine), how long a fixed loop of Python took
-right after it, and, for the newer ones, which share of the processors' time others on the same hardware took away
-meanwhile: on a shared machine the same code can take half as long again an hour later.
+and the browser run on the same machine as the server and compete with it; so does anything else that runs there.
+Each measure therefore names the machine's load before it began (0 is a quiet machine), how long a fixed loop of Python
+took right after it, and, for newer ones, which share of the processors' time others on the same hardware took: on a
+shared machine the same code can take half as long again an hour later.
 """
 
 

@@ -74,7 +74,7 @@ def memory(options: Options, home: Path) -> list[Figure]:
     quarter = len(samples) // 4
     early, late = fmean(samples[quarter : 2 * quarter]), fmean(samples[-quarter:])
     note = (
-        f"20 annotators for {seconds / 60:.3g} min, 0.2 s between items, the page opened anew every 15 s: mean of "
+        f"20 annotators for {seconds / 60:.3g} min, 0.2 s between items, the page opened again every 15 s: mean of "
         f"the last quarter ({late:.0f} MB) over the second ({early:.0f} MB); the target is for 20 min (--minutes 20)"
     )
     return [

@@ -32,7 +32,7 @@ def large_study(options: Options, home: Path) -> list[Figure]:
     what = f"results of {LARGE:,} ratings:"
     return [
         observed(f"{what} first page of a server", "s", [first], note=f"{note}; the ratings are read once"),
-        at_most(f"{what} after one new annotation", "s", fresh, 1.5, note=f"{note}; every number is computed anew"),
+        at_most(f"{what} after one new annotation", "s", fresh, 1.5, note=f"{note}; every number is recomputed"),
         observed(f"{what} nothing new", "s", again, note=note),
     ]
 

@@ -298,16 +298,17 @@ def _failings(held: Sequence[Held]) -> list[str]:
     item, ranks = [one.level_item for one in tasteful], [one.level_signed_rank for one in tasteful]
     return [
         *lines,
-        f"- The interval for these annotators covers what it speaks of in {_range(these)} % of the studies.",
-        "- Neither it nor the signed-rank test on item means says anything about other annotators. Taken for that, "
+        f"- The interval for these annotators covers the difference among these annotators in {_range(these)} % of the "
+        "studies.",
+        "- Neither it nor the signed-rank test on item means says anything about other annotators. Used for that, "
         f"they reject {_range(item)} % and {_range(ranks)} % of the time at taste SD {strongest:g}.",
-        "- With few annotators the two-way test pays for its level with power: its t has as many degrees of freedom as "
-        "the smaller effective number of items or annotators − 1, and in many lines it rejects less than 5 %.",
+        "- With few annotators the two-way test has little power: its t has as many degrees of freedom as the "
+        "smaller effective number of items or annotators − 1, and in many lines it rejects less than 5 %.",
         _means(told),
         f"- Up to {max(one.absent for one in held):.1f} % of the studies of a line are so uniform that there is no "
         "interval. They count as covered and as not rejected.",
-        "- Where annotators rated unequally, the degrees of freedom count those who rated most for more. The test then "
-        "errs by rejecting too rarely rather than too often.",
+        "- Where annotators rated unequally, the degrees of freedom give more weight to those who rated most. The test "
+        "then errs by rejecting too rarely rather than too often.",
         "- Not simulated: tastes with heavy tails, and annotators who rate fewer items because of what they think.",
     ]
 
@@ -320,9 +321,9 @@ def _means(told: Sequence[Held]) -> str:
     }
     ranges = ", ".join(f"{_range(percents)} % ({scale})" for scale, percents in found.items() if percents)
     return (
-        f"- The interval around the mean of one system covers {ranges}. Nothing is promised there: near an end of the "
-        "scale, or where annotators rated unequally, it can be too short. Differences between systems do not suffer "
-        "from it."
+        f"- The interval around the mean of one system covers {ranges}. It has no promised coverage: near an end of "
+        "the scale, or where annotators rated unequally, it can be too short. Differences between systems are not "
+        "affected."
     )
 
 

@@ -35,9 +35,9 @@ class Potato:
     notes: ClassVar[str] = (
         "`potato start` with twelve `likert` and three `radio` schemes, all required, under four text fields; fixed "
         "order, for each annotator an equal share of all places (`max_annotations_per_user`); no passwords, no export "
-        "beside its own state files. A submit is its save, its step to the next item and the page of that item; the "
-        "page's own eight requests follow before the next item is rated. Its fifteen requests that track clicks are "
-        "left out, in its favour. For the export, state files are written as it writes them"
+        "apart from its own state files. A submit is its save, its step to the next item and the page of that item; "
+        "the page's own eight requests follow before the next item is rated. Its fifteen requests that track clicks "
+        "are left out, in its favour. For the export, state files are written as it writes them"
     )
 
     def install(self) -> str:

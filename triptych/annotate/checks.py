@@ -1,7 +1,7 @@
 """Checks among the items: attention, gold and repeated ones, and what an answer is held against.
 
 When a check is due is a pure function of what an annotator has done: the same study, person and history give the same
-check. Checks look like any other item to her. The rates are those of methods.md, section 4.
+check. Checks look like any other item to her. Rates: docs/statistics.md, "Checks among the items".
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 FAILED = "failed_test"
-GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # methods.md, section 4.2
+GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 WAIVED = "entry test waived"
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."

@@ -1,6 +1,6 @@
 """Who rates what together: the lines of a plan, what hangs together, a proposal, and the overlap subset.
 
-Rules: methods.md, section 5.
+Rules: docs/statistics.md, "Who rates what".
 """
 
 from __future__ import annotations

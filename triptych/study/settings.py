@@ -112,7 +112,8 @@ class Checks(Part):
     repeat_distance: int = Field(default=15, ge=1)
 
 
-# what a lead's own study begins with (methods.md, section 4); defaults of the fields would change studies that are open
+# what a lead's own study begins with (docs/statistics.md, "Checks among the items"); a changed default of a field would
+# change studies that are open
 USUAL_CHECKS = Checks(repeat_percent=5)
 
 
