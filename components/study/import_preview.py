@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+from triptych.formats import ItemDraft, ItemFile, Problem, TurnDraft
 
 LONGEST = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
@@ -94,7 +94,7 @@ def _item(item: ItemDraft) -> None:
             _content(f"Candidate {number}", candidate.text, candidate.turns or ())
 
 
-def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
+def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
     """A text or turns under a label of ours, cut where they are long."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):

@@ -20,7 +20,7 @@ from triptych.rubric.model import (
     Best,
     Criterion,
     Likert,
-    Number,
+    NumberScale,
     Round,
     Rubric,
     json_schema,
@@ -287,7 +287,7 @@ def test_only_the_option_that_asks_for_an_explanation_has_one_to_ask_for() -> No
     low = Likert(kind="likert", points=[{"value": 1, "ask": {"free_text": "required"}}, {"value": 2}])
     assert low.ask_for(1.0) is not None
     assert low.ask_for(2.0) is None
-    assert Number(kind="number", low=0, high=1).ask_for(1) is None
+    assert NumberScale(kind="number", low=0, high=1).ask_for(1) is None
     assert Best(kind="best").ask_for(["A"]) is None
 
 
@@ -310,7 +310,7 @@ def test_likert_refuses_every_number_that_is_no_point(value: float) -> None:
 
 def test_zero_is_a_value_of_a_scale_that_has_it() -> None:
     assert HALVES.check(0) == 0
-    assert Number(kind="number", low=0, high=1).check(0) == 0
+    assert NumberScale(kind="number", low=0, high=1).check(0) == 0
 
 
 @given(st.text(max_size=6))
@@ -327,7 +327,7 @@ def test_choice_accepts_its_keys_and_refuses_every_other_text(value: str) -> Non
 def test_number_accepts_every_step_and_refuses_what_lies_between_or_beyond(
     low: int, steps: int, step: float, data: st.DataObject
 ) -> None:
-    scale = Number(kind="number", low=low, high=low + steps * step, step=step)
+    scale = NumberScale(kind="number", low=low, high=low + steps * step, step=step)
     nth = data.draw(st.integers(0, steps))
     assert scale.check(low + nth * step) == pytest.approx(low + nth * step)
     for wrong in (low + (nth + 0.4) * step, low - step, low + (steps + 1) * step):
@@ -336,13 +336,13 @@ def test_number_accepts_every_step_and_refuses_what_lies_between_or_beyond(
 
 
 def test_number_is_stored_exactly_on_its_step() -> None:
-    scale = Number(kind="number", low=0, high=1, step=0.1)
+    scale = NumberScale(kind="number", low=0, high=1, step=0.1)
     assert scale.check(0.1 + 0.2) == 0.3
 
 
 @pytest.mark.parametrize("value", [True, None, "3", [3], {}, float("nan"), float("inf"), 10**400], ids=str)
 def test_a_scale_of_numbers_refuses_what_only_looks_like_a_number(value: Any) -> None:
-    for scale in (ONE_TO_SEVEN, Number(kind="number", low=0, high=10)):
+    for scale in (ONE_TO_SEVEN, NumberScale(kind="number", low=0, high=10)):
         with pytest.raises(InvalidAnnotation):
             scale.check(value)
 

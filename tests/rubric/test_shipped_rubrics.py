@@ -10,7 +10,16 @@ import jsonschema
 import pytest
 import yaml
 
-from triptych.rubric.model import Choice, Criterion, Likert, Option, Rubric, json_schema, load_rubric, shipped_rubrics
+from triptych.rubric.model import (
+    Choice,
+    ChoiceOption,
+    Criterion,
+    Likert,
+    Rubric,
+    json_schema,
+    load_rubric,
+    shipped_rubrics,
+)
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}
@@ -34,7 +43,7 @@ def points(criterion: Criterion) -> list[tuple[float, str]]:
     return [(point.value, point.title) for point in criterion.scale.points]
 
 
-def options(criterion: Criterion) -> list[Option]:
+def options(criterion: Criterion) -> list[ChoiceOption]:
     assert isinstance(criterion.scale, Choice)
     return list(criterion.scale.options)
 

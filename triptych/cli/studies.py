@@ -89,7 +89,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.exchange import exports
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.model import ExportOptions
     from triptych.formats.writers.writing import in_blocks
 
     exports.see_one_state(session)
@@ -98,7 +98,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
         return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
     if name == "highlights":
         return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
-    return exports.export_zip(session, study, name, Options(0, None))
+    return exports.export_zip(session, study, name, ExportOptions(0, None))
 
 
 def write(path: str, blocks: Iterable[bytes]) -> None:

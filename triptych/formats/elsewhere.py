@@ -20,7 +20,7 @@ from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
 from triptych.formats.long_csv import restore_cell
 from triptych.formats.model import Findings, Record, Source
-from triptych.formats.values import Number, kind_of
+from triptych.formats.values import NumberText, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
@@ -210,7 +210,7 @@ def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
 
 
 def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, Number) for end in value)
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, NumberText) for end in value)
 
 
 def _between(ends: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from triptych.formats.model import (
     ReadOptions,
     Record,
     Source,
-    Turn,
+    TurnDraft,
 )
 from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
 
@@ -30,7 +30,7 @@ NO_CANDIDATES = (
     "if the conversation itself is judged, choose that."
 )
 
-Content = str | tuple[Turn, ...]
+Content = str | tuple[TurnDraft, ...]
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,12 @@ def _content(reading: Reading, value: Any, row: int, column: str | None, null_is
     return tuple(_clean_turn(reading, turn, row, column) for turn in content)
 
 
-def _clean_turn(reading: Reading, turn: Turn, row: int, column: str | None) -> Turn:
+def _clean_turn(reading: Reading, turn: TurnDraft, row: int, column: str | None) -> TurnDraft:
     if not turn.text.strip():
         reading.findings.warning(f"has an empty turn of speaker '{turn.speaker}'.", row, column)
-    return Turn(clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column))
+    return TurnDraft(
+        clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column)
+    )
 
 
 def _check_append(reading: Reading) -> None:
@@ -193,7 +195,7 @@ def _appended(reading: Reading, context: Content, record: Record) -> Content:
     if context and isinstance(context, str):
         reading.findings.error("has a text as its context; a turn can be appended to turns only.", record.row, column)
         return context
-    return (*(context or ()), Turn(speaker, clean(str(text), reading.findings, record.row, column)))
+    return (*(context or ()), TurnDraft(speaker, clean(str(text), reading.findings, record.row, column)))
 
 
 def _judged(reading: Reading, context: Content, record: Record) -> CandidateDraft | None:

@@ -11,7 +11,7 @@ from triptych.formats.decode import decode
 from triptych.formats.elsewhere import is_campaign, is_task, segments
 from triptych.formats.layout import is_header
 from triptych.formats.model import MAX_COLUMNS, MAX_ITEMS, MAX_ROWS, Findings, ReadOptions, Record, Source
-from triptych.formats.values import NotFinite, Number, kind_of
+from triptych.formats.values import NotFinite, NumberText, kind_of
 
 MAX_DEPTH = 50
 MAX_PARTS = 1_000_000
@@ -58,7 +58,7 @@ def _parse(text: str) -> Any:
     """JSON with numbers kept as written. Raises JSONDecodeError, or ImportRefused if nested too deeply."""
     try:
         return json.loads(
-            text, parse_int=Number, parse_float=Number, parse_constant=NotFinite, object_pairs_hook=_object
+            text, parse_int=NumberText, parse_float=NumberText, parse_constant=NotFinite, object_pairs_hook=_object
         )
     except RecursionError:
         raise _too_deep() from None

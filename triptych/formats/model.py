@@ -21,7 +21,7 @@ MAX_PROBLEMS = 200
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnDraft:
     """One turn of a conversation: who speaks, and what."""
 
     speaker: str
@@ -34,7 +34,7 @@ class CandidateDraft:
 
     system: str
     text: str | None
-    turns: tuple[Turn, ...] | None = None
+    turns: tuple[TurnDraft, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ItemDraft:
 
     external_id: str
     context_text: str | None
-    context_turns: tuple[Turn, ...]
+    context_turns: tuple[TurnDraft, ...]
     candidates: tuple[CandidateDraft, ...]
     meta: dict[str, str]
     extra_texts: dict[str, str]

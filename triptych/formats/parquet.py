@@ -10,7 +10,7 @@ from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, ReadOptions, Record, Source
-from triptych.formats.values import Number
+from triptych.formats.values import NumberText
 
 MAX_INFLATED = 200 * 2**20
 BATCH = 5_000
@@ -63,9 +63,9 @@ def _value(value: Any) -> Any:
     if isinstance(value, list):
         return [_value(inside) for inside in value]
     if isinstance(value, float) and math.isfinite(value):
-        return Number(int(value) if value.is_integer() and abs(value) < 2**53 else repr(value))
+        return NumberText(int(value) if value.is_integer() and abs(value) < 2**53 else repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
-        return Number(value)
+        return NumberText(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return value if isinstance(value, str | bool) else None

@@ -41,7 +41,7 @@ Cells = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class RawTable:
     """A header and the rows below it, each with the number that a spreadsheet shows."""
 
     header: list[str]
@@ -65,7 +65,7 @@ def read_delimited(data: bytes, options: ReadOptions, findings: Findings) -> Sou
         table.header.pop()
     _report_ragged(table, delimiter, findings)
     width = len(table.header)
-    table = Table(table.header, [row for row in table.rows if len(row[1]) == width])
+    table = RawTable(table.header, [row for row in table.rows if len(row[1]) == width])
     return as_source(_formulas(table, options, findings), DELIMITERS.get(delimiter, "CSV"), findings)
 
 
@@ -93,7 +93,7 @@ def parse(text: str, delimiter: str, findings: Findings, start: int = 0) -> Iter
             cells, row = [], row + 1
 
 
-def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> Table:
+def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> RawTable:
     """Find the header among the first `header_within` rows that are not blank; blank rows are left out.
 
     Raises ImportRefused where there is none, or nothing below it.
@@ -109,14 +109,14 @@ def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> T
         raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
     if at + 1 == len(filled) and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
-    return Table(names, filled[at + 1 :])
+    return RawTable(names, filled[at + 1 :])
 
 
 def find_header(filled: Sequence[Cells], within: int) -> int | None:
     return next((at for at, (_, cells) in enumerate(filled[:within]) if is_header(cells)), None)
 
 
-def as_source(table: Table, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
+def as_source(table: RawTable, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
     """A table as records. Columns without a name are left out, columns of one name are told apart.
 
     Raises ImportRefused where two columns have the same meaning.
@@ -169,7 +169,7 @@ def _report_quote(text: str, position: int, row: int, findings: Findings) -> Non
     )
 
 
-def _report_ragged(table: Table, delimiter: str, findings: Findings) -> None:
+def _report_ragged(table: RawTable, delimiter: str, findings: Findings) -> None:
     """Rows with too few or too many cells, and cells that may have swallowed rows."""
     width = len(table.header)
     for row, cells in table.rows:
@@ -193,11 +193,11 @@ def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
     return first.count(delimiter) == width - 1 - at and last.count(delimiter) == at and width - 1 - at > 0
 
 
-def _formulas(table: Table, options: ReadOptions, findings: Findings) -> Table:
+def _formulas(table: RawTable, options: ReadOptions, findings: Findings) -> RawTable:
     """Take off the ' before formula characters when asked to; otherwise say that there are such cells."""
     if options.restore_formulas:
         rows = [(row, [restore_cell(cell) for cell in cells]) for row, cells in table.rows]
-        return Table([restore_cell(name) for name in table.header], rows)
+        return RawTable([restore_cell(name) for name in table.header], rows)
     for _, cells in table.rows:
         for cell in cells:
             if is_escaped(cell):

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from triptych.formats.model import Findings, Turn
+from triptych.formats.model import Findings, TurnDraft
 
 SPEAKER_KEYS = ("speaker", "role", "from", "name", "author")
 TEXT_KEYS = ("text", "content", "value", "utterance")
@@ -30,7 +30,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PYTHON_LIST = re.compile(r"\s*\[\s*[\[({]?\s*'")
 
 
-class Number(str):
+class NumberText(str):
     """A JSON number, kept as it is written: 64-bit ids stay exact, 1.50 stays 1.50."""
 
     __slots__ = ()
@@ -69,7 +69,7 @@ def as_text(value: Any, findings: Findings) -> str:
 
     Raises UnfitValueError for null, a list or an object.
     """
-    if isinstance(value, Number):
+    if isinstance(value, NumberText):
         findings.tally(NUMBERS)
         return str(value)
     if isinstance(value, str):
@@ -79,7 +79,7 @@ def as_text(value: Any, findings: Findings) -> str:
     raise UnfitValueError(f"is {kind_of(value)}, a text was expected.")
 
 
-def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[Turn, ...]:
+def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[TurnDraft, ...]:
     """A context or candidate: a text, or turns. `from_cell`: the value is a cell, turns in it are JSON.
 
     Raises UnfitValueError.
@@ -93,7 +93,7 @@ def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[T
     return as_text(value, findings)
 
 
-def as_turns(values: list[Any]) -> tuple[Turn, ...] | str:
+def as_turns(values: list[Any]) -> tuple[TurnDraft, ...] | str:
     """Turns from objects {speaker, text}, {role, content} or pairs [speaker, text]; an empty list is no text.
 
     Raises UnfitValueError that names the turn.
@@ -107,7 +107,7 @@ def as_turns(values: list[Any]) -> tuple[Turn, ...] | str:
 
 def kind_of(value: Any) -> str:
     """What a JSON value is, in words."""
-    names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", Number: "a number"}
+    names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", NumberText: "a number"}
     return names.get(type(value), "a text")
 
 
@@ -118,7 +118,7 @@ def plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cell_content(cell: str, findings: Findings) -> str | tuple[Turn, ...]:
+def _cell_content(cell: str, findings: Findings) -> str | tuple[TurnDraft, ...]:
     if not cell.lstrip().startswith("["):
         return cell
     if _PYTHON_LIST.match(cell):
@@ -143,7 +143,7 @@ def _unwrap(value: dict[str, Any]) -> Any:
     return value[inside[0]]
 
 
-def _turn(value: Any, number: int) -> Turn:
+def _turn(value: Any, number: int) -> TurnDraft:
     if isinstance(value, dict):
         speaker = next((value[key] for key in SPEAKER_KEYS if key in value), None)
         text = next((value[key] for key in TEXT_KEYS if key in value), None)
@@ -157,7 +157,7 @@ def _turn(value: Any, number: int) -> Turn:
         raise UnfitValueError(f"turn {number} has no speaker. {TURN_HELP}")
     if not isinstance(text, str):
         raise UnfitValueError(f"turn {number} has no text. {TURN_HELP}")
-    return Turn(speaker.strip(), str(text))
+    return TurnDraft(speaker.strip(), str(text))
 
 
 def _is_part(value: Any) -> bool:

@@ -23,16 +23,16 @@ Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: te
 Name = Annotated[str, Field(max_length=60)]
 
 
-class Given(BaseModel):
+class DraftPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class GivenExplanation(Given):
+class DraftExplanation(DraftPart):
     reasons: list[Name] = Field(default=[], max_length=40)
     text: Text = ""
 
 
-class GivenHighlight(Given):
+class DraftHighlight(DraftPart):
     slot: Name
     turn: int | None = Field(default=None, ge=0, strict=True)
     start: int = Field(ge=0, strict=True)
@@ -41,12 +41,12 @@ class GivenHighlight(Given):
     comment: Text = ""
 
 
-class Answers(Given):
+class Answers(DraftPart):
     """A draft as the browser holds it."""
 
     ratings: dict[Name, dict[Name, Any]] = {}
-    explanations: dict[Name, dict[Name, dict[Name, GivenExplanation]]] = {}
-    highlights: list[GivenHighlight] = Field(default=[], max_length=1000)
+    explanations: dict[Name, dict[Name, dict[Name, DraftExplanation]]] = {}
+    highlights: list[DraftHighlight] = Field(default=[], max_length=1000)
     set_aside: dict[Name, Name] = {}
     note: Text = ""
 
@@ -66,9 +66,9 @@ class CheckedRating:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedAnswers:
     ratings: tuple[CheckedRating, ...]
-    highlights: tuple[tuple[int, GivenHighlight], ...]
+    highlights: tuple[tuple[int, DraftHighlight], ...]
     set_aside: dict[int, str]
     note: str
 
@@ -98,13 +98,13 @@ def check_draft(rubric: Rubric, study_round: str, candidates: int, data: Any) ->
     _check_labels(rubric, candidates, answers)
 
 
-def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> Checked:
+def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> CheckedAnswers:
     """The whole annotation, complete and on its scales. Raises InvalidAnnotation naming what is missing or wrong."""
     check_draft(rubric, study_round, candidates, answers.model_dump())
     set_aside = {_position(place, candidates): reason for place, reason in answers.set_aside.items()}
     criteria = rubric.asked(study_round)
     rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
-    return Checked(
+    return CheckedAnswers(
         ratings=tuple(rows),
         highlights=tuple((_position(span.slot, candidates), span) for span in answers.highlights),
         set_aside=set_aside,
@@ -179,7 +179,7 @@ def _best_rows(
 def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str, answers: Answers) -> CheckedRating:
     value = criterion.scale.check(answers.ratings[place][criterion.key])
     ask = criterion.scale.ask_for(value)
-    given = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), GivenExplanation())
+    given = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), DraftExplanation())
     reasons, text = ([], "") if ask is None else check_explanation(rubric, criterion, place, ask, given)
     is_option = isinstance(criterion.scale, Choice)
     missing = is_option and next(o.missing for o in criterion.scale.options if o.key == value)
@@ -201,7 +201,7 @@ def option_name(value: str | float) -> str:
 
 
 def check_explanation(
-    rubric: Rubric, criterion: Criterion, place: str, ask: Ask, given: GivenExplanation
+    rubric: Rubric, criterion: Criterion, place: str, ask: Ask, given: DraftExplanation
 ) -> tuple[list[str], str]:
     """Reasons, in the order offered, and text as they are stored. Raises InvalidAnnotation."""
     where = f"{criterion.title}, {_named(place)}"

@@ -46,13 +46,13 @@ class Level(StrEnum):
     interval = "interval"
 
 
-class Part(BaseModel):
+class RubricPart(BaseModel):
     """Base of every part of a rubric: unknown keys are errors, nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Reason(Part):
+class Reason(RubricPart):
     """A ready-made reason; annotators read the text, the analysis counts the tag."""
 
     key: Key
@@ -60,7 +60,7 @@ class Reason(Part):
     tag: Key
 
 
-class Ask(Part):
+class Ask(RubricPart):
     """What an answer asks for besides itself: reasons to tick and/or free text."""
 
     reasons: tuple[Reason, ...] = ()
@@ -74,7 +74,7 @@ class Ask(Part):
         return self
 
 
-class Point(Part):
+class Point(RubricPart):
     """One point of a Likert scale."""
 
     value: float
@@ -84,7 +84,7 @@ class Point(Part):
     ask: Ask | None = None
 
 
-class Likert(Part):
+class Likert(RubricPart):
     """Ordered points, each named where it has a name; points between may be left unnamed (half points)."""
 
     kind: Literal["likert"]
@@ -113,7 +113,7 @@ class Likert(Part):
         return next((point.ask for point in self.points if point.value == value), None)
 
 
-class Option(Part):
+class ChoiceOption(RubricPart):
     """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise.
 
     `apart: true` keeps it in them, and shows agreement without it beside them.
@@ -128,11 +128,11 @@ class Option(Part):
     ask: Ask | None = None
 
 
-class Choice(Part):
+class Choice(RubricPart):
     """One of several options."""
 
     kind: Literal["choice"]
-    options: tuple[Option, ...] = Field(min_length=2, max_length=12)
+    options: tuple[ChoiceOption, ...] = Field(min_length=2, max_length=12)
     level: Level = Level.nominal
 
     @model_validator(mode="after")
@@ -153,7 +153,7 @@ class Choice(Part):
         return next((option.ask for option in self.options if option.key == value), None)
 
 
-class Number(Part):
+class NumberScale(RubricPart):
     """A number between two ends, on a step: up to eleven steps are asked as points, more with a slider."""
 
     kind: Literal["number"]
@@ -166,7 +166,7 @@ class Number(Part):
     level: Level = Level.interval
 
     @model_validator(mode="after")
-    def ends_in_order(self) -> Number:
+    def ends_in_order(self) -> NumberScale:
         if self.low >= self.high:
             raise ValueError("`low` must be smaller than `high`")
         if not is_whole((self.high - self.low) / self.step):
@@ -185,7 +185,7 @@ class Number(Part):
         return None
 
 
-class Best(Part):
+class Best(RubricPart):
     """Pick the best response of the item; ties allowed."""
 
     kind: Literal["best"]
@@ -203,18 +203,18 @@ class Best(Part):
         return None
 
 
-Scale = Annotated[Likert | Choice | Number | Best, Field(discriminator="kind")]
-KINDS = {"likert": Likert, "choice": Choice, "number": Number, "best": Best}
+Scale = Annotated[Likert | Choice | NumberScale | Best, Field(discriminator="kind")]
+KINDS = {"likert": Likert, "choice": Choice, "number": NumberScale, "best": Best}
 
 
-class Turn(Part):
+class RubricTurn(RubricPart):
     """One turn of a dialogue."""
 
     speaker: str
     text: Words
 
 
-class ExampleCandidate(Part):
+class ExampleCandidate(RubricPart):
     """One answer of a worked example, with the rating it deserves and why."""
 
     text: Words
@@ -222,14 +222,14 @@ class ExampleCandidate(Part):
     reason: Words
 
 
-class Example(Part):
+class WorkedExample(RubricPart):
     """A worked example shown in the guidelines beside its criterion."""
 
-    context: tuple[Turn, ...] = ()
+    context: tuple[RubricTurn, ...] = ()
     candidates: tuple[ExampleCandidate, ...] = Field(min_length=1)
 
 
-class Criterion(Part):
+class Criterion(RubricPart):
     """One thing judged: a question, a definition, a scale."""
 
     key: Key
@@ -241,7 +241,7 @@ class Criterion(Part):
     required: bool = True
     rounds: tuple[Round, ...] = ()
     scale: Scale
-    examples: tuple[Example, ...] = ()
+    examples: tuple[WorkedExample, ...] = ()
 
     @model_validator(mode="after")
     def best_is_about_the_item(self) -> Criterion:
@@ -253,20 +253,20 @@ class Criterion(Part):
         return not self.rounds or study_round in self.rounds
 
 
-class HighlightLabel(Part):
+class HighlightLabel(RubricPart):
     key: Key
     title: Words
     definition: str = ""
 
 
-class Choosable(Part):
+class Choosable(RubricPart):
     """A reason for not rating: the key is stored, the title is shown."""
 
     key: Key
     title: Words
 
 
-class SetAside(Part):
+class SetAside(RubricPart):
     """Taking an item, or one response, out of the rating with a reason."""
 
     title: Words
@@ -278,7 +278,7 @@ class SetAside(Part):
         return self
 
 
-class Speaker(Part):
+class Speaker(RubricPart):
     """Names of one speaker in the files, and how annotators see them."""
 
     names: tuple[str, ...] = Field(min_length=1)
@@ -286,7 +286,7 @@ class Speaker(Part):
     side: Literal["left", "right"] = "left"
 
 
-class Context(Part):
+class Context(RubricPart):
     """What stands beside the responses: its title, and which meta fields annotators may see."""
 
     title: str = "Context"
@@ -302,14 +302,14 @@ class Context(Part):
         return self.extra_texts if not self.extra_rounds or study_round in self.extra_rounds else ()
 
 
-class Section(Part):
+class Section(RubricPart):
     """A part of the guidelines: plain text, blank lines part paragraphs."""
 
     title: Words
     text: Words
 
 
-class ReferenceScore(Part):
+class ReferenceScore(RubricPart):
     """What a training item should get on one criterion, and why."""
 
     criterion: Key
@@ -327,9 +327,9 @@ class ReferenceScore(Part):
         return value
 
 
-class TrainingCandidate(Part):
+class TrainingCandidate(RubricPart):
     text: str | None = None
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[RubricTurn, ...] = ()
 
     @model_validator(mode="after")
     def text_or_turns(self) -> TrainingCandidate:
@@ -338,17 +338,17 @@ class TrainingCandidate(Part):
         return self
 
 
-class TrainingItem(Part):
+class TrainingItem(RubricPart):
     """An item rated before the real ones, answered with feedback per criterion."""
 
     key: Key
-    context: str | tuple[Turn, ...] = ""
+    context: str | tuple[RubricTurn, ...] = ""
     meta: dict[str, str] = {}
     candidates: tuple[TrainingCandidate, ...] = Field(min_length=1, max_length=6)
     references: tuple[ReferenceScore, ...] = Field(min_length=1)
 
 
-class TestQuestion(Part):
+class TestQuestion(RubricPart):
     """A question of the entry test."""
 
     __test__ = False  # pytest would collect a class of this name
@@ -367,7 +367,7 @@ class TestQuestion(Part):
         return self
 
 
-class EntryTest(Part):
+class EntryTestSpec(RubricPart):
     """A test before the first item: a page to study, questions, a pass mark."""
 
     title: Words
@@ -378,7 +378,7 @@ class EntryTest(Part):
     questions: tuple[TestQuestion, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def questions_differ(self) -> EntryTest:
+    def questions_differ(self) -> EntryTestSpec:
         unique([question.key for question in self.questions], "question key")
         return self
 
@@ -386,7 +386,7 @@ class EntryTest(Part):
         return not self.rounds or study_round in self.rounds
 
 
-class ExplanationRule(Part):
+class ExplanationRule(RubricPart):
     """Word limits of free text; ready-made reasons do not count."""
 
     min_words: int = Field(default=0, ge=0)
@@ -399,7 +399,7 @@ class ExplanationRule(Part):
         return self
 
 
-class Rubric(Part):
+class Rubric(RubricPart):
     """A whole rubric. Load one with `load_rubric` or `parse_rubric`."""
 
     key: Key
@@ -429,7 +429,7 @@ class Rubric(Part):
     ignore_item: SetAside | None = None
     set_aside_response: SetAside | None = None
     training: tuple[TrainingItem, ...] = ()
-    entry_test: EntryTest | None = None
+    entry_test: EntryTestSpec | None = None
 
     @field_validator("criteria")
     @classmethod

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from triptych.formats.model import Findings, ItemFile, Problem, Source, Turn
-from triptych.formats.values import Number, UnfitValueError, as_content, kind_of
+from triptych.formats.model import Findings, ItemFile, Problem, Source, TurnDraft
+from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
 
-Content = str | tuple[Turn, ...]
+Content = str | tuple[TurnDraft, ...]
 RaterKind = Literal["human", "judge", "simulated"]
 
 UNKNOWN_SYSTEM = "unknown"
@@ -22,7 +22,7 @@ FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they nam
 
 
 @dataclass(frozen=True, slots=True)
-class GivenRating:
+class ImportedRating:
     """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
 
     `of` tells repeated ratings of one unit apart: "" for the first, otherwise what the file calls the repeat.
@@ -47,7 +47,7 @@ class GivenRating:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenHighlight:
+class ImportedHighlight:
     """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
 
     Null offsets: the file itself says that the quote is not in the text.
@@ -68,7 +68,7 @@ class GivenHighlight:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenNote:
+class ImportedNote:
     """Free text that belongs to no single rating by itself; `name` is what the file calls the box."""
 
     item: str
@@ -89,9 +89,9 @@ class FinishedRatings:
 
     name: str
     format: str
-    ratings: tuple[GivenRating, ...]
-    highlights: tuple[GivenHighlight, ...]
-    notes: tuple[GivenNote, ...]
+    ratings: tuple[ImportedRating, ...]
+    highlights: tuple[ImportedHighlight, ...]
+    notes: tuple[ImportedNote, ...]
     contexts: dict[str, Content]
     texts: dict[tuple[str, str], Content]
     excluded: dict[str, str]
@@ -112,9 +112,9 @@ class Gathering:
 
     kind: RaterKind
     findings: Findings
-    ratings: list[GivenRating] = field(default_factory=list)
-    highlights: list[GivenHighlight] = field(default_factory=list)
-    notes: list[GivenNote] = field(default_factory=list)
+    ratings: list[ImportedRating] = field(default_factory=list)
+    highlights: list[ImportedHighlight] = field(default_factory=list)
+    notes: list[ImportedNote] = field(default_factory=list)
     contexts: dict[str, Content] = field(default_factory=dict)
     texts: dict[tuple[str, str], Content] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Gathering:
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value).strip()
         self.ratings.append(
-            GivenRating(
+            ImportedRating(
                 unit.item,
                 unit.system,
                 unit.annotator,
@@ -162,7 +162,7 @@ class Gathering:
         system = unit.system or UNKNOWN_SYSTEM
         name = str(label or "").strip() or "highlight"
         self.highlights.append(
-            GivenHighlight(unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, **more)
+            ImportedHighlight(unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, **more)
         )
 
     def note(self, unit: Unit, name: str, value: Any) -> None:
@@ -171,7 +171,7 @@ class Gathering:
         text = "\n".join(str(one) for one in texts if isinstance(one, str) and one.strip())
         if text:
             self.findings.tally(FREE_TEXT)
-            self.notes.append(GivenNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
+            self.notes.append(ImportedNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
 
     def context(self, item: str, value: Any, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""
@@ -229,7 +229,7 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one annotator rated, and where the file says so. part: see GivenRating."""
+    """What one annotator rated, and where the file says so. part: see ImportedRating."""
 
     item: str
     system: str | None
@@ -262,7 +262,7 @@ def seconds_of(value: Any) -> float:
 def moment_of(value: Any) -> datetime | None:
     """A time in UTC from ISO 8601 or seconds since 1970; a time without a zone is taken as UTC."""
     try:
-        if isinstance(value, int | float | Number) and not isinstance(value, bool):
+        if isinstance(value, int | float | NumberText) and not isinstance(value, bool):
             return datetime.fromtimestamp(float(value), UTC)
         at = datetime.fromisoformat(str(value).strip())
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

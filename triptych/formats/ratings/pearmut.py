@@ -13,7 +13,7 @@ from typing import Any
 from triptych.formats.model import Record, Source
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, whole
 from triptych.formats.ratings.spans import counted_without_lines
-from triptych.formats.values import Number
+from triptych.formats.values import NumberText
 
 MISSING = "[missing]"
 NO_DATA = ("welcome_", "random_", "goodbye_")
@@ -46,7 +46,7 @@ def read(source: Source, into: Gathering) -> None:
 
 def _times(actions: list[Any]) -> tuple[Any, float]:
     """When it was submitted, and the seconds from the first action to the last."""
-    times = [one["time"] for one in actions if isinstance(one, dict) and isinstance(one.get("time"), Number)]
+    times = [one["time"] for one in actions if isinstance(one, dict) and isinstance(one.get("time"), NumberText)]
     if not times:
         return None, 0
     return moment_of(times[-1]), max(float(times[-1]) - float(times[0]), 0)

@@ -37,7 +37,7 @@ SEVERAL = "{n} answer(s) to questions with several labels are left out: there is
 
 
 @dataclass(frozen=True)
-class Project:
+class PotatoProject:
     """What a project shows, as far as it is known: item → its fields, and → the texts in which spans are counted.
 
     several: schemes whose labels do not exclude each other.
@@ -53,7 +53,7 @@ class Project:
         return known.place(scheme, to) if known and known.systems else (scheme, UNKNOWN_SYSTEM)
 
 
-UNKNOWN = Project()
+UNKNOWN = PotatoProject()
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -73,13 +73,15 @@ def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
     return Source("JSON", columns, tuple(Record(n, one.values) for n, one in enumerate(records, 1)), tabular=False)
 
 
-def read_project(files: Mapping[str, bytes], into: Gathering) -> Project:
+def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
     """What config and data files of a project tell; their texts go to `into`. Nothing where there is no config."""
     config = next((found for name in files if (found := _config(name, files[name]))), {})
     keys = into.mapped(config.get("item_properties"), 0, "item_properties")
     schemes = [one for one in into.listed(config.get("annotation_schemes"), 0, "annotation_schemes") if _is_named(one)]
     lines = _fields_with_lines(config)
-    project = Project(several=frozenset(one["name"] for one in schemes if one.get("annotation_type") == "multiselect"))
+    project = PotatoProject(
+        several=frozenset(one["name"] for one in schemes if one.get("annotation_type") == "multiselect")
+    )
     for path in config.get("data_files") or ():
         name = next((name for name in files if isinstance(path, str) and _is_at(name, path)), None)
         if name is not None:
@@ -120,7 +122,7 @@ def _fields_with_lines(config: Mapping[str, Any]) -> set[str]:
     return set(options) - kept
 
 
-def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: Project, into: Gathering) -> None:
+def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: PotatoProject, into: Gathering) -> None:
     values, text_key = record.values, str(keys.get("text_key", "text"))
     item = named(values.get(keys.get("id_key", "id")))
     if not item:
@@ -132,7 +134,7 @@ def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: Pro
     project.texts[item] = {name: text for name, text in values.items() if name in lines and isinstance(text, str)}
 
 
-def read(source: Source, into: Gathering, project: Project = UNKNOWN) -> None:
+def read(source: Source, into: Gathering, project: PotatoProject = UNKNOWN) -> None:
     """Ratings and spans of every user in the file."""
     into.recognised |= {"user_id": "annotator", LABELS: "ratings", SPANS: "highlights", BEHAVIOUR: "time"}
     for record in source.records:
@@ -182,7 +184,7 @@ def _pairs(unit: Unit, given: list[Any], into: Gathering) -> Iterator[tuple[dict
             into.findings.error("holds an entry that is no pair of label and value.", unit.row, unit.item)
 
 
-def _scheme(unit: Unit, scheme: str, given: Any, project: Project, into: Gathering) -> None:
+def _scheme(unit: Unit, scheme: str, given: Any, project: PotatoProject, into: Gathering) -> None:
     """One scheme: labels that are set, one value under a name of its own, or several questions."""
     criterion, system = project.place(unit.item, scheme)
     unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row, unit.at, unit.seconds)
@@ -214,7 +216,7 @@ def _is_unset(value: Any) -> bool:
     return not isinstance(value, list | dict) and value in UNSELECTED
 
 
-def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Project, into: Gathering) -> None:
+def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: PotatoProject, into: Gathering) -> None:
     scheme, criterion = names
     if scheme in project.several:
         into.findings.tally(SEVERAL)
@@ -240,7 +242,7 @@ def _spans(unit: Unit, given: Any, into: Gathering) -> Iterator[tuple[str, dict[
             yield scheme, into.mapped(span, unit.row, scheme)
 
 
-def _span(unit: Unit, scheme: str, span: dict[str, Any], project: Project, into: Gathering) -> None:
+def _span(unit: Unit, scheme: str, span: dict[str, Any], project: PotatoProject, into: Gathering) -> None:
     label = span.get("name") or span.get("label") or scheme
     to, quote = named(span.get("target_field")), span.get("text")
     _, system = project.place(unit.item, scheme, to)

@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 
 from triptych.errors import ImportRefused
-from triptych.formats.ratings.model import GivenRating
+from triptych.formats.ratings.model import ImportedRating
 
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -87,7 +87,7 @@ def number_in(text: str) -> float | None:
     return float(text) if NUMBER.fullmatch(text) else None
 
 
-def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
+def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
     """A criterion for every name in the ratings, in the order of their first rows.
 
     Another one follows it for judges whose scores are on a scale of their own.
@@ -113,7 +113,7 @@ def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
     return tuple(found)
 
 
-def judge_of(rating: GivenRating) -> str:
+def judge_of(rating: ImportedRating) -> str:
     """The judge that gave it; "" where none did."""
     return rating.annotator if rating.kind == "judge" else ""
 

@@ -12,7 +12,7 @@ from triptych.formats.json_files import read_json
 from triptych.formats.layout import simple
 from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
 from triptych.formats.parquet import read_parquet
-from triptych.formats.tables import DELIMITERS, Cells, Table, as_source, parse
+from triptych.formats.tables import DELIMITERS, Cells, RawTable, as_source, parse
 from triptych.formats.values import clean
 from triptych.formats.xlsx import read_workbook
 
@@ -91,7 +91,7 @@ def _read_table(data: bytes, findings: Findings, example: str) -> Source:
         raise ImportRefused(f"The first row must name the columns, for example: {example}")
     if len(rows) == 1 and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
-    return as_source(Table(header, _even(rows[1:], len(header), findings)), DELIMITERS[delimiter], findings)
+    return as_source(RawTable(header, _even(rows[1:], len(header), findings)), DELIMITERS[delimiter], findings)
 
 
 def _delimiter(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triptych.formats.model import Findings
-from triptych.formats.ratings.model import Content, GivenHighlight
+from triptych.formats.ratings.model import Content, ImportedHighlight
 
 MENDED = {
     "units": "{n} highlight(s) were counted in other units than their format says; their quotes told the place.",
@@ -21,7 +21,7 @@ MENDED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PlacedSpan:
     """Code points, end exclusive; null offsets where the quote is not in the text."""
 
     turn: int | None
@@ -30,7 +30,7 @@ class Span:
     quote: str
 
 
-def place(given: GivenHighlight, content: Content | None, findings: Findings) -> Span:
+def place(given: ImportedHighlight, content: Content | None, findings: Findings) -> PlacedSpan:
     """The highlight's place in its candidate; how it was mended is counted in `findings`."""
     texts = _texts(given, content)
     for turn, text in texts:
@@ -39,17 +39,17 @@ def place(given: GivenHighlight, content: Content | None, findings: Findings) ->
             how, start, end = found
             if how:
                 findings.tally(MENDED[how])
-            return Span(turn, start, end, text[start:end])
+            return PlacedSpan(turn, start, end, text[start:end])
     at = [(turn, text.find(given.quote)) for turn, text in texts if given.quote and text.count(given.quote) == 1]
     repeated = any(text.count(given.quote) > 1 for _, text in texts) if given.quote else True
     if len(at) == 1 and not repeated:
         turn, start = at[0]
         findings.tally(MENDED["quote"])
-        return Span(turn, start, start + len(given.quote), given.quote)
-    return Span(None, None, None, given.quote or "")
+        return PlacedSpan(turn, start, start + len(given.quote), given.quote)
+    return PlacedSpan(None, None, None, given.quote or "")
 
 
-def _texts(given: GivenHighlight, content: Content | None) -> list[tuple[int | None, str]]:
+def _texts(given: ImportedHighlight, content: Content | None) -> list[tuple[int | None, str]]:
     """The texts that the highlight may be in, with their turns."""
     if content is None:
         return []
@@ -59,7 +59,7 @@ def _texts(given: GivenHighlight, content: Content | None) -> list[tuple[int | N
     return turns if given.turn is None else [pair for pair in turns if pair[0] == given.turn]
 
 
-def _at_offsets(given: GivenHighlight, text: str) -> tuple[str, int, int] | None:
+def _at_offsets(given: ImportedHighlight, text: str) -> tuple[str, int, int] | None:
     """(how it was mended, start, end) if the text at the offsets is the quote."""
     if given.start is None or given.end is None:
         return None
@@ -69,7 +69,7 @@ def _at_offsets(given: GivenHighlight, text: str) -> tuple[str, int, int] | None
     return None
 
 
-def _guesses(given: GivenHighlight, text: str) -> Iterator[tuple[str, int, int]]:
+def _guesses(given: ImportedHighlight, text: str) -> Iterator[tuple[str, int, int]]:
     plain = (given.start, given.end)
     units = (from_utf16(text, given.start), from_utf16(text, given.end))
     first, other = (units, plain) if given.utf16 else (plain, units)

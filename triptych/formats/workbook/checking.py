@@ -35,11 +35,11 @@ from triptych.formats.workbook.columns import (
     value_in,
     ways_out,
 )
-from triptych.formats.workbook.reading import Filled, FilledRow
-from triptych.formats.workbook.writing import GUIDELINES, Book, BookItem, row_key
+from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
+from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
 from triptych.rubric.answers import (
     ABOUT_ITEM,
-    GivenExplanation,
+    DraftExplanation,
     check_answers,
     check_explanation,
     option_name,
@@ -56,7 +56,7 @@ FRESH = "Copy the answers into a fresh download of this workbook."
 
 
 @dataclass(frozen=True)
-class Finding:
+class CellProblem:
     """What is to be said about a cell, a row or the whole file, and what would be right. row: as in the spreadsheet."""
 
     severity: Severity
@@ -80,27 +80,27 @@ class ReadItem:
 
 
 @dataclass(frozen=True)
-class ReadBook:
+class ReadWorkbook:
     items: tuple[ReadItem, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CellProblem, ...]
 
 
-def check_filled(filled: Filled, book: Book) -> ReadBook:
+def check_filled(filled: FilledWorkbook, book: WorkbookContents) -> ReadWorkbook:
     """The answers of the items that could be read, and all findings, by row."""
     checker = _Checker(filled, book)
     checker.check_rows()
     items = [checker.item(item) for item in book.items if len(checker.rows[item.token]) == len(item.responses)]
     findings = sorted(checker.findings, key=lambda one: one.row or 0)
-    return ReadBook(tuple(item for item in items if item is not None), tuple(findings))
+    return ReadWorkbook(tuple(item for item in items if item is not None), tuple(findings))
 
 
 @dataclass
 class _Checker:
     """Goes through one file. rows: item → letter → row."""
 
-    filled: Filled
-    book: Book
-    findings: list[Finding] = field(default_factory=list)
+    filled: FilledWorkbook
+    book: WorkbookContents
+    findings: list[CellProblem] = field(default_factory=list)
     rows: dict[str, dict[str, FilledRow]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class _Checker:
 
     def say(self, severity: Severity, row: int | None, column: str, what: str, right: str = "") -> None:
         title = self.columns[column].title if column in self.columns else column
-        self.findings.append(Finding(severity, row, title, what, right))
+        self.findings.append(CellProblem(severity, row, title, what, right))
 
     def check_rows(self) -> None:
         """Every row once, each beside its own text, no column gone."""
@@ -155,7 +155,7 @@ class _Checker:
             said = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
             self.say("error", None, f"{GUIDELINES}: {AGREE}", said, f"{AGREED}. Without it nothing may be stored.")
 
-    def _check_texts(self, item: BookItem, number: int) -> None:
+    def _check_texts(self, item: WorkbookItem, number: int) -> None:
         """A row that is missing, or whose hidden name stands beside the text of another."""
         letters = letters_of(len(item.responses))
         for letter, text in zip(letters, item.responses, strict=True):
@@ -186,7 +186,7 @@ class _Checker:
             what = f"The text is not the one of {name}: {_start(seen) or 'it is empty'}"
             self.say("error", row.number, column, what, "Texts must stay as they were. " + FRESH)
 
-    def item(self, item: BookItem) -> ReadItem | None:
+    def item(self, item: WorkbookItem) -> ReadItem | None:
         """What was filled in for one item; None if any of it cannot be stored."""
         rows = self.rows[item.token]
         first = rows["A"].number
@@ -234,7 +234,7 @@ class _Checker:
             )
         return self.ways_out.get(folded(cell))
 
-    def _read_answers(self, item: BookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
+    def _read_answers(self, item: WorkbookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
         letters = letters_of(len(item.responses))
         ratings: dict[str, dict[str, Value]] = defaultdict(dict)
         explained: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -304,7 +304,7 @@ class _Checker:
             self.say("warning", number, f"{WORDS}{criterion.key}", f"{NOT_STORED}: only the reasons are asked for.")
         try:
             given = explanation_in(ask, reasons, words)
-            check_explanation(self.rubric, criterion, place, ask, GivenExplanation.model_validate(given))
+            check_explanation(self.rubric, criterion, place, ask, DraftExplanation.model_validate(given))
         except (InvalidAnnotation, ValueError) as error:
             self.say("error", number, column, str(error), _offered(ask, self.rubric))
         else:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
+from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, NumberScale, Rubric, Scale, shown
 
 About = Literal["candidate", "item"]
 Value = str | float | list[str]
@@ -76,7 +76,7 @@ def letters_of(candidates: int) -> str:
 
 def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     about, scale = criterion.about, criterion.scale
-    limits = (scale.low, scale.high) if isinstance(scale, Number) else None
+    limits = (scale.low, scale.high) if isinstance(scale, NumberScale) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
     # a label may take two lines, no word of the title may
     words = (len(word) + 3 for word in criterion.title.split())
@@ -140,7 +140,7 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
         yield from scale.values
     elif isinstance(scale, Choice):
         yield from (option.title for option in scale.options)
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         steps = round((scale.high - scale.low) / scale.step)
         if steps < LISTED_STEPS:
             yield from (scale.check(scale.low + n * scale.step) for n in range(steps + 1))
@@ -210,7 +210,7 @@ def right_for(scale: Scale, letters: str) -> str:
         return shown(label(point.value, point.title) for point in scale.points)
     if isinstance(scale, Choice):
         return shown(option.title for option in scale.options)
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
     none = f", or {NONE_OF_THEM}" if scale.none_option else ""
     return f"the best response, or several: {shown(letters)}{none}"

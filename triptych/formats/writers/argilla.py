@@ -12,10 +12,17 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import (
+    ExportOptions,
+    File,
+    Finished,
+    FinishedAnnotation,
+    FinishedItem,
+    FinishedRating,
+)
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
-from triptych.rubric.model import Best, Choice, Likert, Number, Scale, is_whole
+from triptych.rubric.model import Best, Choice, Likert, NumberScale, Scale, is_whole
 
 LARGEST = 10
 DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."
@@ -23,7 +30,7 @@ AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0
 COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
 
 
-def argilla(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     users = {name: uuid5(NAMESPACE_URL, f"{finished.slug}/{name}") for name in finished.annotators}
     yield json_file("settings.json", _settings(finished))
@@ -47,7 +54,7 @@ def _points(scale: Scale) -> Sequence[float]:
     """Every value of a scale of numbers, as far as a rating question may need them."""
     if isinstance(scale, Likert):
         return scale.values
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return [scale.low + n * scale.step for n in range(round((scale.high - scale.low) / scale.step) + 1)]
     return (0, 1) if isinstance(scale, Best) else ()
 
@@ -128,7 +135,7 @@ def _answers(
     yield from ((f"{task.HIGHLIGHT}_{letter}", marks) for letter, marks in spans.items())
 
 
-def _value(question: Question, rating: FinishedRating) -> Any:
+def _value(question: Control, rating: FinishedRating) -> Any:
     if rating.number is None or rating.option is not None:
         return rating.option
     factor = factor_of(question.criterion.scale)

@@ -15,10 +15,10 @@ from xml.etree import ElementTree as Xml
 
 from triptych.formats.ratings.controls import WHO
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import json_list_file, text_file
-from triptych.rubric.model import Choice, Likert, Number
+from triptych.rubric.model import Choice, Likert, NumberScale
 
 MOST_STARS = 10
 PEOPLE = (
@@ -27,7 +27,7 @@ PEOPLE = (
 )
 
 
-def label_studio(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def label_studio(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("labelling_config.xml", labelling_config(finished))
     yield json_list_file("tasks.json", _tasks(finished, left_out))
@@ -58,7 +58,7 @@ def labelling_config(finished: Finished) -> str:
     return Xml.tostring(view, encoding="unicode") + "\n"
 
 
-def _controls(block: Xml.Element, question: Question) -> None:
+def _controls(block: Xml.Element, question: Control) -> None:
     """The question's title, its control, and boxes for reasons and explanation."""
     about = _about(question)
     Xml.SubElement(block, "Header", value=question.criterion.title, size="5")
@@ -82,18 +82,18 @@ def _options(control: Xml.Element, tag: str, options: list[tuple[str, str]]) -> 
         Xml.SubElement(control, tag, value=title, alias=key)
 
 
-def _about(question: Question) -> str:
+def _about(question: Control) -> str:
     return f"resp_{question.letter}" if question.letter else "context"
 
 
-def _is_stars(question: Question) -> bool:
+def _is_stars(question: Control) -> bool:
     """Stars start at 1 and are whole; every other scale of numbers becomes a number box."""
     scale = question.criterion.scale
     return isinstance(scale, Likert) and all(v.is_integer() and 1 <= v <= MOST_STARS for v in scale.values)
 
 
 def _range(scale: Any) -> tuple[float, float, float]:
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return scale.low, scale.high, scale.step
     if isinstance(scale, Likert):
         gaps = [after - before for before, after in zip(scale.values, scale.values[1:], strict=False)]
@@ -151,7 +151,7 @@ def _answers(
             yield _result(question, "why", "textarea", {"text": [rating.explanation]})
 
 
-def _result(question: Question, part: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+def _result(question: Control, part: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"from_name": question.named(part), "to_name": _about(question), "type": kind, "value": value}
 
 

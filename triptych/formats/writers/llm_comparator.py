@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from triptych.formats.writers import preferences, task
-from triptych.formats.writers.model import File, Finished, FinishedItem, Options, Selection
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedItem, Selection
 from triptych.formats.writers.writing import as_json, json_list_file
 from triptych.rubric.model import Criterion
 
@@ -25,7 +25,7 @@ SCORE = (
 )
 
 
-def llm_comparator(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def llm_comparator(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     criteria = [c for c in finished.criteria if options.wants(c) and _has_direction(c)]
     for (n, first), (m, second) in combinations(finished.systems.items(), 2):
         entries = _examples(finished, criteria, first, second)

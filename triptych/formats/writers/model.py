@@ -163,7 +163,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """What a lead chooses. margin: pairs whose means differ by no more are ties. criterion: this one only."""
 
     margin: float = 0.0
@@ -182,4 +182,4 @@ class File:
 
 
 # the list takes sentences for the README: what was left out and why, counted while the files were written
-Writer = Callable[[Finished, Options, list[str]], Iterator[File]]
+Writer = Callable[[Finished, ExportOptions, list[str]], Iterator[File]]

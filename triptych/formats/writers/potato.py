@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
 from triptych.rubric.model import Choice, Likert
 
@@ -30,7 +30,7 @@ BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
 
-def potato(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
     yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
@@ -66,7 +66,7 @@ def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
         yield shown | ({"span_target": True} if finished.rubric.highlights else {})
 
 
-def _schemes(question: Question) -> Iterator[dict[str, Any]]:
+def _schemes(question: Control) -> Iterator[dict[str, Any]]:
     """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title

@@ -37,7 +37,7 @@ ONE_TEXT = "Dialogues are one text each, one line per turn (speaker: text); offs
 
 
 @dataclass(frozen=True)
-class Question:
+class Control:
     """One control: a criterion asked about the candidate at a letter, or about the item (no letter)."""
 
     criterion: Criterion
@@ -56,10 +56,10 @@ class Question:
         return list({reason.key: reason.text for ask in asks for reason in ask.reasons}.items())
 
 
-class Given(NamedTuple):
+class ControlAnswer(NamedTuple):
     """An answer to a question."""
 
-    question: Question
+    question: Control
     rating: FinishedRating
 
 
@@ -78,12 +78,12 @@ def letters(finished: Finished) -> str:
     return LETTERS[: finished.most_candidates]
 
 
-def questions(finished: Finished) -> list[Question]:
+def questions(finished: Finished) -> list[Control]:
     """Every question there is, in the order of the rubric. A `best` is asked as picked or not, letter by letter."""
     asked = []
     for criterion in finished.criteria:
         places: Sequence[str | None] = letters(finished) if per_candidate(criterion) else (None,)
-        asked += [Question(criterion, letter) for letter in places]
+        asked += [Control(criterion, letter) for letter in places]
     return asked
 
 
@@ -117,15 +117,15 @@ def context(item: FinishedItem) -> str:
     return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
 
 
-def given(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Given]:
+def given(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
     """Every rating of an annotation under its question."""
     criteria = {criterion.key: criterion for criterion in finished.criteria}
     at = {system: letter for letter, system in systems(item).items()}
     for rating in annotation.about_item:
-        yield Given(Question(criteria[rating.criterion], None), rating)
+        yield ControlAnswer(Control(criteria[rating.criterion], None), rating)
     for slot in annotation.slots:
         for rating in slot.ratings:
-            yield Given(Question(criteria[rating.criterion], at[slot.system]), rating)
+            yield ControlAnswer(Control(criteria[rating.criterion], at[slot.system]), rating)
 
 
 def marked(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Marked]:

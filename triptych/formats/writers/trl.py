@@ -18,13 +18,13 @@ from typing import Any
 from triptych.formats.writers import preferences
 from triptych.formats.writers.model import (
     MAIN_WORK,
+    ExportOptions,
     File,
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
     FinishedItem,
     FinishedTurn,
-    Options,
 )
 from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
@@ -38,7 +38,7 @@ EXTRA = "Titled texts beside the context are not part of the prompt."
 EXACT = 9  # digits: means of the same values differ only by rounding
 
 
-def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     count: Counter[str] = Counter()
     asked = [criterion for criterion in finished.criteria if options.wants(criterion)]
     yield jsonl_file("pairs.jsonl", _pairs(finished, asked, options.margin, count))
