@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from triptych.annotate import assignments, blinding
 from triptych.annotate.blinding import View, Work
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Slot, StudyState
 from triptych.study import lifecycle

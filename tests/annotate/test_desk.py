@@ -12,7 +12,7 @@ from triptych.annotate.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.people import accounts
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle

@@ -24,7 +24,8 @@ from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
 from triptych.operations.verify import verify
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Best, Choice, Likert, NumberScale, shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (

@@ -16,7 +16,7 @@ from helpers.main_job import Page, download, make_lead, next_item, squeezed, tex
 from sqlalchemy import select
 
 from bench.server import Server, running_app
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.storage.database import open_engine, reading
 from triptych.storage.models import Person
 

@@ -19,7 +19,7 @@ from triptych.formats.ratings import FinishedRatings, archives, read_files, read
 from triptych.formats.ratings.model import ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import from_utf16, place
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 
 LONG = "item_id,system,annotator,criterion,value\n"
 

@@ -14,19 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
-from triptych.rubric.model import (
-    KINDS,
-    RUBRICS,
-    Best,
-    Criterion,
-    Likert,
-    NumberScale,
-    Round,
-    Rubric,
-    json_schema,
-    load_rubric,
-    parse_rubric,
-)
+from triptych.rubric.files import RUBRICS, json_schema, load_rubric, parse_rubric
+from triptych.rubric.model import Criterion, Round, Rubric
+from triptych.rubric.scales import KINDS, Best, Likert, NumberScale
 from triptych.storage.models import Round as StudyRound
 
 SMALL = """\
@@ -89,15 +79,15 @@ BROKEN = {
     ),
     "an option given twice": (
         replaced('"no"', '"yes"'),
-        ["criteria.0.scale: each option key may stand once; twice: yes."],
+        ["criteria.0.scale: each option key may be used once; repeated: yes."],
     ),
     "a YAML key given twice": (
         replaced("summary:", "title: Again\nsummary:"),
-        ["bad.yaml, line 3: not valid YAML: the key 'title' stands twice."],
+        ["bad.yaml, line 3: not valid YAML: the key 'title' is repeated."],
     ),
     "a criterion given twice": (
         SMALL + SMALL[SMALL.index("  - key: good") :],
-        ["bad.yaml: criteria: each criterion key may stand once; twice: good."],
+        ["bad.yaml: criteria: each criterion key may be used once; repeated: good."],
     ),
     "no criteria": (SMALL[: SMALL.index("criteria:")] + "criteria: []\n", ["bad.yaml: criteria: ", "at least 1"]),
     "points that fall": (
@@ -134,11 +124,11 @@ BROKEN = {
     ),
     "a speaker with two titles": (
         SMALL + "speakers: [{names: [A], title: One}, {names: [B, A], title: Two}]\n",
-        ["bad.yaml: the file: each speaker name may stand once; twice: A."],
+        ["bad.yaml: the file: each speaker name may be used once; repeated: A."],
     ),
     "a reason to skip given twice": (
         SMALL + "skip: {title: Skip, reasons: [{key: a, title: One}, {key: a, title: Two}]}\n",
-        ["bad.yaml: skip: each reason key may stand once; twice: a."],
+        ["bad.yaml: skip: each reason key may be used once; repeated: a."],
     ),
     "a reference for no criterion": (
         SMALL + replaced("criterion: good", "criterion: bad", TRAINING),
@@ -166,7 +156,7 @@ BROKEN = {
     ),
     "a training item given twice": (
         SMALL + TRAINING + TRAINING[TRAINING.index("  - key") :],
-        ["each training item key may stand once; twice: first."],
+        ["each training item key may be used once; repeated: first."],
     ),
     "a right answer that is no option": (
         SMALL + replaced("answer: a", "answer: c", ENTRY_TEST),
@@ -174,7 +164,7 @@ BROKEN = {
     ),
     "a test question given twice": (
         SMALL + ENTRY_TEST + ENTRY_TEST[ENTRY_TEST.index("    - {key: q") :],
-        ["entry_test: each question key may stand once; twice: q."],
+        ["entry_test: each question key may be used once; repeated: q."],
     ),
     "text that is no YAML": ("key: [", ["bad.yaml, line 1: not valid YAML"]),
     "a list": ("- one\n- two\n", ["bad.yaml: a rubric is a mapping that starts with `key:`, `title:` and `summary:`."]),

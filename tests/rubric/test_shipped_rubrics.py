@@ -10,16 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from triptych.rubric.model import (
-    Choice,
-    ChoiceOption,
-    Criterion,
-    Likert,
-    Rubric,
-    json_schema,
-    load_rubric,
-    shipped_rubrics,
-)
+from triptych.rubric.files import json_schema, load_rubric, shipped_rubrics
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Choice, ChoiceOption, Likert
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}

@@ -9,7 +9,7 @@ from helpers.studies import SMALL_RUBRIC, draft_items
 from sqlmodel import Session
 
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.study import lifecycle
 from triptych.study import lint as linter
 from triptych.study.lint import LintFinding

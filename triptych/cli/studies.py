@@ -12,7 +12,7 @@ from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle
 from triptych.study.persons import Who

@@ -29,7 +29,7 @@ from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import passcodes
 from triptych.rubric.answers import count_words
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Access,

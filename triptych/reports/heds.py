@@ -20,7 +20,8 @@ from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Best, Choice, Criterion, Likert, NumberScale, shown
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import events
 from triptych.storage.models import Study

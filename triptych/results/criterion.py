@@ -17,7 +17,8 @@ import pandas as pd
 from triptych.errors import UndefinedStatistic
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
-from triptych.rubric.model import Choice, Criterion, Likert, NumberScale
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.stats.coefficients import AgreementTable, agreement_table, band_note, category_note
 from triptych.stats.descriptive import (
     MajorityShare,

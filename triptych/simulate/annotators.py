@@ -16,7 +16,8 @@ from statistics import fmean
 from typing import Any
 
 from triptych.rubric.answers import ABOUT_ITEM, LETTERS, option_name
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, NumberScale, Rubric, Scale
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 
 NOISE = 0.5
 STEEPNESS = 1.5

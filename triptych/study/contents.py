@@ -15,7 +15,9 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
-from triptych.rubric.model import Choice, Likert, NumberScale, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.rubric.files import parse_rubric, text_hash
+from triptych.rubric.model import Rubric, TrainingItem
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
     Criterion,

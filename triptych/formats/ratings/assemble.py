@@ -26,7 +26,8 @@ from triptych.formats.ratings.model import (
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
 from triptych.formats.ratings.spans import PlacedSpan, place
-from triptych.rubric.model import KEY, Choice, Criterion, NumberScale, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import KEY, Choice, NumberScale
 
 MOST_POSITIONS = 6
 PLURAL = re.compile(r"s\b")

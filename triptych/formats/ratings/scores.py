@@ -9,7 +9,8 @@ from dataclasses import replace
 from triptych.formats.ratings.assemble import Asked, read_value
 from triptych.formats.ratings.model import ImportedRating
 from triptych.formats.ratings.proposal import ProposedCriterion, distinct_keys, extended, judge_of, propose, scores_of
-from triptych.rubric.model import Criterion, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Criterion
 
 
 def with_scores(asked: Asked, ratings: Iterable[ImportedRating]) -> Asked:

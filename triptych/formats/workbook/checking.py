@@ -45,7 +45,8 @@ from triptych.rubric.answers import (
     option_name,
     parse_answers,
 )
-from triptych.rubric.model import Ask, Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask
 
 Severity = Literal["error", "warning", "note"]
 SHOWN_TEXT = 60

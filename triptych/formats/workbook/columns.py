@@ -15,7 +15,8 @@ from typing import Literal
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, NumberScale, Rubric, Scale, shown
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, shown
 
 About = Literal["candidate", "item"]
 Value = str | float | list[str]

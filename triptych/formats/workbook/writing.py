@@ -37,7 +37,8 @@ from triptych.formats.workbook.columns import (
     label,
     letters_of,
 )
-from triptych.rubric.model import Choice, Criterion, Likert, NumberScale, Rubric, WorkedExample
+from triptych.rubric.model import Criterion, Rubric, WorkedExample
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 MARK = "triptych workbook 1"
 TOKEN = "token"  # noqa: S105 (a name)

@@ -22,7 +22,7 @@ from triptych.formats.writers.model import (
 )
 from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
-from triptych.rubric.model import Best, Choice, Likert, NumberScale, Scale, is_whole
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
 LARGEST = 10
 DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."

@@ -18,7 +18,7 @@ from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import json_list_file, text_file
-from triptych.rubric.model import Choice, Likert, NumberScale
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 MOST_STARS = 10
 PEOPLE = (

@@ -18,7 +18,7 @@ from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
-from triptych.rubric.model import Choice, Likert
+from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
-from triptych.rubric.model import Choice, Criterion, Likert, NumberScale
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 COUNTED = (
     "Counted are main annotations by annotators who are not excluded ({kinds}), surplus ones included; items that most "

@@ -22,7 +22,8 @@ from triptych.formats.writers.model import (
     FinishedTurn,
     Selection,
 )
-from triptych.rubric.model import Best, Choice, Criterion, Likert
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Best, Choice, Likert
 
 LETTERS = "abcdef"
 BETWEEN_TURNS = "\n"
