@@ -6,7 +6,6 @@ import datetime as dt
 import io
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Any
 
 import python_calamine
 
@@ -78,7 +77,7 @@ def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
     }
 
 
-def _cell_text(cell: Any) -> str:
+def _cell_text(cell: object) -> str:
     """A cell as a person sees it: 7 for 7.0, ISO dates."""
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"

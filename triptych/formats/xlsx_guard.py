@@ -139,7 +139,7 @@ def _content_start(data: bytes, info: zipfile.ZipInfo) -> int:
     if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
         raise ImportRefused("The workbook is damaged: a part of the zip is not where it should be.")
     *_, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    return info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
 
 
 def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
@@ -173,7 +173,12 @@ def _check_member(name: str, content: bytes) -> None:
         raise ImportRefused(f"The workbook defines XML entities ('{name}'), which Excel never does.")
 
 
-def _walk(content: bytes, start: Callable, text: Callable | None = None, end: Callable | None = None) -> None:
+def _walk(
+    content: bytes,
+    start: Callable[[str, dict[str, str]], None],
+    text: Callable[[str], None] | None = None,
+    end: Callable[[str], None] | None = None,
+) -> None:
     """Call `start` with each element's local name and attributes, `text` with texts, `end` with names."""
     parser = expat.ParserCreate()
     parser.buffer_text = True

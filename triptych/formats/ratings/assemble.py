@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
@@ -29,6 +28,7 @@ from triptych.formats.ratings.spans import PlacedSpan, place
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import KEY, Choice, NumberScale
 
+StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MOST_POSITIONS = 6
 PLURAL = re.compile(r"s\b")
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
@@ -192,8 +192,8 @@ class _Builder:
         self.file = ""
         self.findings = Findings()
         self.works: dict[tuple[str, str, str, str], ItemWork] = {}
-        self.seen: dict[tuple[Any, ...], tuple[str, int]] = {}
-        self.values: dict[tuple[str, str, bool], Any] = {}
+        self.seen: dict[tuple[str | None, ...], tuple[str, int]] = {}
+        self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
         self.told: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
         self.labels = {spelled: label.key for label in asked.rubric.highlights for spelled in (label.title, label.key)}
@@ -235,7 +235,7 @@ class _Builder:
         part = (self.file, given.part) if given.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), given.seconds)
 
-    def _value(self, criterion: Criterion, given: ImportedRating) -> tuple[float | None, str | None, bool] | None:
+    def _value(self, criterion: Criterion, given: ImportedRating) -> StoredValue | None:
         name = (criterion.key, given.value, given.missing)
         if name not in self.values:
             missing = self.asked.missing.get(criterion.key, frozenset())
@@ -254,11 +254,12 @@ class _Builder:
             self.works[key] = ItemWork(given.item, given.annotator, given.kind, of, given.row)
         return self.works[key]
 
-    def _system(self, work: ItemWork, given: Any, criterion: Criterion | None) -> tuple[str | None, bool]:
+    def _system(
+        self, work: ItemWork, given: ImportedRating | ImportedHighlight, criterion: Criterion | None
+    ) -> tuple[str | None, bool]:
         """The system that a row is about, and whether that makes sense. An unnamed one is the item's only one."""
         known = self.systems.setdefault(work.item, {})
-        about_item = criterion is not None and criterion.about == "item" and criterion.scale.kind != "best"
-        if about_item:
+        if isinstance(given, ImportedRating) and criterion is not None and not criterion.per_response:
             if given.system not in (None, UNKNOWN_SYSTEM):
                 self.once(f"'{given.criterion}' is about the item, but a system stands beside it.", given.row)
                 return None, False
@@ -309,8 +310,10 @@ class _Builder:
             self.once(f"the rubric has no label '{given.label}' for highlights.", given.row)
             return
         work = self._work(given)
-        system, fits = self._system(work, given, None) if work else (None, False)
-        if not fits:
+        if work is None:
+            return
+        system, fits = self._system(work, given, None)
+        if system is None or not fits:
             return
         work.systems.setdefault(system)
         span = place(given, self.texts.get((work.item, system)), self.findings)
@@ -323,18 +326,18 @@ class _Builder:
         work.highlights.append(ReadHighlight(system, label, given.comment.strip(), span))
 
     def add_note(self, given: ImportedNote) -> None:
-        """Free text goes to the rating that it names or that alone stands beside it, or becomes a note."""
+        """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""
         work = self._work(given)
         if work is None:
             return
-        beside = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
-        named = [at for at in beside if work.ratings[at].criterion in self._explained(given.name)]
-        at = next(iter(named or beside), 0) if named or len(beside) == 1 else None
-        said = None if at is None else _with_words(work.ratings[at], given, bool(named))
-        if said is None:
+        neighbours = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
+        named = [at for at in neighbours if work.ratings[at].criterion in self._explained(given.name)]
+        targets = named or (neighbours if len(neighbours) == 1 else [])
+        explained = _with_words(work.ratings[targets[0]], given, bool(named)) if targets else None
+        if explained is None:
             work.notes.append(f"{given.name}: {given.text}")
         else:
-            work.ratings[at] = said
+            work.ratings[targets[0]] = explained
 
     def _explained(self, name: str) -> set[str]:
         """The criteria that a box of this name can be about: fluency for fluency_why."""
@@ -376,11 +379,10 @@ class _Builder:
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
-        spoken = isinstance(context, tuple)
         return ItemDraft(
             external_id=name,
-            context_text=None if spoken else context,
-            context_turns=context if spoken else (),
+            context_text=context if isinstance(context, str) else None,
+            context_turns=context if isinstance(context, tuple) else (),
             candidates=tuple(_candidate(system, self.texts.get((name, system))) for system in systems),
             meta={},
             extra_texts={},
@@ -402,8 +404,8 @@ def _candidate(system: str, content: Content | None) -> CandidateDraft:
 
 def read_value(
     criterion: Criterion, text: str, is_missing: bool, missing: frozenset[str] = frozenset()
-) -> tuple[float | None, str | None, bool] | None:
-    """(number, option, missing) as stored; None where the text does not fit the scale."""
+) -> StoredValue | None:
+    """The value as stored; None where the text does not fit the scale."""
     scale = criterion.scale
     if isinstance(scale, Choice):
         titles = {option.title: option for option in scale.options}

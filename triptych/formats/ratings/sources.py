@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.json_files import read_json
 from triptych.formats.layout import simple
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
+from triptych.formats.model import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    MAX_UPLOAD,
+    Findings,
+    Json,
+    JsonObject,
+    ReadOptions,
+    Record,
+    Source,
+)
 from triptych.formats.parquet import read_parquet
 from triptych.formats.tables import DELIMITERS, Cells, RawTable, as_source, parse
 from triptych.formats.values import clean
@@ -34,20 +43,24 @@ def read_source(
     """
     source = _read(data, filename, findings, endings, example)
     columns = tuple(clean(name, findings, 1, None) for name in source.columns)
-    records = tuple(Record(r.row, _cleaned(r.values, findings, r.row, None)) for r in source.records)
+    records = tuple(Record(r.row, _cleaned_object(r.values, findings, r.row, None)) for r in source.records)
     return replace(source, columns=columns, records=records)
 
 
-def _cleaned(value: Any, findings: Findings, row: int, column: str | None) -> Any:
+def _cleaned(value: Json, findings: Findings, row: int, column: str | None) -> Json:
     """Every text inside: no control characters, no half characters, plain line feeds."""
     if isinstance(value, str):
         return clean(value, findings, row, column)
     if isinstance(value, list):
         return [_cleaned(inside, findings, row, column) for inside in value]
     if isinstance(value, dict):
-        names = {clean(name, findings, row, column): inside for name, inside in value.items()}
-        return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
+        return _cleaned_object(value, findings, row, column)
     return value
+
+
+def _cleaned_object(value: JsonObject, findings: Findings, row: int, column: str | None) -> JsonObject:
+    names = {clean(name, findings, row, column): inside for name, inside in value.items()}
+    return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
 
 
 def _read(data: bytes, filename: str, findings: Findings, endings: Sequence[str], example: str) -> Source:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import JsonObject
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -27,7 +28,6 @@ from triptych.formats.workbook.columns import (
     TEXT,
     WORDS,
     Column,
-    Value,
     explanation_in,
     folded,
     letters_of,
@@ -46,7 +46,7 @@ from triptych.rubric.answers import (
     parse_answers,
 )
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Ask
+from triptych.rubric.scales import Ask, Value
 
 Severity = Literal["error", "warning", "note"]
 SHOWN_TEXT = 60
@@ -75,7 +75,7 @@ class ReadItem:
 
     token: str
     row: int
-    answers: dict[str, Any] | None = None
+    answers: JsonObject | None = None
     way_out: tuple[str, str] | None = None
     note: str = ""
 
@@ -235,10 +235,10 @@ class _Checker:
             )
         return self.ways_out.get(folded(cell))
 
-    def _read_answers(self, item: WorkbookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
+    def _read_answers(self, item: WorkbookItem, rows: dict[str, FilledRow]) -> JsonObject:
         letters = letters_of(len(item.responses))
         ratings: dict[str, dict[str, Value]] = defaultdict(dict)
-        explained: dict[str, dict[str, Any]] = defaultdict(dict)
+        explained: dict[str, JsonObject] = defaultdict(dict)
         aside = {letter: reason for letter in letters if (reason := self._aside(rows[letter]))}
         rated = "".join(letter for letter in letters if letter not in aside)
         for criterion, place in self._questions(rated):
@@ -292,7 +292,7 @@ class _Checker:
 
     def _explanation(
         self, criterion: Criterion, place: str, value: Value, get: Callable[[str], tuple[str, int]]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The explanation under the name of the chosen option; checked as the workbench's is."""
         (reasons, number), (words, _) = get(f"{REASONS}{criterion.key}"), get(f"{WORDS}{criterion.key}")
         ask = criterion.scale.ask_for(value)

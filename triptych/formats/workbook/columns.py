@@ -16,10 +16,9 @@ from typing import Literal
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
-from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, shown
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, shown
 
 About = Literal["candidate", "item"]
-Value = str | float | list[str]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
@@ -84,7 +83,7 @@ def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
     yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
-    asks = _asks(scale)
+    asks = scale.asks.values()
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
         hint = "Where your answer asks for reasons. Several: one after the other, with a semicolon between."
@@ -119,11 +118,6 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
         if offer is not None
         for reason in offer.reasons
     }
-
-
-def _asks(scale: Scale) -> list[Ask]:
-    answers = scale.points if isinstance(scale, Likert) else scale.options if isinstance(scale, Choice) else ()
-    return [answer.ask for answer in answers if answer.ask is not None]
 
 
 def _joined(ask: Ask) -> Iterator[str]:

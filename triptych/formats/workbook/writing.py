@@ -168,11 +168,11 @@ def _write_item(
     row = first
     for letter, text, height in zip(letters_of(len(texts)), texts, grown, strict=True):
         over = math.ceil(height / TALLEST)
-        known = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
+        values: dict[str, str | int] = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
         if letter == "A":
-            known |= {NUMBER: number, **beside}
+            values |= {NUMBER: number, **beside}
         for place, column in enumerate(columns, 1):
-            _style(_put(sheet, row, place, known.get(column.key, "")), column, letter == "A")
+            _style(_put(sheet, row, place, values.get(column.key, "")), column, letter == "A")
         for part in range(row, row + over):
             sheet.row_dimensions[part].height = height / over
         _merge(sheet, columns, "candidate", row, row + over - 1)

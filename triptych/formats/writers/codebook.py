@@ -7,8 +7,9 @@ data. Both name the design hash, and number and hash of the last event, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers.huggingface import USE, card_head
 from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
@@ -109,7 +110,7 @@ def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, 
     yield text_file("README.md", readme(finished, chosen, names, notes))
 
 
-def codebook(finished: Finished, options: ExportOptions) -> dict[str, Any]:
+def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
     """What was asked and how, what every column means, and which state of which design this is."""
     rubric = finished.rubric
     return {

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import yaml
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
 from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
 from triptych.formats.writers.task import Control
@@ -40,7 +40,7 @@ def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iter
     notes += [*task.said_once(finished, left_out), LINES, OPENING]
 
 
-def _config(finished: Finished) -> dict[str, Any]:
+def _config(finished: Finished) -> JsonObject:
     schemes = [scheme for question in task.questions(finished) for scheme in _schemes(question)]
     labels = [{"name": label.key, "tooltip": label.title} for label in finished.rubric.highlights]
     if labels:
@@ -58,7 +58,7 @@ def _config(finished: Finished) -> dict[str, Any]:
     }
 
 
-def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
+def _fields(finished: Finished) -> Iterator[JsonObject]:
     """What the page shows of an item: the context and every response, in which passages can be marked."""
     yield {"key": "context", "type": "text", "label": "Context"}
     for letter in task.letters(finished):
@@ -66,7 +66,7 @@ def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
         yield shown | ({"span_target": True} if finished.rubric.highlights else {})
 
 
-def _schemes(question: Control) -> Iterator[dict[str, Any]]:
+def _schemes(question: Control) -> Iterator[JsonObject]:
     """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title
@@ -82,7 +82,7 @@ def _schemes(question: Control) -> Iterator[dict[str, Any]]:
         yield {"annotation_type": "text", **box}
 
 
-def _item(item: FinishedItem) -> dict[str, Any]:
+def _item(item: FinishedItem) -> JsonObject:
     return {
         "id": item.item_id,
         "context": task.context(item),
@@ -113,7 +113,7 @@ def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> I
     )
 
 
-def _times(item: FinishedItem, annotation: FinishedAnnotation) -> dict[str, Any]:
+def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
     """When the item was submitted, in seconds since 1970, and how long it took."""
     end = annotation.submitted_at.timestamp()
     seconds = round(annotation.active_seconds, 1)
@@ -139,7 +139,7 @@ def _labels(
 
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[dict[str, Any], int]]:
+) -> Iterator[tuple[JsonObject, int]]:
     texts = task.texts(item)
     for mark in task.marked(item, annotation):
         start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from triptych.formats.writers.model import (
     MAIN_WORK,
@@ -23,7 +23,6 @@ from triptych.formats.writers.model import (
     Selection,
 )
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Best, Choice, Likert
 
 LETTERS = "abcdef"
 BETWEEN_TURNS = "\n"
@@ -51,9 +50,7 @@ class Control:
     @property
     def reasons(self) -> list[tuple[str, str]]:
         """(key, text) of the ready-made reasons that any answer asks for."""
-        scale = self.criterion.scale
-        parts = {Likert: "points", Choice: "options"}
-        asks = [part.ask for part in getattr(scale, parts.get(type(scale), ""), ()) if part.ask]
+        asks = self.criterion.scale.asks.values()
         return list({reason.key: reason.text for ask in asks for reason in ask.reasons}.items())
 
 
@@ -83,14 +80,9 @@ def questions(finished: Finished) -> list[Control]:
     """Every question there is, in the order of the rubric. A `best` is asked as picked or not, letter by letter."""
     asked = []
     for criterion in finished.criteria:
-        places: Sequence[str | None] = letters(finished) if per_candidate(criterion) else (None,)
+        places: Sequence[str | None] = letters(finished) if criterion.per_response else (None,)
         asked += [Control(criterion, letter) for letter in places]
     return asked
-
-
-def per_candidate(criterion: Criterion) -> bool:
-    """Whether every candidate gets a rating of its own."""
-    return criterion.about == "candidate" or isinstance(criterion.scale, Best)
 
 
 def items(finished: Finished, annotator: str | None = None) -> Iterator[FinishedItem]:
@@ -163,7 +155,7 @@ def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
     return BETWEEN_TURNS.join(lines), starts
 
 
-def value_of(rating: FinishedRating) -> Any:
+def value_of(rating: FinishedRating) -> str | float | None:
     """The option's key, else the number (3, not 3.0), else None."""
     if rating.option is not None or rating.number is None:
         return rating.option
