@@ -23,7 +23,7 @@ from triptych.annotate.assignments import FINISHED, SEEN
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
-    LONGEST_TEXT,
+    MAX_TEXT_CHARACTERS,
     CellProblem,
     FilledWorkbook,
     ReadItem,
@@ -210,9 +210,9 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
 def _refuse_long_texts(book: WorkbookContents) -> None:
     for number, item in enumerate(book.items, 1):
         texts = [item.context, *(text for _, text in item.beside), *item.responses]
-        if any(len(text) > LONGEST_TEXT for text in texts):
+        if any(len(text) > MAX_TEXT_CHARACTERS for text in texts):
             raise ImportRefused(
-                f"Item {number} of this workbook has a text of more than {LONGEST_TEXT:,} characters, which no "
+                f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which no "
                 "spreadsheet cell can hold. Let this study be annotated in the browser."
             )
 

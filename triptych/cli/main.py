@@ -161,7 +161,7 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     from triptych.exchange import import_ratings as ratings_import
 
     found = ratings_import.from_paths(arguments)
-    for line in (*map(str, found.problems), *found.told()):
+    for line in (*map(str, found.problems), *found.summary()):
         say(line)
     if not found.ok:
         return 2

@@ -48,12 +48,12 @@ def refuse_other_content(data: bytes) -> None:
 
     Raises ImportRefused that names what the content looks like.
     """
-    found = next((what for start, what in SIGNATURES if data.startswith(start)), None)
+    content_kind = next((kind for start, kind in SIGNATURES if data.startswith(start)), None)
     if re.match(rb"\x80[\x02-\x05]", data):
-        found = "a Python pickle"
-    if found:
+        content_kind = "a Python pickle"
+    if content_kind:
         raise ImportRefused(
-            f"The content of this file is {found}, whatever its name says. "
+            f"The content of this file is {content_kind}, whatever its name says. "
             "Upload a CSV, TSV, JSON, JSON Lines or .xlsx file under its right name."
         )
 
@@ -108,8 +108,8 @@ def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) 
     return text
 
 
-def _count(data: bytes, wanted: bytes) -> int:
-    return len(data) - len(data.translate(None, wanted))
+def _count(data: bytes, letters: bytes) -> int:
+    return len(data) - len(data.translate(None, letters))
 
 
 def _line(data: bytes, position: int) -> int:

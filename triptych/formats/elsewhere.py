@@ -68,25 +68,25 @@ def segments(campaign: JsonObject, findings: Findings) -> list[tuple[int, Json]]
 
     Raises ImportRefused where the lists are deeper than annotator task, document, segment.
     """
-    found: list[tuple[int, Json]] = []
+    entries: list[tuple[int, Json]] = []
     seen: JsonObject = {}
     for place, segment in _leaves(campaign["data"], ()):
-        number = len(found) + 1
+        number = len(entries) + 1
         if not isinstance(segment, dict):
-            found.append((number, segment))
+            entries.append((number, segment))
             continue
         # the places of one document differ in the last number only
         own = segment if _has_id(segment) else {**segment, "item_id": "/".join(map(str, place))}
         if seen.setdefault(str(own.get("item_id")), own) is not own and _has_id(segment) and _same(seen, own):
             findings.tally("{n} segment(s) stand in several annotator tasks; each is read once.")
         else:
-            found.append((number, own))
-    return found
+            entries.append((number, own))
+    return entries
 
 
 def unpacked(source: Source, findings: Findings) -> Source:
     """The source itself, or the tasks of another program as plain records."""
-    program = next((one for one in PROGRAMS if one.fits(source)), None)
+    program = next((candidate for candidate in PROGRAMS if candidate.fits(source)), None)
     if program is None:
         return source
     records = []
@@ -95,10 +95,10 @@ def unpacked(source: Source, findings: Findings) -> Source:
         if values is not None:
             _refuse_addresses(values, record.row, findings)
             records.append(Record(record.row, values))
-    kept = _once(records, findings) if program.per_annotation else records
-    columns = dict.fromkeys(key for record in kept for key in record.values)
+    items = _once(records, findings) if program.per_annotation else records
+    columns = dict.fromkeys(key for record in items for key in record.values)
     kind = f"{program.name} {source.kind}"
-    return replace(source, kind=kind, columns=tuple(columns), records=tuple(kept))
+    return replace(source, kind=kind, columns=tuple(columns), records=tuple(items))
 
 
 def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Json]]:
@@ -140,9 +140,9 @@ def _flat(record: Record, inside: str, beside: str, findings: Findings) -> JsonO
     if any(record.values.get(name) for name in _RATED):
         findings.tally(RATED_TOO)
     meta = record.values.get(beside)
-    known = meta if isinstance(meta, dict) else {}
-    namers = {name: value for name, value in known.items() if _NAMER.fullmatch(simple(name))}
-    rest = {name: value for name, value in known.items() if name not in namers}
+    extras = meta if isinstance(meta, dict) else {}
+    namers = {name: value for name, value in extras.items() if _NAMER.fullmatch(simple(name))}
+    rest = {name: value for name, value in extras.items() if name not in namers}
     own = {} if any(simple(name) in ID_NAMES for name in fields) else {"id": record.values.get("id")}
     if own and own["id"] is None:
         own = {}
@@ -221,8 +221,8 @@ def _between(ends: Sequence[str]) -> dict[str, str]:
 def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings: Findings) -> JsonObject:
     """The fields that make an item a check, as a lead would write them."""
     findings.tally(CHECKS)
-    told = {"reason": reason} if isinstance(reason, str) else {}
-    return {"purpose": purpose, "reference": [{**one, **told} for one in expected]}
+    explanation = {"reason": reason} if isinstance(reason, str) else {}
+    return {"purpose": purpose, "reference": [{**answer, **explanation} for answer in expected]}
 
 
 def _plain(record: Record, findings: Findings) -> JsonObject:
@@ -239,12 +239,12 @@ def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
 
 def _once(records: Sequence[Record], findings: Findings) -> list[Record]:
     """Exports have one row per annotation: rows whose known fields agree are one item."""
-    kept: dict[tuple[str, ...], Record] = {}
+    firsts: dict[tuple[str, ...], Record] = {}
     for record in records:
-        known = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
-        if kept.setdefault(known, record) is not record:
+        content = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
+        if firsts.setdefault(content, record) is not record:
             findings.tally(TWICE)
-    return list(kept.values())
+    return list(firsts.values())
 
 
 def _says_who(name: str) -> bool:
@@ -257,13 +257,15 @@ def _holds(source: Source, name: str) -> bool:
         column in ("candidates", "outputs") or NUMBERED.fullmatch(column) for column in source.columns
     ):
         return False
-    found = (record.values.get(name) for record in source.records)
-    return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in found)
+    values = (record.values.get(name) for record in source.records)
+    return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in values)
 
 
 def _has_text_lists(source: Source) -> bool:
     texts = [record.values.get("text") for record in source.records]
-    return any(isinstance(text, list) and bool(text) and all(isinstance(one, str) for one in text) for text in texts)
+    return any(
+        isinstance(text, list) and bool(text) and all(isinstance(entry, str) for entry in text) for text in texts
+    )
 
 
 def _is_potato(source: Source) -> bool:

@@ -111,34 +111,34 @@ def _joined(parts: Sequence[SystemFile], ids: Iterable[str]) -> Iterable[ItemDra
     by_id: dict[str, list[tuple[SystemFile, ItemDraft]]] = {name: [] for name in ids}
     for part in parts:
         for item in part.file.items:
-            if not any(known is part for known, _ in by_id[item.external_id]):  # a double id is an error already
+            if not any(owner is part for owner, _ in by_id[item.external_id]):  # a double id is an error already
                 by_id[item.external_id].append((part, item))
-    return (_item(found) for found in by_id.values())
+    return (_item(pairs) for pairs in by_id.values())
 
 
-def _item(found: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
+def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
     """One item from the rows that the files have for it."""
-    given = [(part, item) for part, item in found if item.context_text or item.context_turns]
-    part, context = given[0] if given else found[0]
-    for other, item in given[1:]:
+    with_context = [(part, item) for part, item in pairs if item.context_text or item.context_turns]
+    part, context = with_context[0] if with_context else pairs[0]
+    for other, item in with_context[1:]:
         if (item.context_text, item.context_turns) != (context.context_text, context.context_turns):
             other.findings.error(f"has another context than row {context.row} of '{part.name}'.", item.row)
     return replace(
         context,
-        candidates=tuple(item.candidates[0] for _, item in found if item.candidates),
-        meta=_named(found, "meta"),
-        extra_texts=_named(found, "extra_texts"),
+        candidates=tuple(item.candidates[0] for _, item in pairs if item.candidates),
+        meta=_named(pairs, "meta"),
+        extra_texts=_named(pairs, "extra_texts"),
     )
 
 
-def _named(found: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
+def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
     """Meta fields or extra texts of all rows of an item; the first file that has one counts."""
-    kept: dict[str, str] = {}
-    for part, item in found:
+    values: dict[str, str] = {}
+    for part, item in pairs:
         for name, value in getattr(item, which).items():
-            if kept.setdefault(name, value) != value:
+            if values.setdefault(name, value) != value:
                 part.findings.warning(f"has another '{name}' than the files before; left out.", item.row)
-    return kept
+    return values
 
 
 def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:

@@ -72,8 +72,10 @@ def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[
     )
     for _, position, order_known, system, criterion, number, option, missing, reasons, text in ratings:
         place = position if order_known else None
-        said = (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NOTHING_SAID
-        yield (*before, names.get(system), place, criterion, number, option, int(missing), *said, *after)
+        explanation = (
+            (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NOTHING_SAID
+        )
+        yield (*before, names.get(system), place, criterion, number, option, int(missing), *explanation, *after)
 
 
 def highlight_row(names: dict[int, str], row: Any) -> tuple[Cell, ...]:

@@ -23,13 +23,13 @@ from triptych.errors import ImportRefused
 
 MAX_MEMBERS = 200
 MAX_INFLATED = 64 * 2**20
-RATIO_FROM = 8 * 2**20
+RATIO_FROM_BYTES = 8 * 2**20
 MAX_RATIO = 100
 MAX_CELLS = 100_000
 MAX_AREA = 2_000_000
 MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
-CHUNK = 2**18
+CHUNK_BYTES = 2**18
 EMPTY = b"<none/>"
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -146,7 +146,7 @@ def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
     inflater, content, rest = zlib.decompressobj(-zlib.MAX_WBITS), bytearray(), bytes(packed)
     try:
         while rest and not inflater.eof:
-            content += inflater.decompress(rest, CHUNK)
+            content += inflater.decompress(rest, CHUNK_BYTES)
             rest = inflater.unconsumed_tail
             _refuse_inflated(before + len(content), file_size)
         content += inflater.flush()
@@ -157,7 +157,7 @@ def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
 
 
 def _refuse_inflated(size: int, file_size: int) -> None:
-    if size > MAX_INFLATED or (size > RATIO_FROM and size > MAX_RATIO * file_size):
+    if size > MAX_INFLATED or (size > RATIO_FROM_BYTES and size > MAX_RATIO * file_size):
         raise ImportRefused(
             f"The workbook grows from {file_size / 2**20:.1f} MB to {size // 2**20} MB or more when opened: "
             "that is no table of items. Save the sheet as CSV UTF-8 instead."
@@ -207,17 +207,17 @@ def _sheet_paths(members: Members) -> list[tuple[SheetSurvey, str]]:
             path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
             targets[attributes.get("Id", "")] = posixpath.normpath(path)
 
-    found: list[tuple[SheetSurvey, str]] = []
+    sheets: list[tuple[SheetSurvey, str]] = []
 
     def sheet(name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             relation_id = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             hidden = attributes.get("state", "visible") != "visible"
-            found.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
+            sheets.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
 
     _walk(members.part("xl/_rels/workbook.xml.rels"), relation)
     _walk(members.part("xl/workbook.xml"), sheet)
-    return found
+    return sheets
 
 
 class _SheetReader:

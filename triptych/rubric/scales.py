@@ -20,11 +20,11 @@ Words = Annotated[str, Field(min_length=1)]
 Value = str | float | list[str]  # what may be answered: an option, a number, the letters of the best responses
 
 
-def unique(keys: list[str], what: str) -> None:
+def unique(keys: list[str], noun: str) -> None:
     """Raises ValueError, which pydantic turns into a message with a path, if a key is repeated."""
     repeated = sorted({key for key in keys if keys.count(key) > 1})
     if repeated:
-        raise ValueError(f"each {what} may be used once; repeated: {shown(repeated)}")
+        raise ValueError(f"each {noun} may be used once; repeated: {shown(repeated)}")
 
 
 def shown(values: Iterable[object]) -> str:

@@ -104,7 +104,7 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych.formats.writers.writing import BLOCK, in_blocks
+    from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
 
     name = request.path_params["name"]
     if name not in FILES:
@@ -112,7 +112,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     header, rows_of = FILES[name]
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return in_blocks(write_csv(rows_of(session, study), header), BLOCK)
+        return in_blocks(write_csv(rows_of(session, study), header), BLOCK_CHARACTERS)
 
     return f"{name}.csv", "text/csv; charset=utf-8", blocks
 

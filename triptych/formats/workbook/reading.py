@@ -76,5 +76,5 @@ def _counts(number: int, cells: Sequence[str]) -> bool:
 
 
 def _row(number: int, keys: Sequence[str], cells: Sequence[str]) -> FilledRow:
-    known = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
-    return FilledRow(number, known.pop(KEY), known)
+    values = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
+    return FilledRow(number, values.pop(KEY), values)

@@ -63,7 +63,7 @@ COLUMNS = {
     "extra_texts": "Titled texts beside the context, as JSON.",
     "retired": "Whether the lead took the item out of the study.",
 }
-MOST_LINES = 12
+MAX_FILE_LINES = 12
 BLIND = (
     "This study is blind: systems are called System 1, System 2, … by numbers drawn at random. After the unblinding an "
     "export carries their names."
@@ -149,12 +149,16 @@ def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: li
         event_hash=finished.event_hash,
         rubric=finished.rubric.key,
         raters=finished.raters_per_item,
-        files="\n".join(_few([f"- `{name}`" for name in names])),
+        files="\n".join(_shortened([f"- `{name}`" for name in names])),
         notes="\n".join(f"- {note}" for note in [*general, *notes]),
     )
     return card_head(finished) + text + USE if chosen.card else text
 
 
-def _few(lines: list[str]) -> list[str]:
+def _shortened(lines: list[str]) -> list[str]:
     """The lines, cut where there is a file per annotator or per two systems."""
-    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES} more"]
+    return (
+        lines
+        if len(lines) <= MAX_FILE_LINES
+        else [*lines[:MAX_FILE_LINES], f"- and {len(lines) - MAX_FILE_LINES} more"]
+    )
