@@ -304,7 +304,7 @@ def _book_item(token: str, seen: blinding.SeenItem) -> WorkbookItem:
     return WorkbookItem(
         token=token,
         context=_context(seen.context),
-        beside=[(extra.title, extra.text) for extra in extras],
+        extra_texts=[(extra.title, extra.text) for extra in extras],
         responses=[_text(candidate.text, candidate.turns) for candidate in seen.candidates],
     )
 

@@ -10,7 +10,7 @@ from triptych.formats.model import Findings
 
 SAVE_AS = "Save it as 'CSV UTF-8' (Excel, LibreOffice) or as UTF-8 text and upload it again."
 
-# The byte order mark of UTF-32 LE begins with that of UTF-16 LE, so it stands first.
+# The byte order mark of UTF-32 LE begins with that of UTF-16 LE, so it comes first.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -94,7 +94,7 @@ def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) 
     if not foreign and _UTF8_LETTER.search(data):
         raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     if foreign or not _WINDOWS_ONLY.search(data):
-        raise ImportRefused(f"{at_fault}, and nothing in the file tells which encoding it is. {SAVE_AS}")
+        raise ImportRefused(f"{at_fault}, and nothing in the file says which encoding it is. {SAVE_AS}")
     try:
         text = data.decode("cp1252")
     except UnicodeDecodeError as worse:

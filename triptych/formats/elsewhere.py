@@ -1,7 +1,7 @@
 """Task files of Label Studio, Argilla, Potato and Pearmut and our own tables of items, unpacked into plain records.
 
-They are told by their shape. What is unpacked is read like any other file: response_a, response_b, … are candidates,
-system_a or model_a beside response_a says who wrote it. Ratings that such a file holds are left to the import of
+Their shape identifies them. What is unpacked is read like any other file: response_a, response_b, … are candidates,
+system_a or model_a next to response_a says who wrote it. Ratings that such a file holds are left to the import of
 finished ratings.
 Layouts: Label Studio "Import data / JSON", Argilla 2 records, Potato `data_files` with attention and gold items,
 Pearmut campaigns (documents of segments, or annotator tasks of documents of segments). Expected answers of attention
@@ -28,7 +28,7 @@ RATED_TOO = (
 )
 TWICE = "{n} row(s) repeat an item with the same texts, one for each annotation; each item is read once."
 CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
-TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples stand in the rubric."
+TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples belong to the rubric."
 NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
 EXPORTED = {"item_id", "purpose", "context", "context_turns", "system", "text", "turns", "meta", "extra_texts"}
 _ADDRESS = re.compile(r"\s*(?:(?:https?|s3|gs|azure-blob)://|/data/(?:upload|local-files)/)\S+\s*", re.IGNORECASE)
@@ -40,9 +40,9 @@ _TRAINED = "correct_answers"
 
 @dataclass(frozen=True)
 class Program:
-    """How the tasks of one program are told, and one of them unpacked into plain fields.
+    """How the tasks of one program are recognised, and one of them unpacked into plain fields.
 
-    `per_annotation`: an item stands in as many rows as it has annotations.
+    `per_annotation`: an item has as many rows as annotations.
     """
 
     name: str
@@ -78,7 +78,7 @@ def segments(campaign: JsonObject, findings: Findings) -> list[tuple[int, Json]]
         # the places of one document differ in the last number only
         own = segment if _has_id(segment) else {**segment, "item_id": "/".join(map(str, place))}
         if seen.setdefault(str(own.get("item_id")), own) is not own and _has_id(segment) and _same(seen, own):
-            findings.tally("{n} segment(s) stand in several annotator tasks; each is read once.")
+            findings.tally("{n} segment(s) are in several annotator tasks; each is read once.")
         else:
             entries.append((number, own))
     return entries
@@ -131,7 +131,7 @@ def _argilla(record: Record, findings: Findings) -> JsonObject | None:
     return _flat(record, "fields", "metadata", findings)
 
 
-def _flat(record: Record, inside: str, beside: str, findings: Findings) -> JsonObject | None:
+def _flat(record: Record, inside: str, meta_name: str, findings: Findings) -> JsonObject | None:
     """The fields of a task as fields of the record; its own id only where they have none."""
     fields = record.values.get(inside)
     if not isinstance(fields, dict):
@@ -139,7 +139,7 @@ def _flat(record: Record, inside: str, beside: str, findings: Findings) -> JsonO
         return None
     if any(record.values.get(name) for name in _RATED):
         findings.tally(RATED_TOO)
-    meta = record.values.get(beside)
+    meta = record.values.get(meta_name)
     extras = meta if isinstance(meta, dict) else {}
     namers = {name: value for name, value in extras.items() if _NAMER.fullmatch(simple(name))}
     rest = {name: value for name, value in extras.items() if name not in namers}
@@ -150,7 +150,7 @@ def _flat(record: Record, inside: str, beside: str, findings: Findings) -> JsonO
 
 
 def _potato(record: Record, findings: Findings) -> JsonObject:
-    """Potato's list of texts to compare stands under `text`."""
+    """Potato's list of texts to compare is under `text`."""
     values = dict(record.values)
     if isinstance(values.get("text"), list):
         values["responses"] = values.pop("text")
@@ -188,7 +188,7 @@ def _as_object(cell: str) -> Json:
 
 
 def _exported_cells(record: Record, findings: Findings) -> JsonObject | None:
-    """The same of a CSV file, where a ' stands before what a spreadsheet could take for a formula."""
+    """The same of a CSV file, where a ' precedes what a spreadsheet could take for a formula."""
     cells = {name: restore_cell(cell) for name, cell in record.values.items()}
     return _exported(Record(record.row, cells), findings)
 
@@ -230,7 +230,7 @@ def _plain(record: Record, findings: Findings) -> JsonObject:
 
 
 def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
-    """A text that is nothing but an address stands for a file that is not here, and nothing is ever fetched."""
+    """A text that is nothing but an address refers to a file that is not here, and nothing is ever fetched."""
     for name, value in values.items():
         is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES
         if is_text and _ADDRESS.fullmatch(value):
@@ -252,7 +252,7 @@ def _says_who(name: str) -> bool:
 
 
 def _holds(source: Source, name: str) -> bool:
-    """Whether the texts lie inside this field and not beside it."""
+    """Whether the texts are inside this field and not next to it."""
     if source.tabular or any(
         column in ("candidates", "outputs") or NUMBERED.fullmatch(column) for column in source.columns
     ):

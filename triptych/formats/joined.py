@@ -40,8 +40,8 @@ class SystemFile:
 def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _DEFAULT) -> ItemFile:
     """Read files (name, content, system) and join them: the same item id in each, the texts of one system in each.
 
-    Contexts, meta fields and extra texts may stand in any of them; a file without texts gives only those. What
-    disagrees, is missing or stands twice is a problem that names file and row.
+    Contexts, meta fields and extra texts may be in any of them; a file without texts gives only those. What
+    disagrees, is missing or repeated is a problem that names file and row.
     Raises ImportRefused where a file cannot be read at all; the message names it.
     """
     whole = Findings()
@@ -91,7 +91,7 @@ def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFi
 
 
 def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
-    """Items that other files have and this one lacks, each with the place where it stands."""
+    """Items that other files have and this one lacks, each with its place there."""
     own = {item.external_id for item in part.file.items if item.candidates}
     others: dict[str, tuple[str, int]] = {}
     for other in parts:
@@ -104,7 +104,7 @@ def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
         return
     for name in missing:
         file, row = others[name]
-        part.findings.error(f"has no text for item '{name}', which stands in row {row} of '{file}'.")
+        part.findings.error(f"has no text for item '{name}', which is in row {row} of '{file}'.")
 
 
 def _joined(parts: Sequence[SystemFile], ids: Iterable[str]) -> Iterable[ItemDraft]:

@@ -170,7 +170,7 @@ def _record(row: int, value: Json, findings: Findings) -> Record | None:
 
 
 def _flaws(value: Json, column: str | None = None) -> Iterator[tuple[str | None, str]]:
-    """What strict JSON does not have: NaN, Infinity, and keys that stand twice in one object, by field."""
+    """What strict JSON does not have: NaN, Infinity, and keys that are repeated in one object, by field."""
     if isinstance(value, NotFinite):
         yield column, f"is {value}, which is no JSON value; write null or a text."
     elif isinstance(value, dict):

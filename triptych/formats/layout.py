@@ -142,7 +142,7 @@ def _place_named(layout: Layout, column: str) -> None:
 
 
 def _place_namers(layout: Layout, columns: Sequence[str]) -> None:
-    """Columns that name the system of one response: system_a or model_a beside response_a."""
+    """Columns that name the system of one response: system_a or model_a next to response_a."""
     for column in layout.candidates:
         numbered = NUMBERED.fullmatch(simple(column))
         namer = _first(columns, (f"system_{numbered[2]}", f"model_{numbered[2]}")) if numbered else None

@@ -2,7 +2,7 @@
 
 An .xlsx file is a zip of XML. Small ones can hold gigabytes, entities, or a cell in the last corner of the
 sheet that makes a reader allocate the whole of it. So every member is inflated here, counted while inflating
-and checked. Only what passed is given to the reader, in a zip written anew (two programs may read one zip
+and checked. Only what passed is given to the reader, in a new zip (two programs may read one zip
 differently).
 Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
 """
@@ -55,7 +55,7 @@ class Members(dict[str, bytes]):
 
 @dataclass
 class SheetSurvey:
-    """What a sheet's XML tells and its values do not. Rows from 1; `merged`: (first, last, reference)."""
+    """What a sheet's XML says and its values do not. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
     hidden: bool
@@ -299,7 +299,7 @@ def _refuse_cells(sheet: SheetSurvey, cells: int) -> None:
 
 
 def _refuse_repeated_text(members: Members, sheets: list[SheetSurvey]) -> None:
-    """One long text may stand in a workbook once and be shown in every cell."""
+    """One long text may be stored once in a workbook and be shown in every cell."""
     lengths: list[int] = []
     inside = False
 

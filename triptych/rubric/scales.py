@@ -122,7 +122,7 @@ class Likert(ScaleKind):
 class ChoiceOption(RubricPart):
     """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise.
 
-    `apart: true` keeps it in them, and shows agreement without it beside them.
+    `apart: true` keeps it in them, and shows agreement without it as well.
     """
 
     key: Key

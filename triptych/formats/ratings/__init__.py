@@ -36,7 +36,7 @@ from triptych.formats.ratings.sources import ENDINGS, read_source
 
 @dataclass(frozen=True)
 class RatingsFormat:
-    """How the files of one program are told and read."""
+    """How the files of one program are recognised and read."""
 
     name: str
     fits: Callable[[frozenset[str]], bool]

@@ -1,6 +1,6 @@
 """Zip archives of finished ratings: an export of this program, a project folder of Potato, or some files together.
 
-Of an export the tables of ratings and highlights are read, and the items beside them give the texts.
+Of an export the tables of ratings and highlights are read, and the items in the same archive give the texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOTHING = (
     "There is no file of ratings in the zip. It may hold an export of this program, a project of Potato, or files that "
     f"end in {', '.join(f'.{ending}' for ending in ENDINGS)}."
 )
-NO_TEXTS = "The items beside the ratings are not used, because a text is missing or cannot be read."
+NO_TEXTS = "The items in the same archive are not used, because a text is missing or cannot be read."
 
 Reader = Callable[[bytes, str, RaterKind], FinishedRatings]
 Files = Mapping[str, bytes]
@@ -101,7 +101,7 @@ def _named(name: str, read: Callable[[], Read]) -> Read:
 
 
 def _with_items(ratings: FinishedRatings, files: Files, name: str) -> FinishedRatings:
-    """The ratings with the items that lie beside them, if all of those have their texts."""
+    """The ratings with the items of the same archive, if all of those have their texts."""
     items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):

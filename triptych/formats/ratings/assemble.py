@@ -40,7 +40,7 @@ class Asked:
     """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values.
 
     apart: (judge, criterion in the files) → another name for it, under which `names` has it. scores: keys of criteria
-    that judges alone answered beside people.
+    that only judges answered.
     """
 
     rubric: Rubric
@@ -80,7 +80,7 @@ class ReadHighlight:
 class ItemWork:
     """All that one annotator gave for one item. `of` is not empty for a repeat of it.
 
-    systems: → position, if known. spent: seconds by piece of work, of which a row of the file tells.
+    systems: → position, if known. spent: seconds by piece of work, as rows of the file give them.
     """
 
     item: str
@@ -117,7 +117,7 @@ class Assembled:
 
     @property
     def has_texts(self) -> bool:
-        """Whether every candidate has a text, so that the study could be gone on with."""
+        """Whether every candidate has a text, so that the study could be continued."""
         return all(c.text is not None or c.turns for item in self.items for c in item.candidates)
 
     @property
@@ -189,7 +189,7 @@ def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | N
 
 
 class _Builder:
-    """Holds what grows while the files are gone through, row by row."""
+    """Collects the annotations while the files are read, row by row."""
 
     def __init__(self, files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> None:
         self.files, self.asked = files, asked
@@ -212,7 +212,7 @@ class _Builder:
         self.findings.error(f"{self.file}{message}", row, column)
 
     def once(self, message: str, row: int, column: str | None = None) -> None:
-        """An error that many rows share, told at the first of them."""
+        """An error that many rows share, reported at the first of them."""
         if (self.file, message) not in self.reported:
             self.reported.add((self.file, message))
             self.error(message, row, column)
@@ -265,7 +265,7 @@ class _Builder:
         systems = self.systems.setdefault(work.item, {})
         if isinstance(entry, ImportedRating) and criterion is not None and not criterion.per_response:
             if entry.system not in (None, UNKNOWN_SYSTEM):
-                self.once(f"'{entry.criterion}' is about the item, but a system stands beside it.", entry.row)
+                self.once(f"'{entry.criterion}' is about the item, but its row names a system.", entry.row)
                 return None, False
             return None, True
         system = entry.system
@@ -370,7 +370,7 @@ class _Builder:
                 self.error(f"'{work.annotator}' repeats item '{work.item}' without having rated it before.", work.row)
 
     def _items(self) -> tuple[ItemDraft, ...]:
-        """The items of the file of items, or what the ratings tell of theirs."""
+        """The items of the file of items, or those that the ratings name."""
         if self.items_by_id is not None:
             rated = {work.item for work in self.works.values()}
             unrated = len(self.items_by_id) - len(rated)

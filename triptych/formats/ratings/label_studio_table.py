@@ -1,6 +1,6 @@
-"""Label Studio: the CSV, TSV or JSON-MIN export, a row per annotation, a column per control beside those of the data.
+"""Label Studio: the CSV, TSV or JSON-MIN export, a row per annotation, a column per control after those of the data.
 
-What is not plain stands in its cell as JSON: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans, whose
+What is not plain is JSON in its cell: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans, whose
 offsets are those of the other export.
 """
 

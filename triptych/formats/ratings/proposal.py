@@ -139,7 +139,7 @@ def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
 
 
 def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
-    """Whether scores are on people's scale: it gets no other level, and no points but a last one that nobody chose."""
+    """Whether scores are on people's scale: no other level, and no points but a last one that was never chosen."""
     if people.numbers != scores.numbers:
         return False
     if not people.numbers:
@@ -174,7 +174,7 @@ def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> Prop
 def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
     """Low, high, step and level of a scale on which the numbers lie.
 
-    An end that nobody chose is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
+    An end that was never chosen is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
     """
     numbers = np.round(numbers, DECIMALS)
     low, high = float(numbers.min()), float(numbers.max())
@@ -286,7 +286,7 @@ def _numbers(criterion: ProposedCriterion) -> JsonObject:
 
 
 def _options(criterion: ProposedCriterion) -> JsonObject:
-    """The labels as options; a choice has two at least, so one that everybody chose gets another beside it."""
+    """The labels as options; a choice has two at least, so a single label gets a second one that was never chosen."""
     options = [
         {"key": key, "title": label}
         | ({"missing": True} if label in criterion.missing else {})

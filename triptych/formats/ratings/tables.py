@@ -177,7 +177,7 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
 
 
 def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
-    """Who rated. A column 'judge' names a model; a column of kinds tells people from models and simulations."""
+    """Who rated. A column 'judge' names a model; a column of kinds distinguishes people, models and simulations."""
     judge = named(cells.get("judge"))
     if judge:
         return "judge", judge

@@ -1,6 +1,6 @@
 """A filled workbook line by line: which answers it holds, and every cell that cannot be stored as it is.
 
-Rows are known by their hidden names, so their order does not matter; that a name still stands beside its own text is
+Rows are known by their hidden names, so their order does not matter; that a name is still next to its own text is
 checked. Pure: no database.
 """
 
@@ -51,7 +51,7 @@ from triptych.rubric.scales import Ask, Value
 Severity = Literal["error", "warning", "note"]
 SHOWN_CHARACTERS = 60
 NOT_STORED = "This will not be stored"
-SORTED = "The rows stand in another order than they were given out. Each was recognised, so nothing is mixed up."
+SORTED = "The rows are in another order than in the download. Each was recognised, so nothing is mixed up."
 BY_HAND = "Delete what was typed here; rows cannot be added by hand."
 FRESH = "Copy the answers into a fresh download of this workbook."
 
@@ -115,7 +115,7 @@ class _Checker:
         self.findings.append(CellProblem(severity, row, title, what, right))
 
     def check_rows(self) -> None:
-        """Every row once, each beside its own text, no column gone."""
+        """Every row once, each next to its own text, no column missing."""
         places = {
             row_key(self.book.token, item.token, letter): (item, letter)
             for item in self.book.items
@@ -139,7 +139,7 @@ class _Checker:
     def _strange_row(self, row: FilledRow, keys: Sequence[str]) -> None:
         if row.key in keys:
             first = next(other.number for other in self.filled.rows if other.key == row.key)
-            self.say("error", row.number, "", f"This row stands twice: it is also row {first}.", "Delete one of them.")
+            self.say("error", row.number, "", f"This row is repeated: it is also row {first}.", "Delete one of them.")
         elif row.key:
             self.say("error", row.number, "", "This row belongs to another workbook.", FRESH)
         elif any(row.cells.get(key) for key, column in self.columns.items() if column.answer):
@@ -157,7 +157,7 @@ class _Checker:
             self.say("error", None, f"{GUIDELINES}: {AGREE}", fault, f"{AGREED}. Without it nothing may be stored.")
 
     def _check_texts(self, item: WorkbookItem, number: int) -> None:
-        """A row that is missing, or whose hidden name stands beside the text of another."""
+        """A row that is missing, or whose hidden name is next to the text of another."""
         letters = letters_of(len(item.responses))
         for letter, text in zip(letters, item.responses, strict=True):
             row = self.rows[item.token].get(letter)
@@ -218,7 +218,7 @@ class _Checker:
         return sum(finding.severity == "error" for finding in self.findings)
 
     def _about_item(self, rows: dict[str, FilledRow], key: str) -> tuple[str, int]:
-        """A cell that all rows of an item share, and the row where it stands."""
+        """A cell that all rows of an item share, and its row."""
         answers = {row.cells[key]: row.number for row in rows.values() if row.cells.get(key)}
         if len(answers) > 1:
             where = ", ".join(str(number) for number in answers.values())

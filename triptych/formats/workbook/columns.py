@@ -52,7 +52,7 @@ class Column:
 def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int) -> tuple[Column, ...]:
     """All columns in order: what is read, what is asked about each response, what is asked about the item.
 
-    extra_texts: titles of the texts that stand beside the context; candidates: the most that an item has.
+    extra_texts: titles of the texts shown with the context; candidates: the most that an item has.
     """
     asked = rubric.asked(study_round)
     return (
@@ -115,7 +115,7 @@ def _leaving_out(rubric: Rubric) -> Iterator[Column]:
 
 
 def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
-    """What stands in the list for leaving an item out → ("skip" or "ignore", the reason's key)."""
+    """The list for leaving an item out → ("skip" or "ignore", the reason's key)."""
     offers = {"skip": rubric.skip, "ignore": rubric.ignore_item}
     return {
         f"{offer.title}: {reason.title}": (kind, reason.key)
@@ -126,7 +126,7 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
 
 
 def _joined(ask: Ask) -> Iterator[str]:
-    """The reasons of one answer, and where they are few, each of their combinations, as nobody likes to type them."""
+    """The reasons of one answer, and where they are few, each of their combinations, so that they need not be typed."""
     texts = [reason.text for reason in ask.reasons]
     most = len(texts) if len(texts) <= JOINED_REASONS else 1
     for size in range(1, most + 1):

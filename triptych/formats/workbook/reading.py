@@ -22,7 +22,7 @@ OLD_EXCEL, ZIP, OPEN_DOCUMENT = b"\xd0\xcf\x11\xe0", b"PK", b"application/vnd.oa
 
 @dataclass(frozen=True)
 class FilledRow:
-    """One row as it stands in the sheet. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
+    """One row as the sheet has it. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
 
     number: int
     key: str

@@ -46,13 +46,13 @@ RATINGS, GUIDELINES, HIDDEN = "Ratings", "Guidelines", "Triptych"
 MAX_TEXT_CHARACTERS = 32_000  # Excel holds 32,767 characters in a cell
 MACHINE_ROW, INTRO_ROW, HEADER_ROW = 1, 2, 3
 LINE_POINTS, MAX_ROW_POINTS = 15, 400  # points; Excel draws no row higher than 409
-MAX_TITLE_CHARACTERS, MAX_HINT_CHARACTERS = 32, 250  # of the box beside a cell
+MAX_TITLE_CHARACTERS, MAX_HINT_CHARACTERS = 32, 250  # of the input message of a cell
 THIN, THICK = Side(style="thin", color="C9CED6"), Side(style="medium", color="5B6B7F")
 HEAD = PatternFill("solid", fgColor="E4EAF1")
 OPEN = PatternFill("solid", fgColor="FFF8DC")
 INSTRUCTION = (
     "Fill in the yellow cells: pick from the list, or type the number. Everything else is protected. What the "
-    "questions mean stands on the sheet Guidelines. Save the file as .xlsx and send it back."
+    "questions mean is on the sheet Guidelines. Save the file as .xlsx and send it back."
 )
 FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False, "autoFilter": True}
 
@@ -61,12 +61,12 @@ FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False
 class WorkbookItem:
     """One item as its annotator may see it; `token` is the hidden name of its rows.
 
-    beside: title and text of what stands beside the context; responses: one text per slot, in the order of the slots.
+    extra_texts: title and text of what is shown with the context; responses: one text per slot, in order.
     """
 
     token: str
     context: str
-    beside: Sequence[tuple[str, str]]
+    extra_texts: Sequence[tuple[str, str]]
     responses: Sequence[str]
 
 
@@ -74,7 +74,7 @@ class WorkbookItem:
 class WorkbookContents:
     """What a workbook holds.
 
-    guidelines: title and text of what the study says beside its rubric; consent: what its annotator must agree to in
+    guidelines: title and text of what the study adds to its rubric; consent: what its annotator must agree to in
     it, or nothing.
     """
 
@@ -89,7 +89,7 @@ class WorkbookContents:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        extras = dict.fromkeys(title for item in self.items for title, _ in item.beside)
+        extras = dict.fromkeys(title for item in self.items for title, _ in item.extra_texts)
         most = max((len(item.responses) for item in self.items), default=1)
         return columns_of(self.rubric, self.round, list(extras), most)
 
@@ -160,17 +160,17 @@ def _write_item(
 ) -> int:
     """The rows of one item; returns the row after them. A text too tall for one row goes over several, merged."""
     texts = item.responses
-    beside = _beside(item, columns)
+    shared = _shared_texts(item, columns)
     width = {column.key: column.width for column in columns}
     needed = [max(_height(text, width[TEXT]), 3 * LINE_POINTS) for text in texts]
-    tallest = max(_height(text, width[key]) for key, text in beside.items())
+    tallest = max(_height(text, width[key]) for key, text in shared.items())
     grown = [height * max(1, tallest / sum(needed)) for height in needed]
     row = first
     for letter, text, height in zip(letters_of(len(texts)), texts, grown, strict=True):
         over = math.ceil(height / MAX_ROW_POINTS)
         values: dict[str, str | int] = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
         if letter == "A":
-            values |= {NUMBER: number, **beside}
+            values |= {NUMBER: number, **shared}
         for place, column in enumerate(columns, 1):
             _style(_put(sheet, row, place, values.get(column.key, "")), column, letter == "A")
         for part in range(row, row + over):
@@ -181,9 +181,9 @@ def _write_item(
     return row
 
 
-def _beside(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
-    """Column → what stands there once for the whole item."""
-    extras = dict(item.beside)
+def _shared_texts(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
+    """Column → its text, once for the whole item."""
+    extras = dict(item.extra_texts)
     shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
     return {CONTEXT: item.context, **shown}
 
@@ -194,7 +194,7 @@ def _style(cell: Cell, column: Column, begins_item: bool) -> None:
         cell.font, cell.alignment = _font(bold=True), Alignment(horizontal="center", vertical="top")
     if column.answer:
         cell.fill, cell.protection = OPEN, Protection(locked=False)
-        # an answer stands in the same place whether it is a number or words
+        # answers are aligned alike whether they are numbers or words
         cell.alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
         if not column.choices and column.limits is None:
             cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
@@ -252,7 +252,7 @@ def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
 
 
 def _protect(sheet: Worksheet) -> None:
-    """Without a password: against slips, not against somebody who wants to."""
+    """Without a password: against slips, not against intent."""
     sheet.protection.sheet = True
     for name, locked in FIXED.items():
         setattr(sheet.protection, name, locked)

@@ -25,7 +25,7 @@ from triptych.formats.writers.writing import csv_file, json_file, json_list_file
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
 MAX_RATING = 10
-DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."
+DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 means 2.5."
 AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0 to 10 in whole numbers."
 COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
 

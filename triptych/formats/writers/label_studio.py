@@ -3,7 +3,7 @@
 One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
 about resp_a. Offsets count code points, as the page of Label Studio 1.23 does; before, it counted UTF-16 units (its
 issue 1347). Label Studio takes an annotation only of a user it knows, and none of its users is a pseudonym: so every
-annotation becomes the importing user's, and a box beside the context says whose it is.
+annotation becomes the importing user's, and a box next to the context names its annotator.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ OPENING = (
     "Open it with `potato start config.yaml --host 127.0.0.1` in this folder and sign in as one of the annotators. The "
     "config asks for no passwords, which alone lets that work be opened again: keep it to your own machine."
 )
-ANNOTATING = ("annotation", None)  # phase and page; without them Potato sends her in circles
+ANNOTATING = ("annotation", None)  # phase and page; without them Potato shows the same page again
 BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
@@ -92,7 +92,7 @@ def _item(item: FinishedItem) -> JsonObject:
 
 
 def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; her items are walked once per part, so that no file has to fit in memory."""
+    """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
 
     def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
         for item in task.items(finished, annotator):

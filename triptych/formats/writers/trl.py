@@ -1,6 +1,6 @@
 """Preference data for TRL: pairs (prompt, chosen, rejected) and, from accept or reject, the unpaired form.
 
-A pair stands for one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
+A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
 rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
 An unpaired row says whether more than half of the annotators chose a positive option.
 Where a study has dialogues, texts are lists of messages: the speaker of the last turn before the candidate is the
@@ -34,7 +34,7 @@ TIES = "{n} pairs were dropped as ties: their means differ by no more than the m
 SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
 SPLIT = "{n} candidates were dropped because exactly half of their annotators chose a positive option."
-EXTRA = "Titled texts beside the context are not part of the prompt."
+EXTRA = "Titled texts shown with the context are not part of the prompt."
 MEAN_DIGITS = 9  # digits: means of the same values differ only by rounding
 
 
@@ -74,7 +74,7 @@ def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
 def _pair(
     annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
 ) -> tuple[float, float, int] | None:
-    """Both means, and how many rated both; None if nobody did."""
+    """Both means, and how many rated both; None if there is none."""
     both = preferences.rated_both(annotations, criterion, first.system, second.system)
     pairs = [(rated.first.number, rated.second.number) for rated in both]
     numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
