@@ -209,7 +209,7 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
 
 def _refuse_long_texts(book: WorkbookContents) -> None:
     for number, item in enumerate(book.items, 1):
-        texts = [item.context, *(text for _, text in item.beside), *item.responses]
+        texts = [item.context, *(text for _, text in item.extra_texts), *item.responses]
         if any(len(text) > MAX_TEXT_CHARACTERS for text in texts):
             raise ImportRefused(
                 f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which no "
