@@ -37,8 +37,7 @@ def _seconds_to_usable(page: Page, home: Path, world: World, port: int) -> float
     began = time.perf_counter()
     server = start_server(home, port=port)
     try:
-        # the page's files are there first; that the app is open, her browser waits for itself
-        wait_until(lambda: is_healthy(server.url, "/"), server, "answer")
+        wait_until(lambda: is_healthy(server.url), server, "answer")
         page.goto(f"{server.url}/annotate?study={world.slug}", wait_until="commit")
         page.wait_for_selector(USABLE)
         return time.perf_counter() - began

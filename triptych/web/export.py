@@ -32,19 +32,9 @@ Rows = Callable[[Session, Study], Iterator[Sequence[Cell]]]
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
-def _ratings(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-
-    return export_ratings(session, study)
-
-
-def _highlights(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-
-    return export_highlights(session, study)
-
-
 FILES: dict[str, tuple[Sequence[str], Rows]] = {
-    "ratings": (RATINGS_HEADER, _ratings),
-    "highlights": (HIGHLIGHTS_HEADER, _highlights),
+    "ratings": (RATINGS_HEADER, export_ratings),
+    "highlights": (HIGHLIGHTS_HEADER, export_highlights),
 }
 
 
