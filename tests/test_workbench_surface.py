@@ -760,10 +760,10 @@ def test_training_feedback_shows_the_reference_and_goes_on(open_view):
 
 def test_a_preview_never_says_that_something_is_saved(open_view):
     page = open_view("preview")
-    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is saved")
     page.locator("[data-tw-question] input[type=radio]").first.check()
     expect(page.locator("[data-tw-answered]")).to_contain_text("1 of")
-    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is kept")
+    expect(page.locator("[data-tw-saved]")).to_have_text("Preview: nothing is saved")
 
 
 @pytest.mark.parametrize("view", ["reviews", "dialogue", "conversation", "succession", "training"])

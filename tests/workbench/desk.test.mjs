@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Desk } from "../../components/workbench/desk.js";
+import { createDesk } from "../../components/workbench/desk.js";
 import { postTo } from "../../components/workbench/network.js";
 
 const RUBRIC = { criteria: [] };
-const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, ...more });
+const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, routes: { act: "desk/act" }, ...more });
 const seen = (token, more) => {
   const { rubric, ...rest } = view(token, more);
   return rest;
@@ -18,7 +18,7 @@ function deskWith(...answers) {
   const shown = [];
   const left = [];
   const asked = [];
-  const desk = new Desk({
+  const desk = createDesk({
     post: async (text) => {
       asked.push(JSON.parse(text));
       const answer = answers.shift();
@@ -120,11 +120,11 @@ test("a preview has no routes: drafts vanish, and whoever submits or stops is to
   const told = [];
   const left = [];
   const preview = { ...view("t-1"), routes: { draft: "", renew: "", act: "" } };
-  const desk = new Desk({ post: postTo(""), show: (next) => told.push(next.notice?.text), leave: (why) => left.push(why) });
+  const desk = createDesk({ post: postTo(""), show: (next) => told.push(next.notice?.text), leave: (why) => left.push(why) });
   desk.open(preview);
   await desk.act(submit);
   await desk.act({ kind: "stop" });
-  assert.deepEqual([told[1], told[2]], Array(2).fill("This is a preview: nothing you do here is sent or kept."));
+  assert.deepEqual([told[1], told[2]], Array(2).fill("This is a preview: nothing you do here is sent or saved."));
   assert.deepEqual(left, []);
   assert.equal((await postTo("")(JSON.stringify({ draft: {} }))).status, 200);
 });

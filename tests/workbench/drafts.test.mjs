@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DraftSender } from "../../components/workbench/drafts.js";
+import { createDraftSender } from "../../components/workbench/drafts.js";
 
 class Clock {
   time = 0;
@@ -33,7 +33,7 @@ const settle = async () => { for (let n = 0; n < 10; n += 1) await Promise.resol
 
 function setUp({ reply = (body) => ({ status: 200, answer: { stored: body.seq } }), seq = 0 } = {}) {
   const world = { clock: new Clock(), posts: [], kept: undefined, states: [], refused: [], reply, note: "" };
-  world.sender = new DraftSender({
+  world.sender = createDraftSender({
     body: () => ({ assignment: "t", draft: { note: world.note } }),
     post: async (text, options) => {
       const body = JSON.parse(text);
@@ -41,7 +41,7 @@ function setUp({ reply = (body) => ({ status: 200, answer: { stored: body.seq } 
       return world.reply(body, options);
     },
     keep: (entry) => (world.kept = entry), onState: (state) => world.states.push(state),
-    onRefused: (status, answer) => world.refused.push([status, answer]), clock: world.clock, seq,
+    onRefused: (answer) => world.refused.push(answer), clock: world.clock, seq,
   });
   world.type = (note) => {
     world.note = note;

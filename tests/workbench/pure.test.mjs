@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Activity } from "../../components/workbench/activity.js";
-import { Answers, canonical } from "../../components/workbench/answers.js";
+import { createActivity } from "../../components/workbench/activity.js";
+import { canonical, createAnswers } from "../../components/workbench/answers.js";
 import { digitOf } from "../../components/workbench/keyboard.js";
 import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../components/workbench/scale.js";
-import { LocalDrafts, penOf, uuid } from "../../components/workbench/store.js";
-import { Submission } from "../../components/workbench/submission.js";
+import { createLocalDrafts, localKey, penOf, uuid } from "../../components/workbench/store.js";
+import { createSubmission } from "../../components/workbench/sending.js";
 import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../components/workbench/textpoints.js";
 import { luminance, parseColour } from "../../components/workbench/theme.js";
 import { isComplete, problems } from "../../components/workbench/validate.js";
@@ -91,7 +91,7 @@ test("a long text is cut at line ends and is whole when joined", () => {
 });
 
 test("undo takes back ratings, reasons, highlights and set-asides in turn, and redo brings them back", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   answers.rate("A", "fluency", 5, "Fluency");
   answers.rate("A", "fluency", 6, "Fluency");
   answers.setReasons("A", "fluency", 6, ["r1"], "reasons");
@@ -106,7 +106,7 @@ test("undo takes back ratings, reasons, highlights and set-asides in turn, and r
 });
 
 test("undo of a rating leaves text typed since", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setText("A", "c", "no", "because of it");
   answers.undo();
@@ -115,7 +115,7 @@ test("undo of a rating leaves text typed since", () => {
 });
 
 test("each option keeps its own reasons", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setReasons("A", "c", "no", ["r1"], "reasons");
   answers.rate("A", "c", "yes", "C");
@@ -125,7 +125,7 @@ test("each option keeps its own reasons", () => {
 });
 
 test("a sent draft has no empty explanations and shares nothing with the live one", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   answers.setText("A", "c", "no", "x");
   answers.setText("A", "c", "no", "");
   const sent = answers.snapshot();
@@ -135,7 +135,7 @@ test("a sent draft has no empty explanations and shares nothing with the live on
 });
 
 test("the same highlight twice is one highlight", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   const span = { slot: "A", turn: 2, start: 0, end: 4, label: "x" };
   assert.equal(answers.addHighlight(span, "h"), true);
   assert.equal(answers.addHighlight({ ...span }, "h"), false);
@@ -145,7 +145,7 @@ test("the same highlight twice is one highlight", () => {
 
 test("what is missing is named, and a response set aside misses nothing", () => {
   const view = views.reviews();
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   assert.equal(problems(view, answers).length, 15);
   answers.put(["set_aside", "B"], "unsuitable", "set aside");
   assert.equal(problems(view, answers).length, 10);
@@ -154,17 +154,17 @@ test("what is missing is named, and a response set aside misses nothing", () => 
 
 test("zero is an answer", () => {
   const view = views.conversation();
-  const answers = new Answers({ ratings: { A: { fluency: 0 } } });
+  const answers = createAnswers({ ratings: { A: { fluency: 0 } } });
   assert.ok(!problems(view, answers).some(({ id }) => id === "A:fluency"));
 });
 
 test("an optional question may stay empty", () => {
-  assert.ok(!problems(views.conversation(), new Answers(null)).some(({ id }) => id === "A:effort"));
+  assert.ok(!problems(views.conversation(), createAnswers(null)).some(({ id }) => id === "A:effort"));
 });
 
 test("an explanation is asked for, and its words are limited", () => {
   const view = views.dialogue();
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   const about = () => problems(view, answers).find(({ id }) => id === "A:appropriate")?.problem;
   answers.rate("A", "appropriate", "no", "a");
   assert.equal(about(), "needs a reason or a few words");
@@ -183,9 +183,9 @@ test("an explanation is asked for, and its words are limited", () => {
 
 test("best needs one response at least, unless none of them is an answer", () => {
   const strict = views.dialogue();
-  assert.ok(problems(strict, new Answers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(problems(strict, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
   const lenient = views.succession();
-  assert.ok(!problems(lenient, new Answers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(!problems(lenient, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
 });
 
 test("digits are read from the key or, without Shift, from its place", () => {
@@ -224,9 +224,9 @@ test("a uuid is one of version 4", () => {
 test("only drafts of this person and assignment are found, old ones are swept away", () => {
   const storage = new MemoryStorage();
   let now = 1_000_000_000;
-  const local = new LocalDrafts(storage, () => now);
-  local.write(LocalDrafts.key("mine", "p"), { base: 1, seq: 2, draft: { note: "x" } });
-  local.write(LocalDrafts.key("theirs", "p"), { base: 1, seq: 2, draft: { note: "y" } });
+  const local = createLocalDrafts(storage, () => now);
+  local.write(localKey("mine", "p"), { base: 1, seq: 2, draft: { note: "x" } });
+  local.write(localKey("theirs", "p"), { base: 1, seq: 2, draft: { note: "y" } });
   storage.setItem("other", "kept");
   assert.equal(local.find("mine").draft.note, "x");
   assert.equal(local.find("nobody"), null);
@@ -236,7 +236,7 @@ test("only drafts of this person and assignment are found, old ones are swept aw
 });
 
 test("a full storage is survived", () => {
-  const local = new LocalDrafts({ length: 0, key: () => null, setItem() { throw new Error("full"); } });
+  const local = createLocalDrafts({ length: 0, key: () => null, setItem() { throw new Error("full"); } });
   assert.equal(local.write("k", { draft: {} }), false);
 });
 
@@ -249,7 +249,7 @@ test("a draft found here is adopted when nothing was stored since, else the anno
 
 test("idle and hidden time is not counted", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   now += 10_000; activity.mark();
   now += 600_000; activity.mark();
   now += 5_000; activity.mark();
@@ -261,7 +261,7 @@ test("idle and hidden time is not counted", () => {
 
 test("a pause is suggested after three quarters of an hour, and not again at once", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   for (let minute = 0; minute < 45; minute += 1) { now += 60_000; activity.mark(); }
   assert.ok(activity.pauseDue());
   assert.ok(!activity.pauseDue());
@@ -269,7 +269,7 @@ test("a pause is suggested after three quarters of an hour, and not again at onc
 
 test("a break starts the count to the pause anew", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   for (let minute = 0; minute < 44; minute += 1) { now += 60_000; activity.mark(); }
   now += 400_000; activity.mark();
   now += 60_000; activity.mark();
@@ -278,7 +278,7 @@ test("a break starts the count to the pause anew", () => {
 
 test("a reservation is renewed every five minutes at most", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   now += 299_000;
   assert.ok(!activity.renewDue());
   now += 2_000;
@@ -289,7 +289,7 @@ test("a reservation is renewed every five minutes at most", () => {
 test("a submit is repeated with the same id until it is answered", () => {
   const sent = [];
   let repeat = null;
-  const submission = new Submission((action) => sent.push(action.submission), { later: (fn) => (repeat = fn), cancel: () => (repeat = null) });
+  const submission = createSubmission((action) => sent.push(action.submission), { later: (fn) => (repeat = fn), cancel: () => (repeat = null) });
   submission.start({ submission: "s1", assignment: "t1" });
   repeat();
   repeat();
