@@ -1,5 +1,6 @@
 // Turns a ticket that Python issued into the session cookie, then opens the page without secrets in its address.
 
+const NO_ANSWER = "The server did not answer. Reload the page and try again.";
 const NO_COOKIES = "Your browser stores no cookies for this site, so you cannot stay signed in. Allow them and reload.";
 
 /** By ticket: null, or what went wrong. @type {Map<string, Promise<string | null>>} */
@@ -28,7 +29,7 @@ function cleanAddress(drop) {
 export default function ({ data, parentElement }) {
   if (!data?.ticket) return;
   const { ticket, drop, go } = data;
-  const signedIn = used.get(ticket) ?? post(ticket).catch(() => "The server did not answer. Reload the page and try again.");
+  const signedIn = used.get(ticket) ?? post(ticket).catch(() => NO_ANSWER);
   used.set(ticket, signedIn);
   signedIn.then((problem) => {
     const line = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-arriving"));

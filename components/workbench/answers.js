@@ -12,7 +12,10 @@ const UNDO_LIMIT = 500;
 /** Characters of an explanation or a comment that the server takes. */
 export const MAX_TEXT = 10_000;
 
-/** A question's name on the page: "A:fluency", or "item:best" for a question about the item. @param {string} slot @param {string} criterion */
+/**
+ * A question's name on the page: "A:fluency", or "item:best" for a question about the item.
+ * @param {string} slot @param {string} criterion
+ */
 export const questionId = (slot, criterion) => `${slot}:${criterion}`;
 
 /** @param {unknown} a @param {unknown} b */
@@ -21,7 +24,10 @@ const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 /** @param {unknown} value @returns {value is Record<string, unknown>} */
 const isBranch = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** The same draft without empty branches and with its keys in order, for comparing two of them. @param {Partial<Draft>} draft */
+/**
+ * The same draft without empty branches and with its keys in order, for comparing two of them.
+ * @param {Partial<Draft>} draft
+ */
 export function canonical(draft) {
   /** @type {(value: unknown) => unknown} */
   const tidy = (value) => {
@@ -108,15 +114,24 @@ export function createAnswers(stored, onChange = () => {}) {
     /** @param {string} slot @param {string} criterion @param {Value} value @param {string} name */
     rate: (slot, criterion, value, name) => put(["ratings", slot, criterion], value, name),
 
-    /** Reasons and text for one option; each option has its own. @param {string} slot @param {string} criterion @param {Value} value @returns {Explanation} */
+    /**
+     * Reasons and text for one option; each option has its own.
+     * @param {string} slot @param {string} criterion @param {Value} value @returns {Explanation}
+     */
     explanation: (slot, criterion, value) =>
       ({ reasons: [], text: "", ...draft.explanations[slot]?.[criterion]?.[valueKey(value)] }),
 
-    /** @param {string} slot @param {string} criterion @param {Value} value @param {string[]} reasons @param {string} name */
+    /**
+     * @param {string} slot @param {string} criterion @param {Value} value @param {string[]} reasons
+     * @param {string} name
+     */
     setReasons: (slot, criterion, value, reasons, name) =>
       put(["explanations", slot, criterion, valueKey(value), "reasons"], reasons, name),
 
-    /** Typed text undoes by itself in its box, so it stays out of our undo. @param {string} slot @param {string} criterion @param {Value} value @param {string} text */
+    /**
+     * Typed text undoes by itself in its box, so it stays out of our undo.
+     * @param {string} slot @param {string} criterion @param {Value} value @param {string} text
+     */
     setText: (slot, criterion, value, text) => put(["explanations", slot, criterion, valueKey(value), "text"], text),
 
     /** @param {string} slot */
@@ -134,8 +149,8 @@ export function createAnswers(stored, onChange = () => {}) {
 
     /** @param {Highlight} old @param {Highlight | null} changed null removes it @param {string} name */
     replaceHighlight(old, changed, name) {
-      const next = draft.highlights.flatMap((highlight) => (highlight !== old ? [highlight] : changed ? [changed] : []));
-      return put(["highlights"], next, name);
+      const next = draft.highlights.map((highlight) => (highlight === old ? changed : highlight));
+      return put(["highlights"], next.filter(Boolean), name);
     },
 
     /** The draft as it is sent: explanations without content stay behind. */
@@ -143,8 +158,8 @@ export function createAnswers(stored, onChange = () => {}) {
       const copy = structuredClone(draft);
       for (const criteria of Object.values(copy.explanations)) {
         for (const [criterion, values] of Object.entries(criteria)) {
-          const entries = Object.entries(values).map(([key, { reasons = [], text = "" }]) => /** @type {const} */ ([key, { reasons, text }]));
-          criteria[criterion] = Object.fromEntries(entries.filter(([, { reasons, text }]) => reasons.length || text));
+          const entries = Object.entries(values).filter(([, { reasons, text }]) => reasons?.length || text);
+          criteria[criterion] = Object.fromEntries(entries.map(([key, own]) => [key, { reasons: [], text: "", ...own }]));
         }
       }
       return copy;

@@ -10,7 +10,10 @@ import { buildQuestion, criterionHead } from "./question.js";
 
 const MAX_SIDE_BY_SIDE = 3; // responses
 
-/** "grid" side by side, "steps" one response at a time, "single" one response, "stack" on narrow screens. @param {View} view @param {boolean} narrow @returns {Layout} */
+/**
+ * "grid" side by side, "steps" one response at a time, "single" one response, "stack" on narrow screens.
+ * @param {View} view @param {boolean} narrow @returns {Layout}
+ */
 export function layoutOf({ item, rubric }, narrow) {
   const count = item.candidates.length;
   if (count > MAX_SIDE_BY_SIDE || (count > 1 && rubric.presentation === "succession")) return "steps";
@@ -25,8 +28,10 @@ export function stepsOf({ item, rubric }) {
 }
 
 /** @param {string} slot @param {number} step */
-const nextButton = (slot, step) => h("div", { class: "tw-next-row" },
-  button(`Next: ${slot === "item" ? "all responses together" : `response ${slot}`} →`, { class: "tw-button tw-next", data: { "tw-step": step } }));
+function nextButton(slot, step) {
+  const label = slot === "item" ? "Next: all responses together →" : `Next: response ${slot} →`;
+  return h("div", { class: "tw-next-row" }, button(label, { class: "tw-button tw-next", data: { "tw-step": step } }));
+}
 
 /**
  * Draws the board of an item. `refill` draws another item of the same shape into the same elements.
@@ -118,7 +123,10 @@ export function createBoard({ item, uid, layout, chips }) {
         : h("div", { class: "tw-words tw-recall-text", dir: "auto", lang: language || null, text: text ?? "" }))));
   }
 
-  /** @param {Candidate} candidate @param {() => HTMLElement | null} last built after the candidate's questions, as it is read */
+  /**
+   * @param {Candidate} candidate
+   * @param {() => HTMLElement | null} last built after the candidate's questions, as it is read
+   */
   const pair = (candidate, last) => h("div", { class: "tw-pair" },
     h("div", { class: "tw-pair-text" }, letterHead(candidate), responseCell(candidate)),
     h("div", { class: "tw-pair-questions" }, questionsOf(candidate.letter, "tw-question"), last()));
@@ -142,7 +150,8 @@ export function createBoard({ item, uid, layout, chips }) {
     const steps = stepsOf(item().view);
     const tabs = steps.map((slot, i) => h("button", {
       type: "button", class: "tw-tab", data: { "tw-step": i },
-      "aria-label": slot === "item" ? "All responses together" : `Response ${slot}`, text: slot === "item" ? "All" : slot,
+      "aria-label": slot === "item" ? "All responses together" : `Response ${slot}`,
+      text: slot === "item" ? "All" : slot,
     }));
     const panels = steps.map((slot, i) => {
       const candidate = candidates()[i];
@@ -150,7 +159,8 @@ export function createBoard({ item, uid, layout, chips }) {
       const body = candidate ? pair(candidate, next) : h("div", { class: "tw-last" }, recall(), itemQuestions());
       return h("div", { class: "tw-step", data: { "tw-step-panel": i }, hidden: true }, body);
     });
-    return h("div", { class: "tw-board tw-steps" }, h("div", { class: "tw-tabs", role: "group", "aria-label": "Responses" }, tabs), panels);
+    return h("div", { class: "tw-board tw-steps" },
+      h("div", { class: "tw-tabs", role: "group", "aria-label": "Responses" }, tabs), panels);
   }
 
   const build = {

@@ -6,18 +6,26 @@ import { blocks } from "./textpoints.js";
 /** @import { Context, Turn, View } from "./types.js" */
 
 const LONG_TEXT = 20_000; // characters
-const VERDICTS = ["same", "close", "different"];
+const COLUMNS = ["Criterion", "You", "Reference", "", "Why"];
 
-/** One turn as a bubble; `body` replaces its text where it is judged. @param {Turn} turn @param {string | null} language */
+/**
+ * One turn as a bubble; `body` replaces its text where it is judged.
+ * @param {Turn} turn @param {string | null} language
+ */
 export function turnBubble(turn, language, body = words(turn.text, { class: "tw-bubble", lang: language || null })) {
   const side = turn.side === "right" ? "tw-right" : "tw-left";
-  return h("div", { class: `tw-turn ${side}` }, h("div", { class: "tw-speaker", dir: "auto", text: turn.speaker }), body);
+  return h("div", { class: `tw-turn ${side}` },
+    h("div", { class: "tw-speaker", dir: "auto", text: turn.speaker }), body);
 }
 
 /** @param {Turn[]} turns @param {string | null} language */
-export const chat = (turns, language) => h("div", { class: "tw-chat" }, turns.map((turn) => turnBubble(turn, language)));
+export const chat = (turns, language) =>
+  h("div", { class: "tw-chat" }, turns.map((turn) => turnBubble(turn, language)));
 
-/** A text; a very long one in few blocks, which the browser lays out only when they come into view. @param {string} text @param {string} language */
+/**
+ * A text; a very long one in few blocks, which the browser lays out only when they come into view.
+ * @param {string} text @param {string} language
+ */
 function longText(text, language) {
   if (text.length < LONG_TEXT) return words(text, { class: "tw-prose", lang: language || null });
   return h("div", { class: "tw-prose", lang: language || null },
@@ -40,7 +48,9 @@ export function contextPanel({ title, text, turns, stars: rating, facts, extra_t
       h("div", {}, h("dt", { dir: "auto", text: fact.title }), words(fact.value, {}, "dd")))) : null,
     text ? longText(text, language) : null,
     turns.length ? chat(turns, language) : null,
-    extras.flatMap((extra) => [h("h3", { class: "tw-extra-title", dir: "auto", text: extra.title }), longText(extra.text, language)]));
+    extras.flatMap((extra) => [
+      h("h3", { class: "tw-extra-title", dir: "auto", text: extra.title }), longText(extra.text, language),
+    ]));
 }
 
 /** Training: the annotator's answers next to the reference, with its reason. @param {View} view */
@@ -52,12 +62,12 @@ export function feedbackTable({ feedback, item, rubric }) {
     return h("tr", {},
       h("th", { scope: "row", dir: "auto", text: several && slot ? `${slot} · ${title}` : title }),
       words(answer, {}, "td"), words(reference, {}, "td"),
-      h("td", {}, h("span", { class: `tw-verdict tw-verdict-${verdict}`, text: VERDICTS.includes(verdict) ? verdict : "" })),
+      h("td", {}, h("span", { class: `tw-verdict tw-verdict-${verdict}`, text: verdict })),
       words(reason, {}, "td"));
   });
   return h("section", { class: "tw-feedback", "aria-label": "Feedback", data: { "tw-feedback": "1" } },
     h("h2", { class: "tw-panel-title", text: "Your answers and the reference" }),
     h("table", {},
-      h("thead", {}, h("tr", {}, ["Criterion", "You", "Reference", "", "Why"].map((text) => h("th", { scope: "col", text })))),
+      h("thead", {}, h("tr", {}, COLUMNS.map((text) => h("th", { scope: "col", text })))),
       h("tbody", {}, rows)));
 }

@@ -7,7 +7,10 @@ import { showCaption, showCount } from "./question.js";
 /** @import { Item } from "./item.js" */
 /** @import { Tips } from "./notices.js" */
 /** @import { Rating } from "./rating.js" */
-/** @typedef {(target: EventTarget, type: string, act: (event: any) => void, options?: AddEventListenerOptions) => void} Listen */
+/**
+ * @typedef {(target: EventTarget, type: string, act: (event: any) => void, options?: AddEventListenerOptions) => void
+ * } Listen
+ */
 
 const SELECTION_RESTS_MS = 300;
 

@@ -30,7 +30,10 @@ export function createDesk({ post, show, leave }) {
     show(view);
   }
 
-  /** The same item with something changed about it; a page drawn again shows just this. @param {Partial<View>} changed */
+  /**
+   * The same item with something changed about it; a page drawn again shows just this.
+   * @param {Partial<View>} changed
+   */
   function redraw(changed) {
     view = { ...view, ...changed };
     show(view);
@@ -67,9 +70,10 @@ export function createDesk({ post, show, leave }) {
       if (action.kind === "stop") return view.routes.act === "" ? warn(PREVIEW) : leave("stop");
       last = action;
       const reply = await post(JSON.stringify({ action, showing })).catch(() => ({ status: 0, answer: null }));
-      const { token, version } = view.work;
       // a repeated submission may be answered twice, the second time when a later item is shown
-      if (last === action && token === action.assignment && version === (action.version ?? version)) answered(action, reply);
+      const { token, version } = view.work;
+      const isAwaited = last === action && token === action.assignment && version === (action.version ?? version);
+      if (isAwaited) answered(action, reply);
     },
   };
 }

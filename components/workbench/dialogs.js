@@ -2,7 +2,7 @@
 
 import { button, h, part, words } from "./dom.js";
 
-/** @import { Child } from "./dom.js" */
+/** @import { Child, Props } from "./dom.js" */
 /** @import { Item } from "./item.js" */
 /** @import { Leaving } from "./types.js" */
 
@@ -23,7 +23,10 @@ const KEYS = [
   ["?", "this list"],
 ];
 
-/** A dialog; `ok` is the label of its main button. @param {string} name @param {string} title @param {Child[]} body @param {string} [ok] */
+/**
+ * A dialog; `ok` is the label of its main button.
+ * @param {string} name @param {string} title @param {Child[]} body @param {string} [ok]
+ */
 function dialog(name, title, body, ok) {
   return h("dialog", { class: "tw-dialog", data: { "tw-dialog": name }, "aria-label": title },
     h("h2", { class: "tw-panel-title", dir: "auto", text: title }), h("div", { class: "tw-dialog-body" }, body),
@@ -34,9 +37,14 @@ function dialog(name, title, body, ok) {
 }
 
 /** Reasons as radios, none of them chosen. @param {string} uid @param {Leaving["reasons"]} reasons */
-const reasonList = (uid, reasons) =>
-  h("fieldset", { class: "tw-reasons" }, h("legend", { class: "tw-ask-lead", text: "Why?" }), reasons.map(({ key, title }) =>
-    h("label", { class: "tw-reason" }, h("input", { type: "radio", name: `${uid}-reason`, value: key }), words(title, {}, "span"))));
+const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
+  h("legend", { class: "tw-ask-lead", text: "Why?" }),
+  reasons.map(({ key, title }) => h("label", { class: "tw-reason" },
+    h("input", { type: "radio", name: `${uid}-reason`, value: key }), words(title, {}, "span"))));
+
+/** @param {number} rows @param {number} maxlength @param {string} label @param {Props} props */
+const textArea = (rows, maxlength, label, props = {}) =>
+  h("textarea", { rows, class: "tw-area", dir: "auto", maxlength, "aria-label": label, ...props });
 
 /** @typedef {ReturnType<typeof createDialogs>} Dialogs */
 
@@ -71,7 +79,10 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
     element.showModal();
   }
 
-  /** @param {string} name @param {Leaving} leaving @param {string} ok @param {HTMLTextAreaElement | null} area @param {(reason: string) => void} act */
+  /**
+   * @param {string} name @param {Leaving} leaving @param {string} ok @param {HTMLTextAreaElement | null} area
+   * @param {(reason: string) => void} act
+   */
   function askReason(name, { title, reasons }, ok, area, act) {
     const list = reasonList(uid, reasons);
     show(dialog(name, title, [list, area], ok), () => {
@@ -85,7 +96,7 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
   /** @param {"skip" | "ignore"} kind @param {Leaving | null} leaving */
   function askToLeaveOut(kind, leaving) {
     if (!leaving) return;
-    const area = h("textarea", { rows: 2, class: "tw-area", dir: "auto", maxlength: MAX_REASON_TEXT, "aria-label": "Comment (optional)", placeholder: "Comment (optional)" });
+    const area = textArea(2, MAX_REASON_TEXT, "Comment (optional)", { placeholder: "Comment (optional)" });
     askReason(kind, leaving, kind === "skip" ? "Skip this item" : "Ignore this item", area,
       (reason) => leaveOut(kind, reason, area.value.trim()));
   }
@@ -97,17 +108,18 @@ export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
     /** @param {string} letter */
     setAside(letter) {
       const { answers, view } = item();
+      const leaving = view.rubric.set_aside_response;
       /** @param {string} [reason] */
       const put = (reason) => answers.put(["set_aside", letter], reason, `setting aside Response ${letter}`);
       if (answers.isSetAside(letter)) put();
-      else if (view.rubric.set_aside_response) askReason("set-aside", view.rubric.set_aside_response, "Set aside", null, put);
+      else if (leaving) askReason("set-aside", leaving, "Set aside", null, put);
     },
 
     note() {
       const { answers } = item();
-      const area = h("textarea", { rows: 4, class: "tw-area", dir: "auto", maxlength: MAX_NOTE, "aria-label": "Note to the lead" });
+      const area = textArea(4, MAX_NOTE, "Note to the lead");
       area.value = answers.draft.note;
-      const text = "Is something wrong with this item? The note is not a rating; it is sent to the lead with your answers.";
+      const text = "Is something wrong with this item? The note is no rating; the lead gets it with your answers.";
       show(dialog("note", "Note to the lead", [h("p", { class: "tw-ask-lead", text }), area], "Save note"), () => {
         answers.put(["note"], area.value);
         return "";

@@ -1,17 +1,21 @@
 // Small helpers for building the page. Data reach it as text nodes and attributes only, never as markup.
 
 /** @typedef {string | number | boolean | null | undefined} Attribute */
-/** @typedef {{ text?: string, data?: Record<string, Attribute>, [name: string]: Attribute | Record<string, Attribute> }} Props */
+/**
+ * @typedef {Record<string, Attribute>} Attributes
+ * @typedef {{ text?: string, data?: Attributes, [name: string]: Attribute | Attributes }} Props
+ */
 /** @typedef {Node | string | null | undefined} Child */
 
 /** @param {Element} element @param {string} name @param {Attribute} value */
 function setAttribute(element, name, value) {
-  if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : String(value));
+  if (value === false || value === null || value === undefined) return;
+  element.setAttribute(name, value === true ? "" : String(value));
 }
 
 /**
- * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null and
- * undefined write none. Children: elements, strings, null.
+ * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null
+ * and undefined write none. Children: elements, strings, null.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Props} props
@@ -54,7 +58,10 @@ export const inputs = (root, selector) => [...root.querySelectorAll(/** @type {"
 /** Where an event happened, in a tree of HTML elements only. @param {Event} event */
 export const targetOf = (event) => /** @type {HTMLElement} */ (event.target);
 
-/** Sets a text; the same text again changes nothing, not even for the browser's layout. @param {HTMLElement} element @param {string} text */
+/**
+ * Sets a text; the same text again changes nothing, not even for the browser's layout.
+ * @param {HTMLElement} element @param {string} text
+ */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -71,7 +78,10 @@ export function scroller(element) {
   return document.scrollingElement ?? document.documentElement;
 }
 
-/** Puts a fixed element under (or, without room, above) a rectangle, inside the window. @param {HTMLElement} element @param {DOMRect} rect */
+/**
+ * Puts a fixed element under (or, without room, above) a rectangle, inside the window.
+ * @param {HTMLElement} element @param {DOMRect} rect
+ */
 export function placeNear(element, rect) {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(8, Math.min(rect.left, innerWidth - width - 8));

@@ -18,8 +18,8 @@ const RETRIED_STATUSES = [404, 408, 425, 429];
  * @param {object} needs
  * @param {() => Omit<DraftMessage, "seq" | "base" | "take">} needs.body
  * @param {Post} needs.post
- * @param {(entry: Omit<LocalDraft, "time"> | null) => void} needs.keep stores the unacknowledged draft on this computer,
- *   or removes it
+ * @param {(entry: Omit<LocalDraft, "time"> | null) => void} needs.keep stores the unacknowledged draft on
+ *   this computer, or removes it
  * @param {(state: SaveState) => void} needs.onState
  * @param {(answer: Answer) => void} needs.onRefused
  * @param {Clock} needs.clock
@@ -244,7 +244,10 @@ export function createDraftSender({ body, post, keep, onState, onRefused, clock,
       wake(true);
     },
 
-    /** Resolves to true once all is stored, to false after `ms` or a refusal. @param {number} ms @returns {Promise<boolean>} */
+    /**
+     * Resolves to true once all is stored, to false after `ms` or a refusal.
+     * @param {number} ms @returns {Promise<boolean>}
+     */
     settled(ms) {
       if (!dirty && !flying) return Promise.resolve(true);
       if (stopped) return Promise.resolve(false);

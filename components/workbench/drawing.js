@@ -1,4 +1,4 @@
-// Draws the item: in the elements of the last one where they fit, for new ones cost a frame or two.
+// Draws the item, in the elements of the last item where they fit: new ones cost a frame or two.
 
 import { createBoard, layoutOf } from "./board.js";
 import { contextPanel, feedbackTable } from "./context.js";
@@ -11,7 +11,10 @@ import { isAnswered, problemOf } from "./validate.js";
 /** @import { Item } from "./item.js" */
 /** @import { Change, Layout, Page, Question, View } from "./types.js" */
 
-/** Everything that decides which elements a view needs; views alike in it differ in texts and answers only. @param {View} view @param {Layout} layout */
+/**
+ * Everything that decides which elements a view needs; views alike in it differ in texts and answers only.
+ * @param {View} view @param {Layout} layout
+ */
 function shapeOf({ study, rubric, work, item, feedback }, layout) {
   const letters = item.candidates.map(({ letter }) => letter);
   return JSON.stringify([
@@ -26,7 +29,7 @@ function shapeOf({ study, rubric, work, item, feedback }, layout) {
  * @param {() => Item} needs.item
  * @param {() => HTMLElement[]} needs.chips
  * @param {() => boolean} needs.isNarrow
- * @param {{ notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts, in the page
+ * @param {{ notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
  * @param {() => void} needs.onRefill what belongs to the last item closes
  * @param {(page: Page) => void} needs.onLaid
  * @param {() => void} needs.onSync
@@ -68,7 +71,8 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
     board = createBoard({ item, uid, layout, chips });
     const main = h("div", { class: "tw-main" }, view.feedback ? feedbackTable(view) : null, board.element);
     const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, main, guidelines);
-    page = { layout, head: buildHead(view), work, guidelines, board: board.element, foot: buildFoot(view), fieldsets: board.fieldsets };
+    const { element, fieldsets } = board;
+    page = { layout, head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view), fieldsets };
     root.dataset.layout = layout;
     root.classList.toggle("tw-narrow", narrow);
     root.classList.toggle("tw-read-only", readOnly);
@@ -100,7 +104,8 @@ export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefil
     const limits = view.rubric.explanation;
     syncQuestion(fieldset, question, answers, limits);
     if (readOnly) fieldset.disabled = true;
-    if (fieldset.classList.contains("tw-problem") && !problemOf(answers, question, limits)) fieldset.classList.remove("tw-problem");
+    const { classList } = fieldset;
+    if (classList.contains("tw-problem") && !problemOf(answers, question, limits)) classList.remove("tw-problem");
   }
 
   function syncAside() {

@@ -1,11 +1,12 @@
 // What Streamlit loads. It calls the default function at every run of the page with the same parent element; the page's
-// view counts the first time and when the annotator had left, for else the next views come by the workbench's own route.
+// view counts the first time and when the annotator had left. Otherwise views come by the workbench's own route.
 
 import { createDesk } from "./desk.js";
 import { postTo } from "./network.js";
 import workbench from "./workbench.js";
 
 /** @import { Component, View } from "./types.js" */
+/** @import { Reason } from "./desk.js" */
 /** @typedef {{ view: string, showing: string | null }} Data the view as JSON */
 /** @typedef {ReturnType<typeof mount>} Bench */
 
@@ -13,7 +14,7 @@ const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down
 /** @type {WeakMap<HTMLElement, Bench>} */
 const mounted = new WeakMap();
 
-/** @param {Component<Data>} component */
+/** @param {Component<Data, Reason>} component */
 function mount({ parentElement, data, setTriggerValue }) {
   /** @type {View} */
   const first = JSON.parse(data.view);
@@ -28,7 +29,7 @@ function mount({ parentElement, data, setTriggerValue }) {
   const desk = createDesk({
     post: postTo(first.routes.act),
     show(view) {
-      drop = workbench({ parentElement, data: view, setTriggerValue: (_, action) => desk.act(/** @type {any} */ (action)) });
+      drop = workbench({ parentElement, data: view, setTriggerValue: (_, action) => desk.act(action) });
     },
     leave(why) {
       stay();
@@ -61,7 +62,7 @@ function mount({ parentElement, data, setTriggerValue }) {
   };
 }
 
-/** @param {Component<Data>} component */
+/** @param {Component<Data, Reason>} component */
 export default function entry(component) {
   const { parentElement } = component;
   let bench = mounted.get(parentElement);
@@ -73,7 +74,7 @@ export default function entry(component) {
     mounted.set(parentElement, bench);
   }
   const { calls } = bench;
-  // Streamlit cleans up after a call that another one has overtaken, too
+  // Streamlit also cleans up after a call that a later one has replaced
   return () => {
     if (bench.calls === calls) bench.close();
   };

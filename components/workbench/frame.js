@@ -2,6 +2,7 @@
 
 import { button, h, part, quietButton, scroller, write } from "./dom.js";
 
+/** @import { Props } from "./dom.js" */
 /** @import { Page, SaveState, View } from "./types.js" */
 
 const SAVED = { saved: "Saved ✓", saving: "Saving…", waiting: "Not saved yet, trying again" };
@@ -58,22 +59,24 @@ export function showSaved(head, state, text = SAVED[state]) {
 }
 
 /** @param {View} view */
-export function buildFoot({ rubric, work, feedback }) {
+export function buildFoot({ rubric: { skip, ignore_item: ignore }, work, feedback }) {
+  /** @param {string} label @param {Props} props */
+  const primary = (label, props) => button(label, { class: "tw-button tw-primary", ...props });
   if (feedback) {
-    return h("footer", { class: "tw-foot" }, h("div", { class: "tw-foot-right" },
-      button("Continue", { class: "tw-button tw-primary", data: { "tw-continue": "1" } })));
+    return h("footer", { class: "tw-foot" },
+      h("div", { class: "tw-foot-right" }, primary("Continue", { data: { "tw-continue": "1" } })));
   }
   const done = work.state === "submitted";
   return h("footer", { class: "tw-foot" },
     h("div", { class: "tw-foot-left" },
-      rubric.skip && !done ? quietButton(`${rubric.skip.title}…`, { data: { "tw-skip": "1" } }) : null,
-      rubric.ignore_item && !done ? quietButton(`${rubric.ignore_item.title}…`, { data: { "tw-ignore": "1" } }) : null,
+      skip && !done ? quietButton(`${skip.title}…`, { data: { "tw-skip": "1" } }) : null,
+      ignore && !done ? quietButton(`${ignore.title}…`, { data: { "tw-ignore": "1" } }) : null,
       quietButton("Note to the lead", { data: { "tw-lead-note": "1" } })),
     h("div", { class: "tw-foot-right" },
       h("span", { class: "tw-answered", data: { "tw-answered": "1" } }),
       work.can_go_back ? button("← Back", { data: { "tw-back": "1" } }) : null,
       done ? button("Leave unchanged", { data: { "tw-forward": "1" } }) : null,
-      button(done ? "Submit changes" : "Submit", { class: "tw-button tw-primary", data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
+      primary(done ? "Submit changes" : "Submit", { data: { "tw-submit": "1" }, title: "Ctrl+Enter" })));
 }
 
 /** @param {Element} frame what scrolls */
@@ -104,7 +107,10 @@ export function createRoom({ root, page, onResize }) {
     for (const [name, pixels] of Object.entries(sizes)) root.style.setProperty(`--tw-${name}`, `${pixels}px`);
   }
 
-  /** Height from the surface's top to the window's end, so that Submit stays in its place from item to item. @param {Element} frame */
+  /**
+   * Height from the surface's top to the window's end, so that Submit stays in its place from item to item.
+   * @param {Element} frame
+   */
   function height(frame) {
     let room = frame.clientHeight - offset(frame);
     for (let node = root.parentElement; node && node !== frame; node = node.parentElement) {
@@ -126,7 +132,10 @@ export function createRoom({ root, page, onResize }) {
   return {
     isNarrow: () => innerWidth < NARROW || (root.clientWidth > 0 && root.clientWidth < NARROW - 140),
 
-    /** Measures again when head or foot change their size, after the browser's layout and before it paints. @param {...HTMLElement} elements */
+    /**
+     * Measures again when head or foot change their size, after the browser's layout and before it paints.
+     * @param {...HTMLElement} elements
+     */
     watch(...elements) {
       for (const element of watched) observer.unobserve(element);
       for (const element of elements) observer.observe(element);
@@ -138,7 +147,7 @@ export function createRoom({ root, page, onResize }) {
       const rect = element.getBoundingClientRect();
       const top = page().head.getBoundingClientRect().bottom + LETTER_ROW;
       const bottom = innerHeight - parseInt(root.style.getPropertyValue("--tw-foot"), 10) - 16;
-      const by = rect.top < top ? rect.top - top : rect.bottom > bottom ? Math.min(rect.bottom - bottom, rect.top - top) : 0;
+      const by = Math.min(rect.top - top, Math.max(0, rect.bottom - bottom));
       if (by) scroller(root).scrollBy({ top: by, behavior: "instant" });
     },
 

@@ -26,7 +26,8 @@ function exampleBox({ context, candidates }) {
     context.length ? chat(context, null) : null,
     candidates.map(({ text, rating, reason }) => h("div", { class: "tw-example-candidate" },
       words(text, { class: "tw-example-text" }),
-      h("div", { class: "tw-example-rating" }, words(rating, { class: "tw-strong" }, "span"), " ", words(reason, {}, "span")))));
+      h("div", { class: "tw-example-rating" },
+        words(rating, { class: "tw-strong" }, "span"), " ", words(reason, {}, "span")))));
 }
 
 /** @param {Criterion} criterion */
@@ -41,8 +42,9 @@ function criterionGuide({ key, title, question, definition, note, scale, example
 }
 
 /** The number of a label on its colour; the first is 1. @param {number} number */
-export const swatch = (number) =>
-  h("span", { class: "tw-swatch", style: `--tw-swatch: var(--label-${number - 1})`, "aria-hidden": "true", text: String(number) });
+export const swatch = (number) => h("span", {
+  class: "tw-swatch", style: `--tw-swatch: var(--label-${number - 1})`, "aria-hidden": "true", text: String(number),
+});
 
 /** @param {Label[]} labels */
 function labelGuide(labels) {
@@ -54,7 +56,8 @@ function labelGuide(labels) {
 
 /** @param {Rubric} rubric */
 export function guidelinesPanel(rubric) {
-  return h("aside", { class: "tw-guidelines", "aria-label": "Guidelines", data: { "tw-guidelines": "1" }, hidden: true },
+  const data = { "tw-guidelines": "1" };
+  return h("aside", { class: "tw-guidelines", "aria-label": "Guidelines", data, hidden: true },
     h("div", { class: "tw-guide-head" }, h("h2", { class: "tw-panel-title", tabindex: "-1", text: "Guidelines" }),
       quietButton("Close", { data: { "tw-guidelines-close": "1" } })),
     h("div", { class: "tw-guide-body" },

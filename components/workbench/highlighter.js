@@ -7,7 +7,10 @@ import { pieces, snap, toCodePoints, toUtf16 } from "./textpoints.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Highlight } from "./types.js" */
-/** @typedef {{ box: HTMLElement, slot: string, turn: number | null, start: number, end: number, rect: DOMRect }} Selected */
+/**
+ * @typedef {{ slot: string, turn: number | null }} Place of a judged text
+ * @typedef {Place & { box: HTMLElement, start: number, end: number, rect: DOMRect }} Selected
+ */
 
 const MAX_UNDERLINES = 3;
 
@@ -20,7 +23,8 @@ export function textBox({ slot, turn, label, editable, language }) {
     contenteditable: "true", role: "textbox", "aria-multiline": "true", "aria-readonly": "true",
     inputmode: "none", spellcheck: "false", autocorrect: "off", autocapitalize: "off", "aria-label": label,
   } : {};
-  return words("", { ...editing, class: "tw-judged", lang: language || null, data: { "tw-text": turn === null ? slot : `${slot}:${turn}` } });
+  const id = turn === null ? slot : `${slot}:${turn}`;
+  return words("", { ...editing, class: "tw-judged", lang: language || null, data: { "tw-text": id } });
 }
 
 /** @param {HTMLElement} box */
@@ -35,7 +39,10 @@ function boxOf(node) {
   return /** @type {HTMLElement | null} */ (element?.closest("[data-tw-text]") ?? null);
 }
 
-/** UTF-16 offset of a place in a box; `outside` for a place outside. @param {HTMLElement} box @param {Node} node @param {number} offset */
+/**
+ * UTF-16 offset of a place in a box; `outside` for a place outside.
+ * @param {HTMLElement} box @param {Node} node @param {number} offset
+ */
 function offsetIn(box, node, offset, outside = 0) {
   if (!box.contains(node)) return outside;
   const range = document.createRange();
@@ -44,7 +51,10 @@ function offsetIn(box, node, offset, outside = 0) {
   return range.toString().length;
 }
 
-/** Leaves the caret behind a new mark, so that keyboards go on from there. @param {HTMLElement} box @param {number} offset */
+/**
+ * Leaves the caret behind a new mark, so that keyboards go on from there.
+ * @param {HTMLElement} box @param {number} offset
+ */
 function caretAt(box, offset) {
   if (document.activeElement !== box) return;
   let left = offset;
@@ -93,7 +103,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
     const titles = highlights.map(({ label, comment }) => titleOf(label) + (comment ? `: ${comment}` : ""));
     const mark = h("mark", { class: "tw-hl", text, data: { n: highlights.length, "tw-tip": titles.join(" · ") } });
     for (const [i, colour] of colours.slice(0, 2).entries()) mark.style.setProperty(`--tw-mark-${i}`, colour);
-    mark.style.boxShadow = colours.slice(0, MAX_UNDERLINES).map((colour, i) => `inset 0 -${2 * i + 2}px 0 ${colour}`).join(", ");
+    const lines = colours.slice(0, MAX_UNDERLINES).map((colour, i) => `inset 0 -${2 * i + 2}px 0 ${colour}`);
+    mark.style.boxShadow = lines.join(", ");
     return mark;
   }
 
@@ -197,7 +208,8 @@ export function createHighlighter({ root, item, announce, refocus }) {
       item().answers.replaceHighlight(current, null, changeOf(highlight));
       hidePopover();
     });
-    return h("div", { class: "tw-card" }, h("div", { class: "tw-chips" }, choices), h("div", { class: "tw-card-row" }, comment, remove));
+    return h("div", { class: "tw-card" },
+      h("div", { class: "tw-chips" }, choices), h("div", { class: "tw-card-row" }, comment, remove));
   }
 
   function hidePopover() {

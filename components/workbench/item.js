@@ -15,7 +15,8 @@ export function localDrafts() {
   try {
     return createLocalDrafts(window.localStorage);
   } catch {
-    return createLocalDrafts({ length: 0, key: () => null, getItem: () => null, setItem: () => {}, removeItem: () => {} });
+    const nothing = () => null;
+    return createLocalDrafts({ length: 0, key: nothing, getItem: nothing, setItem: nothing, removeItem: nothing });
   }
 }
 
@@ -43,7 +44,10 @@ export function giveUp() {
  * @param {object} needs
  * @param {string} needs.pen this tab's
  * @param {() => number} needs.seconds of activity on this item
- * @param {{ changed: (change: Change) => void, saved: (state: SaveState) => void, refused: (answer: Answer) => void }} needs.on
+ * @param {object} needs.on
+ * @param {(change: Change) => void} needs.on.changed
+ * @param {(state: SaveState) => void} needs.on.saved
+ * @param {(answer: Answer) => void} needs.on.refused
  */
 export function createItem(view, { pen, seconds, on }) {
   const { work, routes } = view;
@@ -60,7 +64,9 @@ export function createItem(view, { pen, seconds, on }) {
     on.changed(change);
   });
   const drafts = createDraftSender({
-    body: () => ({ assignment: work.token, version: work.version, pen, draft: answers.snapshot(), active_seconds: seconds() }),
+    body: () => ({
+      assignment: work.token, version: work.version, pen, draft: answers.snapshot(), active_seconds: seconds(),
+    }),
     post: postTo(routes.draft),
     keep(draft) {
       if (routes.draft === "") return; // a preview stores nothing
@@ -111,7 +117,10 @@ export function createItem(view, { pen, seconds, on }) {
       adopted = null;
     },
 
-    /** The annotator decided about the older version: returns its draft, or null when it is dropped. @param {boolean} use */
+    /**
+     * The annotator decided about the older version: returns its draft, or null when it is dropped.
+     * @param {boolean} use
+     */
     settleOlder(use) {
       const { older } = this;
       this.older = null;

@@ -18,7 +18,10 @@ const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", 
 /** @param {KeyboardEvent} event */
 const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 
-/** The digit of a key, also on keyboards where digits need Shift; null if it is none. @param {Pick<KeyboardEvent, "key" | "code" | "shiftKey">} event */
+/**
+ * The digit of a key, also on keyboards where digits need Shift; null if it is none.
+ * @param {Pick<KeyboardEvent, "key" | "code" | "shiftKey">} event
+ */
 export function digitOf({ key, code, shiftKey }) {
   if (/^[0-9]$/.test(key)) return Number(key);
   const place = /^(?:Digit|Numpad)([0-9])$/.exec(code ?? "");
@@ -41,7 +44,8 @@ export function digitOf({ key, code, shiftKey }) {
  * @param {(text: string, visible: boolean) => void} needs.announce
  */
 export function createKeyboard({
-  root, preferences, item, rating, moves, highlighter, guidelines, showKeys, confirm, takeSlider, closeFloating, announce,
+  root, preferences, item, rating, moves, highlighter, guidelines, showKeys, confirm, takeSlider, closeFloating,
+  announce,
 }) {
   let on = preferences.get("keys", "on") === "on";
   /** What a full stop adds a half to. @type {{ question: Question, value: Value } | null} */
@@ -125,7 +129,10 @@ export function createKeyboard({
     if (labelNext) announce("Press the digit of a label", true);
   }
 
-  /** In a text with something selected, digits are labels; everywhere else they answer. @param {number} digit @param {HTMLElement} target */
+  /**
+   * In a text with something selected, digits are labels; everywhere else they answer.
+   * @param {number} digit @param {HTMLElement} target
+   */
   function useDigit(digit, target) {
     if (labelNext || (target.closest("[data-tw-text]") && highlighter.selection())) {
       labelNext = false;

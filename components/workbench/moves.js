@@ -36,7 +36,7 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
   const isShown = ({ slot }) => !inSteps() || steps[step] === slot;
 
   /** @param {Question[]} questions */
-  const firstOpen = (questions) => (questions.find((question) => !isAnswered(item().answers, question)) ?? questions[0])?.id ?? null;
+  const firstUnanswered = (questions) => questions.find((question) => !isAnswered(item().answers, question));
 
   /** The outlined question, if it is shown. */
   function currentQuestion() {
@@ -47,7 +47,8 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
   /** The questions in the order of the screen. */
   function questionsInOrder() {
     const { question, answers } = item();
-    return [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []).filter(({ slot }) => !answers.isSetAside(slot));
+    const questions = [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []);
+    return questions.filter(({ slot }) => !answers.isSetAside(slot));
   }
 
   /** @param {string | null} id */
@@ -89,10 +90,13 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
   function showStep(next) {
     step = next;
     opened = Math.max(opened, step);
-    for (const panel of all(page().board, "[data-tw-step-panel]")) panel.hidden = Number(panel.dataset.twStepPanel) !== step;
+    for (const panel of all(page().board, "[data-tw-step-panel]")) {
+      panel.hidden = Number(panel.dataset.twStepPanel) !== step;
+    }
     const { question, questions } = item();
     if (current === null || question(current)?.slot !== steps[step]) {
-      setCurrent(firstOpen(questions.filter(({ slot }) => slot === steps[step])));
+      const ofStep = questions.filter(isShown);
+      setCurrent((firstUnanswered(ofStep) ?? ofStep[0])?.id ?? null);
     }
     syncTabs();
   }
@@ -123,7 +127,7 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
       const first = steps.findIndex((slot) => !isComplete(view, answers, slot));
       opened = first < 0 ? steps.length - 1 : first;
       step = view.work.state === "submitted" || readOnly ? 0 : opened;
-      current = firstOpen(questions);
+      current = (firstUnanswered(questions) ?? questions[0])?.id ?? null;
     },
 
     /** The item was drawn. */
@@ -145,7 +149,7 @@ export function createMoves({ root, item, page, reveal, toTop, showProblems, hid
     toNextUnanswered(question) {
       const order = questionsInOrder().filter(isShown);
       const place = order.indexOf(question);
-      const next = [...order.slice(place + 1), ...order.slice(0, place)].find((other) => !isAnswered(item().answers, other));
+      const next = firstUnanswered([...order.slice(place + 1), ...order.slice(0, place)]);
       if (next) goTo(next.id);
       else if (inSteps()) focusNext();
       else {

@@ -17,7 +17,10 @@ export const postTo = (route) => async (text, options = {}) => {
   return { status: response.status, answer: await response.json().catch(() => null) };
 };
 
-/** Asks for more time on an item; failures are silent, the next draft renews as well. @param {string} route @param {string} assignment */
+/**
+ * Asks for more time on an item; failures are silent, the next draft renews as well.
+ * @param {string} route @param {string} assignment
+ */
 export const renew = (route, assignment) => postTo(route)(JSON.stringify({ assignment })).catch(() => null);
 
 /** @type {Clock} */

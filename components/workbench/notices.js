@@ -23,7 +23,10 @@ export function createNotices() {
   let refusal = null;
   let noteSeen = false;
 
-  /** A banner whose buttons close it. @param {string} kind @param {string} text @param {Choice[]} choices @param {Props["data"]} data */
+  /**
+   * A banner whose buttons close it.
+   * @param {string} kind @param {string} text @param {Choice[]} choices @param {Props["data"]} data
+   */
   function banner(kind, text, choices = [], data = {}) {
     const element = h("div", { class: `tw-banner tw-banner-${kind}`, role: "status", data },
       words(text, { class: "tw-banner-text" }),
@@ -78,7 +81,10 @@ export function createNotices() {
       live.textContent = "";
     },
 
-    /** The server's notice about this item, once: a page drawn again does not repeat it. @param {Notice | null} notice */
+    /**
+     * The server's notice about this item, once: a page drawn again does not repeat it.
+     * @param {Notice | null} notice
+     */
     showNotice(notice) {
       if (notice === latest) return;
       latest = notice;
@@ -99,7 +105,10 @@ export function createNotices() {
       box.scrollIntoView({ block: "nearest" });
     },
 
-    /** Offers an older version of these answers from this computer. @param {number} time @param {(use: boolean) => void} settle */
+    /**
+     * Offers an older version of these answers from this computer.
+     * @param {number} time @param {(use: boolean) => void} settle
+     */
     showOlder(time, settle) {
       const date = new Date(time).toLocaleString();
       show("warning", `This computer has another version of these answers, from ${date}, that was never saved.`, [
@@ -108,11 +117,15 @@ export function createNotices() {
       ]);
     },
 
-    /** A draft was refused, and why; with `takeOver`, how to continue in this tab. @param {string} text @param {(() => void) | null} takeOver */
+    /**
+     * A draft was refused, and why; with `takeOver`, how to continue in this tab.
+     * @param {string} text @param {(() => void) | null} takeOver
+     */
     showRefusal(text, takeOver) {
       refusal?.remove();
       find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
-      refusal = show("warning", text, takeOver ? [{ label: "Continue here", act: takeOver, data: { "tw-take": "1" } }] : []);
+      const choices = takeOver ? [{ label: "Continue here", act: takeOver, data: { "tw-take": "1" } }] : [];
+      refusal = show("warning", text, choices);
       find(refusal, "button")?.focus();
     },
 

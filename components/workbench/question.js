@@ -27,7 +27,8 @@ export function criterionHead(criterion) {
 
 /** One point of a numeric scale. @param {string} name @param {Option} option */
 function point(name, { value, title, definition, sparing }) {
-  const input = h("input", { type: "radio", name, value: valueKey(value), "aria-label": title ? `${value}, ${title}` : null });
+  const label = title ? `${value}, ${title}` : null;
+  const input = h("input", { type: "radio", name, value: valueKey(value), "aria-label": label });
   const kind = `tw-cell${Number.isInteger(value) ? "" : " tw-half"}${sparing ? " tw-sparing" : ""}`;
   return h("label", { class: kind, data: { "tw-tip": definition || null, "tw-title": title || null } },
     input, h("span", { class: "tw-mark", dir: "auto", text: String(value) }));
@@ -36,7 +37,8 @@ function point(name, { value, title, definition, sparing }) {
 /** One option of a choice. @param {string} name @param {Option} option @param {number | null} digit */
 function choiceOption(name, { value, title, definition }, digit) {
   return h("label", { class: "tw-option", data: { "tw-tip": definition || null, digit } },
-    h("input", { type: "radio", name, value: valueKey(value) }), h("span", { class: "tw-mark", dir: "auto", text: title }));
+    h("input", { type: "radio", name, value: valueKey(value) }),
+    h("span", { class: "tw-mark", dir: "auto", text: title }));
 }
 
 /** @param {string} name @param {Scale} scale */
@@ -70,7 +72,8 @@ function slider(scale) {
     "aria-valuetext": "not answered",
   });
   return [
-    h("div", { class: "tw-slider" }, input, h("output", { class: "tw-output", data: { unit: scale.unit || null }, text: "–" })),
+    h("div", { class: "tw-slider" }, input,
+      h("output", { class: "tw-output", data: { unit: scale.unit || null }, text: "–" })),
     caption(scale.low_title || String(scale.low), scale.high_title || String(scale.high), hintOf(scale)),
   ];
 }
@@ -104,7 +107,10 @@ export function buildQuestion({ id, slot, criterion }, { uid, letters }) {
 /** @param {Element | null | undefined} label */
 const isChosen = (label) => Boolean(/** @type {HTMLInputElement | undefined} */ (label?.firstChild)?.checked);
 
-/** The title of the hovered or chosen point, under the points. @param {HTMLElement} fieldset @param {HTMLElement | null} hovered */
+/**
+ * The title of the hovered or chosen point, under the points.
+ * @param {HTMLElement} fieldset @param {HTMLElement | null} hovered
+ */
 export function showCaption(fieldset, hovered = null) {
   const caption = find(fieldset, ".tw-caption");
   if (!caption || find(fieldset, ".tw-range")) return;
@@ -155,7 +161,10 @@ export function resetQuestion(fieldset) {
   box.hidden = true;
 }
 
-/** Makes a fieldset show the answers. @param {HTMLElement} fieldset @param {Question} question @param {Answers} answers @param {Limits} limits */
+/**
+ * Makes a fieldset show the answers.
+ * @param {HTMLElement} fieldset @param {Question} question @param {Answers} answers @param {Limits} limits
+ */
 export function syncQuestion(fieldset, question, answers, limits) {
   const { slot, criterion } = question;
   const value = answers.rating(slot, criterion.key);
@@ -187,23 +196,27 @@ function syncAsk(fieldset, { id, slot, criterion }, answers, limits) {
 }
 
 /** @param {string} id @param {Ask} ask @param {Limits} limits */
-function askParts(id, ask, limits) {
+function askParts(id, ask, { min_words: low, max_words: high }) {
   const reasons = ask.reasons.map((reason) => h("label", { class: "tw-reason" },
-    h("input", { type: "checkbox", value: reason.key, data: { "tw-reason": reason.key } }), words(reason.text, {}, "span")));
-  const lead = ask.reasons.length ? "Why? Tick what applies" + (ask.free_text === "none" ? "." : " or write a few words.")
-    : "Why? Please write a few words.";
+    h("input", { type: "checkbox", value: reason.key, data: { "tw-reason": reason.key } }),
+    words(reason.text, {}, "span")));
+  const lead = !ask.reasons.length ? "Why? Please write a few words."
+    : ask.free_text === "none" ? "Why? Tick what applies." : "Why? Tick what applies or write a few words.";
   const area = ask.free_text === "none" ? [] : [
     h("textarea", {
       rows: 2, dir: "auto", class: "tw-area", maxlength: MAX_TEXT, data: { "tw-explain": id },
       "aria-label": ask.free_text === "required" ? "Explanation (required)" : "Explanation in your own words",
-      placeholder: limits.min_words ? `${limits.min_words}–${limits.max_words} words` : `up to ${limits.max_words} words`,
+      placeholder: low ? `${low}–${high} words` : `up to ${high} words`,
     }),
     h("div", { class: "tw-count" }),
   ];
   return [h("div", { class: "tw-ask-lead", text: lead }), ...reasons, ...area];
 }
 
-/** The number of words next to its limits, while they are typed. @param {HTMLElement} box @param {string} text @param {Limits} limits */
+/**
+ * The number of words next to its limits, while they are typed.
+ * @param {HTMLElement} box @param {string} text @param {Limits} limits
+ */
 export function showCount(box, text, { min_words: low, max_words: high }) {
   const count = wordCount(text);
   const line = part(box, ".tw-count");

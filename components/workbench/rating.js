@@ -49,7 +49,10 @@ export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
       if (letter) toggleLetter(question, letter);
     },
 
-    /** A checkbox of `best` was used: a letter, or "none of them". @param {Question} question @param {HTMLInputElement} input */
+    /**
+     * A checkbox of `best` was used: a letter, or "none of them".
+     * @param {Question} question @param {HTMLInputElement} input
+     */
     pickBest(question, input) {
       if (input.dataset.twNone) rate(question, input.checked ? [] : undefined);
       else toggleLetter(question, input.value);

@@ -43,20 +43,29 @@ export function askFor(scale, value) {
   return optionsOf(scale).find((option) => option.value === value)?.ask ?? null;
 }
 
-/** The value that a digit means: the point of that number, else the option of that place; undefined if none. @param {Scale} scale @param {number} digit */
+/**
+ * The value that a digit means: the point of that number, else the option of that place; undefined if none.
+ * @param {Scale} scale @param {number} digit
+ */
 export function valueOfDigit(scale, digit) {
   const options = optionsOf(scale);
   if (isNumeric(scale)) return options.find((option) => option.value === digit)?.value;
   return digit >= 1 ? options[digit - 1]?.value : undefined;
 }
 
-/** The point half a step above a whole number (2 → 2.5), undefined where the scale has none. @param {Scale} scale @param {Value} value */
+/**
+ * The point half a step above a whole number (2 → 2.5), undefined where the scale has none.
+ * @param {Scale} scale @param {Value} value
+ */
 export function halfAbove(scale, value) {
   if (!isNumeric(scale) || typeof value !== "number" || !Number.isInteger(value)) return undefined;
   return optionsOf(scale).find((option) => option.value === value + 0.5)?.value;
 }
 
-/** The hint printed under the points of the outlined question (options carry their digits themselves). @param {Scale} scale */
+/**
+ * The hint printed under the points of the outlined question (options carry their digits themselves).
+ * @param {Scale} scale
+ */
 export function hintOf(scale) {
   if (isSlider(scale)) return "press ← →";
   const values = isNumeric(scale) ? optionsOf(scale).map((option) => Number(option.value)) : [];

@@ -51,7 +51,10 @@ export function createSubmission(trigger, clock) {
       send();
     },
 
-    /** Whether the view answers the pending action: its receipt, another item, or training feedback. @param {View} view */
+    /**
+     * Whether the view answers the pending action: its receipt, another item, or training feedback.
+     * @param {View} view
+     */
     answeredBy({ work, feedback }) {
       if (!pending) return false;
       return work.receipt === pending.submission || work.token !== pending.assignment || Boolean(feedback);
@@ -138,7 +141,10 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
     setBusy(true);
   }
 
-  /** Back, forward, continue, stop: leave this item, with everything stored first if that is quick. @param {"back" | "forward" | "continue" | "stop"} kind */
+  /**
+   * Back, forward, continue, stop: leave this item, with everything stored first if that is quick.
+   * @param {"back" | "forward" | "continue" | "stop"} kind
+   */
   async function act(kind) {
     if (busy) return;
     if (kind === "stop") {
@@ -152,7 +158,10 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
 
   // ---- waiting ----
 
-  /** From the moment of sending no answer changes; the wait is shown only when it is long enough to notice. @param {boolean} next */
+  /**
+   * From the moment of sending no answer changes; the wait is shown only when it is long enough to notice.
+   * @param {boolean} next
+   */
   function setBusy(next) {
     busy = next;
     item().answers.lock(busy);
@@ -182,9 +191,8 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
   }
 
   function showSlow() {
-    slow = showNotice("warning", "The server has not answered yet. Your answers are saved on this computer and will be sent again.", [
-      { label: "Continue editing", act: release, data: { "tw-go-on": "1" } },
-    ]);
+    const text = "The server has not answered yet. Your answers are saved on this computer and will be sent again.";
+    slow = showNotice("warning", text, [{ label: "Continue editing", act: release, data: { "tw-go-on": "1" } }]);
   }
 
   function end() {
@@ -192,7 +200,7 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
     setBusy(false);
   }
 
-  /** The annotator goes on editing: what was sent is not repeated. */
+  /** The annotator continues editing: what was sent is not repeated. */
   function release() {
     end();
     item().drafts.resume();
@@ -257,7 +265,10 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
       send({ kind: "submit", answers: answers.snapshot() });
     },
 
-    /** Skip or ignore the item, with a reason; a note to the lead about it is sent along. @param {"skip" | "ignore"} kind @param {string} reason @param {string} text */
+    /**
+     * Skip or ignore the item, with a reason; a note to the lead about it is sent along.
+     * @param {"skip" | "ignore"} kind @param {string} reason @param {string} text
+     */
     leaveOut(kind, reason, text) {
       send({ kind, reason, text: [text, item().answers.draft.note].filter(Boolean).join("\n") });
     },

@@ -15,7 +15,8 @@ const randomId = () =>
 export function uuid() {
   const hex = randomId();
   const variant = ((parseInt(hex[16], 16) & 3) | 8).toString(16);
-  return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, variant + hex.slice(17, 20), hex.slice(20)].join("-");
+  const tail = `${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${tail}`;
 }
 
 /**
@@ -106,13 +107,19 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
       }
     },
 
-    /** The newest entry of this person and assignment, with its key; null if none. Other people's are never read. @param {string} storeKey */
+    /**
+     * The newest entry of this person and assignment, with its key; null if none. Other people's are never read.
+     * @param {string} storeKey
+     */
     find(storeKey) {
       const entries = keys().filter((key) => key.startsWith(localKey(storeKey, ""))).flatMap(read);
       return entries.sort((a, b) => b.time - a.time)[0] ?? null;
     },
 
-    /** Removes what one person left on this computer, from whatever tab; other people's stays. @param {string} person */
+    /**
+     * Removes what one person left on this computer, from whatever tab; other people's stays.
+     * @param {string} person
+     */
     forgetPerson(person) {
       for (const key of keys()) if (personOf(key.slice(PREFIX.length)) === person) remove(key);
     },

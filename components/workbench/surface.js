@@ -21,14 +21,14 @@ import { applyTheme, createTextSize, untilStyled } from "./theme.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
-/** @import { Answer, Component, View } from "./types.js" */
+/** @import { Action, Answer, Component, View } from "./types.js" */
 
 const PAUSE_CHECK_MS = 60_000;
 let count = 0;
 
 /** @typedef {ReturnType<typeof createSurface>} Surface */
 
-/** @param {Component<View>} component */
+/** @param {Component<View, Action>} component */
 export function createSurface(component) {
   const uid = `tw${(count += 1)}`;
   const root = h("div", { class: "tw", tabindex: "-1" });
@@ -38,13 +38,14 @@ export function createSurface(component) {
   const pen = penOf(/** @type {any} */ (document), sessionStorage, navigation?.type ?? "navigate");
   const abort = new AbortController();
   /** @type {Listen} */
-  const listen = (target, type, act, options = {}) => target.addEventListener(type, act, { signal: abort.signal, ...options });
+  const listen = (target, type, act, options = {}) =>
+    target.addEventListener(type, act, { signal: abort.signal, ...options });
 
   /** @type {Item} */
-  let shown;
+  let current;
   let { setTriggerValue } = component;
   let closed = false;
-  const item = () => shown;
+  const item = () => current;
 
   // ---- the parts: what is made later is handed in as a function ----
 
@@ -99,14 +100,14 @@ export function createSurface(component) {
       twIgnore: dialogs.ignore, twLeadNote: dialogs.note, twKeys: dialogs.keys, twSetAside: dialogs.setAside,
       twDialogClose: dialogs.cancel, twDialogOk: dialogs.confirm, twGuidelinesOpen: guidelines.toggle,
       twGuidelinesClose: guidelines.close, twInfo: guidelines.open,
-      twNoteToggle: () => notices.toggleContentNote(shown.view.rubric.content_note), twLabel: highlighter.choose,
+      twNoteToggle: () => notices.toggleContentNote(current.view.rubric.content_note), twLabel: highlighter.choose,
       twStep: (step) => moves.askStep(Number(step)), twGo: sending.goToProblem,
       twSize: (steps) => changeTextSize(Number(steps)), twUndo: () => rating.undo(),
     },
   });
   const keyboard = createKeyboard({
-    root, preferences, item, rating, moves, highlighter, guidelines, showKeys: dialogs.keys, takeSlider: controls.takeSlider,
-    announce: notices.announce,
+    root, preferences, item, rating, moves, highlighter, guidelines, showKeys: dialogs.keys,
+    takeSlider: controls.takeSlider, announce: notices.announce,
     confirm: () => (dialogs.isOpen ? dialogs.confirm() : sending.submit()),
     closeFloating() {
       const hadTip = !tips.box.hidden;
@@ -119,7 +120,7 @@ export function createSurface(component) {
 
   function alive() {
     activity.mark();
-    const { view, readOnly } = shown;
+    const { view, readOnly } = current;
     if (!readOnly && activity.renewDue()) renew(view.routes.renew, view.work.token);
   }
 
@@ -130,8 +131,8 @@ export function createSurface(component) {
 
   listen(root, "keydown", keyboard.handle);
   listen(window, "keydown", keyboard.handleFirst, { capture: true });
-  listen(window, "pagehide", () => shown.drafts.leave());
-  listen(window, "online", () => shown.drafts.hurry());
+  listen(window, "pagehide", () => current.drafts.leave());
+  listen(window, "online", () => current.drafts.hurry());
   listen(matchMedia("(prefers-color-scheme: dark)"), "change", () => applyTheme(root));
   for (const type of ["pointermove", "pointerdown", "keydown", "scroll"]) {
     listen(document, type, alive, { passive: true, capture: true });
@@ -143,7 +144,7 @@ export function createSurface(component) {
   listen(document, "visibilitychange", () => {
     if (document.visibilityState === "visible") return activity.show();
     activity.hide();
-    shown.drafts.leave();
+    current.drafts.leave();
   });
   const pauses = setInterval(() => activity.pauseDue() && notices.remindOfPause(), PAUSE_CHECK_MS);
 
@@ -151,10 +152,10 @@ export function createSurface(component) {
 
   /** Another item: everything fresh, from the top, with its heading focused. @param {View} view */
   function open(view) {
-    const isFirst = shown === undefined;
-    shown?.leave();
+    const isFirst = current === undefined;
+    current?.leave();
     activity.nextItem(view.work.active_seconds);
-    shown = keep(view);
+    current = keep(view);
     sending.reset();
     highlighter.reset();
     keyboard.reset();
@@ -163,18 +164,18 @@ export function createSurface(component) {
     drawing.lay();
     notices.showNotice(view.notice);
     if (view.progress.done === 0) notices.openContentNote(view.rubric.content_note);
-    if (shown.older) notices.showOlder(shown.older.time, (use) => rating.adopt(shown.settleOlder(use)));
-    shown.sendAgain();
+    if (current.older) notices.showOlder(current.older.time, (use) => rating.adopt(current.settleOlder(use)));
+    current.sendAgain();
     applyTheme(root);
     if (!isFirst) room.toTop();
-    // keys act only where the focus is; the first item takes it from nobody
+    // keys act only where the focus is; the first item takes it only if nothing has it
     else styled.then(() => document.activeElement === document.body && room.toTop());
   }
 
   /** @param {View} view */
   function keep(view) {
     // drafts of an item that was left report nothing any more
-    const isShown = () => shown === next;
+    const isShown = () => current === next;
     const next = createItem(view, {
       pen, seconds: activity.seconds,
       on: {
@@ -193,7 +194,7 @@ export function createSurface(component) {
   /** The server refused a draft, and says why. @param {Answer} answer */
   function refused({ refused: kind, message, draft, draft_seq: stored }) {
     if (kind === "submitted" && sending.isBusy) return;
-    const { drafts } = shown;
+    const { drafts } = current;
     showSaved(drawing.page().head, "waiting", "Not saved");
     if (kind === "invalid") drafts.awaitChange();
     const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
@@ -211,15 +212,15 @@ export function createSurface(component) {
       return closed;
     },
 
-    /** @param {Component<View>} component */
+    /** @param {Component<View, Action>} component */
     update({ data, ...others }) {
       ({ setTriggerValue } = others);
-      const { view } = shown;
+      const { view } = current;
       if (view !== data) sending.receive(data);
       const isSame = view.work.token === data.work.token && view.work.version === data.work.version
         && Boolean(view.feedback) === Boolean(data.feedback);
       if (!isSame) return open(data);
-      shown.view = data;
+      current.view = data;
       applyTheme(root);
       syncHead(drawing.page().head, data);
       notices.showNotice(data.notice);
@@ -227,7 +228,7 @@ export function createSurface(component) {
 
     close() {
       closed = true;
-      shown.leave();
+      current.leave();
       sending.close();
       controls.close();
       room.close();

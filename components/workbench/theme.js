@@ -39,7 +39,7 @@ export function applyTheme(root) {
   root.style.setProperty("--tw-on-accent", accent ? inkOn(accent) : dark ? "#1b1714" : "#ffffff");
 }
 
-/** Hides a surface until its style sheet is there, so that nobody sees it unstyled. @param {HTMLElement} root */
+/** Hides a surface until its style sheet is there, so that it never shows unstyled. @param {HTMLElement} root */
 export async function untilStyled(root) {
   const link = /** @type {HTMLLinkElement | null} */ (document.querySelector("link[data-tw-style]"));
   if (!link || link.sheet) return;

@@ -182,10 +182,11 @@ export type Post = (text: string, options?: RequestInit) => Promise<Reply>;
 
 // ---- inside the workbench ----
 
-export interface Component<Data> {
+/** What Streamlit passes to a component; it triggers events with a value. */
+export interface Component<Data, Event> {
   parentElement: HTMLElement;
   data: Data;
-  setTriggerValue(name: string, value: unknown): void;
+  setTriggerValue(name: string, value: Event): void;
 }
 
 export type Question = { id: string; slot: string; criterion: Criterion };

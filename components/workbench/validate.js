@@ -21,7 +21,10 @@ export function isAnswered(answers, { slot, criterion: { key, scale } }) {
   return value !== undefined;
 }
 
-/** What is wrong with the explanation of the current answer; "" if nothing. @param {Answers} answers @param {Question} question @param {Limits} limits */
+/**
+ * What is wrong with the explanation of the current answer; "" if nothing.
+ * @param {Answers} answers @param {Question} question @param {Limits} limits
+ */
 function explanationProblem(answers, { slot, criterion }, limits) {
   const ask = answers.asked(slot, criterion);
   if (!ask) return "";
@@ -36,14 +39,20 @@ function explanationProblem(answers, { slot, criterion }, limits) {
   return "";
 }
 
-/** The problem with one question; "" if it is complete or need not be answered. @param {Answers} answers @param {Question} question @param {Limits} limits */
+/**
+ * The problem with one question; "" if it is complete or need not be answered.
+ * @param {Answers} answers @param {Question} question @param {Limits} limits
+ */
 export function problemOf(answers, question, limits) {
   if (answers.isSetAside(question.slot)) return "";
   if (isAnswered(answers, question)) return explanationProblem(answers, question, limits);
   return question.criterion.required ? "is not answered" : "";
 }
 
-/** Everything that prevents a submit, in the order of reading. @param {View} view @param {Answers} answers @returns {Problem[]} */
+/**
+ * Everything that prevents a submit, in the order of reading.
+ * @param {View} view @param {Answers} answers @returns {Problem[]}
+ */
 export function problems(view, answers) {
   return questionsOf(view).flatMap((question) => {
     const problem = problemOf(answers, question, view.rubric.explanation);
@@ -51,5 +60,8 @@ export function problems(view, answers) {
   });
 }
 
-/** Whether all of one response (or of the item's own questions) is complete. @param {View} view @param {Answers} answers @param {string} slot */
+/**
+ * Whether all of one response (or of the item's own questions) is complete.
+ * @param {View} view @param {Answers} answers @param {string} slot
+ */
 export const isComplete = (view, answers, slot) => !problems(view, answers).some((problem) => problem.slot === slot);

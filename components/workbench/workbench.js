@@ -6,14 +6,14 @@ import { dropPen, personOf } from "./store.js";
 import { createSurface } from "./surface.js";
 
 /** @import { Surface } from "./surface.js" */
-/** @import { Component, View } from "./types.js" */
+/** @import { Action, Component, View } from "./types.js" */
 
 const SIGN_OUT_WAIT_MS = 3500; // less than the page that signs out waits
 /** @type {WeakMap<HTMLElement, Surface>} */
 const surfaces = new WeakMap();
 const people = new Set(); // who worked in this page: one person, unless two signed in one after the other
 
-/** @param {Component<View>} component */
+/** @param {Component<View, Action>} component */
 export default function workbench(component) {
   const { parentElement, data } = component;
   people.add(personOf(data.work.store_key));
@@ -37,10 +37,11 @@ export function clearLocal() {
 // The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
 // annotator may yet stay signed in.
 window.addEventListener("triptych:sign-out", (event) => {
-  /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event).detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
+  const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
+  detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
 });
 
-// It happened: what is left belongs to somebody who signed out, and is neither stored nor sent.
+// What is left belongs to a person who signed out, and is neither stored nor sent.
 window.addEventListener("triptych:signed-out", () => {
   giveUp();
   clearLocal();
