@@ -1,4 +1,4 @@
-// The surface's modules without a page: node --test tests/workbench/
+// The workbench's modules without a page: node --test tests/workbench/*.test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -65,7 +65,7 @@ test("a selection never splits a grapheme", () => {
   assert.deepEqual(snap("e\u0301t", 1, 2), [0, 2]);
 });
 
-test("a selection backwards is the same selection, and white space at its ends is left out", () => {
+test("a backward selection is the same, without white space at its ends", () => {
   assert.deepEqual(snap("one two three", 8, 3), [4, 7]);
   assert.equal(snap("one   two", 3, 6), null);
   assert.equal(snap("one", 2, 2), null);
@@ -83,14 +83,14 @@ test("words are counted as Python counts them", () => {
   assert.equal(wordCount("a\ufeffb"), 1); // Python's split() does not part at U+FEFF
 });
 
-test("a long text is cut at line ends and is whole when joined", () => {
+test("a long text is cut at line ends and joins to itself", () => {
   const text = "line of text\n".repeat(5000);
   const cut = blocks(text);
   assert.ok(cut.length > 3);
   assert.equal(cut.join("\n"), text);
 });
 
-test("undo takes back ratings, reasons, highlights and set-asides in turn, and redo brings them back", () => {
+test("undo reverts every kind of change, redo restores them", () => {
   const answers = createAnswers(null);
   answers.rate("A", "fluency", 5, "Fluency");
   answers.rate("A", "fluency", 6, "Fluency");
@@ -105,7 +105,7 @@ test("undo takes back ratings, reasons, highlights and set-asides in turn, and r
   assert.equal(canonical(answers.draft), full);
 });
 
-test("undo of a rating leaves text typed since", () => {
+test("undo of a rating keeps text typed since", () => {
   const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setText("A", "c", "no", "because of it");
@@ -114,7 +114,7 @@ test("undo of a rating leaves text typed since", () => {
   assert.equal(answers.explanation("A", "c", "no").text, "because of it");
 });
 
-test("each option keeps its own reasons", () => {
+test("each option has its own reasons", () => {
   const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setReasons("A", "c", "no", ["r1"], "reasons");
@@ -143,7 +143,7 @@ test("the same highlight twice is one highlight", () => {
   assert.equal(answers.highlightsOf("A", null).length, 0);
 });
 
-test("what is missing is named, and a response set aside misses nothing", () => {
+test("a response that is set aside has no missing answers", () => {
   const view = views.reviews();
   const answers = createAnswers(null);
   assert.equal(problems(view, answers).length, 15);
@@ -162,7 +162,7 @@ test("an optional question may stay empty", () => {
   assert.ok(!problems(views.conversation(), createAnswers(null)).some(({ id }) => id === "A:effort"));
 });
 
-test("an explanation is asked for, and its words are limited", () => {
+test("an explanation needs its reason and its number of words", () => {
   const view = views.dialogue();
   const answers = createAnswers(null);
   const about = () => problems(view, answers).find(({ id }) => id === "A:appropriate")?.problem;
@@ -181,7 +181,7 @@ test("an explanation is asked for, and its words are limited", () => {
   assert.equal(about(), "needs an explanation");
 });
 
-test("best needs one response at least, unless none of them is an answer", () => {
+test("best needs a response unless none of them is an answer", () => {
   const strict = views.dialogue();
   assert.ok(problems(strict, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
   const lenient = views.succession();
@@ -204,7 +204,7 @@ class MemoryStorage {
   removeItem(key) { this.map.delete(key); }
 }
 
-test("a reload keeps the pen, a new or duplicated tab gets its own", () => {
+test("a reload keeps the pen, another tab gets its own", () => {
   const session = new MemoryStorage();
   const first = penOf({}, session, "navigate");
   assert.equal(penOf({}, session, "reload"), first);
@@ -221,26 +221,26 @@ test("a uuid is one of version 4", () => {
   assert.match(uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
-test("only drafts of this person and assignment are found, old ones are swept away", () => {
+test("only this assignment's drafts are found, old ones are removed", () => {
   const storage = new MemoryStorage();
   let now = 1_000_000_000;
   const local = createLocalDrafts(storage, () => now);
-  local.write(localKey("mine", "p"), { base: 1, seq: 2, draft: { note: "x" } });
-  local.write(localKey("theirs", "p"), { base: 1, seq: 2, draft: { note: "y" } });
-  storage.setItem("other", "kept");
-  assert.equal(local.find("mine").draft.note, "x");
-  assert.equal(local.find("nobody"), null);
+  local.write(localKey("this", "p"), { base: 1, seq: 2, draft: { note: "x" } });
+  local.write(localKey("other", "p"), { base: 1, seq: 2, draft: { note: "y" } });
+  storage.setItem("unrelated", "text");
+  assert.equal(local.find("this").draft.note, "x");
+  assert.equal(local.find("none"), null);
   now += 8 * 24 * 3600 * 1000;
   local.sweep();
-  assert.deepEqual([...storage.map.keys()], ["other"]);
+  assert.deepEqual([...storage.map.keys()], ["unrelated"]);
 });
 
-test("a full storage is survived", () => {
+test("a full storage raises no error", () => {
   const local = createLocalDrafts({ length: 0, key: () => null, setItem() { throw new Error("full"); } });
   assert.equal(local.write("k", { draft: {} }), false);
 });
 
-test("a draft found here is adopted when nothing was stored since, else the annotator is asked", () => {
+test("a local draft is adopted when nothing was stored since", () => {
   assert.equal(judgeLocal(null, 3, false), "none");
   assert.equal(judgeLocal({ base: 3 }, 3, false), "adopt");
   assert.equal(judgeLocal({ base: 2 }, 3, false), "choose");
@@ -259,7 +259,7 @@ test("idle and hidden time is not counted", () => {
   assert.equal(activity.seconds(), 15);
 });
 
-test("a pause is suggested after three quarters of an hour, and not again at once", () => {
+test("a pause is due once after 45 minutes", () => {
   let now = 0;
   const activity = createActivity(() => now);
   for (let minute = 0; minute < 45; minute += 1) { now += 60_000; activity.mark(); }
@@ -267,7 +267,7 @@ test("a pause is suggested after three quarters of an hour, and not again at onc
   assert.ok(!activity.pauseDue());
 });
 
-test("a break starts the count to the pause anew", () => {
+test("a break restarts the count to the pause", () => {
   let now = 0;
   const activity = createActivity(() => now);
   for (let minute = 0; minute < 44; minute += 1) { now += 60_000; activity.mark(); }
@@ -301,7 +301,7 @@ test("a submit is repeated with the same id until it is answered", () => {
   assert.equal(repeat, null);
 });
 
-test("colours of the theme are read, and dark is told from light", () => {
+test("colours of the theme are read, with their luminance", () => {
   assert.deepEqual(parseColour("#fff"), [255, 255, 255]);
   assert.deepEqual(parseColour(" rgb(29, 26, 23) "), [29, 26, 23]);
   assert.equal(parseColour("papayawhip"), null);
