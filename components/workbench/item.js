@@ -92,6 +92,10 @@ export function createItem(view, { pen, seconds, on }) {
     /** An older version of these answers on this computer, that the annotator must choose about. */
     older: verdict === "choose" ? entry : null,
 
+    /** Whether another view is of this item, at the same version. @param {View} other */
+    isOf: (other) => other.work.token === work.token && other.work.version === work.version
+      && Boolean(other.feedback) === Boolean(view.feedback),
+
     /** @param {string} id */
     question: (id) => questions.find((question) => question.id === id) ?? null,
 

@@ -153,10 +153,13 @@ export function createTips() {
   /** @type {HTMLElement | null} */
   let pointed = null;
 
+  /** Returns whether a tip was shown. */
   function hide() {
+    const wasShown = !box.hidden;
     clearTimeout(timer);
     pointed = null;
     box.hidden = true;
+    return wasShown;
   }
 
   /** @param {HTMLElement} element */

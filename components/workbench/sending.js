@@ -1,13 +1,14 @@
 // Leaving an item: submit and what prevents it, skip, back, stop, and waiting for the server.
 
 import { button, find, h } from "./dom.js";
+import { showSaved } from "./frame.js";
 import { browserClock } from "./network.js";
 import { uuid } from "./store.js";
 import { problems } from "./validate.js";
 
 /** @import { Item } from "./item.js" */
 /** @import { Notices } from "./notices.js" */
-/** @import { Action, Clock, FinalAction, Page, Problem, Timer, View } from "./types.js" */
+/** @import { Action, Answer, Clock, Draft, FinalAction, Page, Problem, Timer, View } from "./types.js" */
 
 const REPEAT_MS = 3000;
 const BUSY_AFTER_MS = 200; // most answers come sooner, and drawing the wait would hold them up
@@ -72,12 +73,13 @@ export function createSubmission(trigger, clock) {
  * @param {() => Page} needs.page
  * @param {() => number} needs.seconds of activity on this item
  * @param {(action: Action) => void} needs.trigger
- * @param {Notices["show"]} needs.showNotice
+ * @param {Notices} needs.notices
  * @param {(id: string) => void} needs.goTo
  * @param {() => void} needs.hidePopover
+ * @param {(draft: Partial<Draft>) => void} needs.adopt
  * @param {() => void} needs.syncAll
  */
-export function createSending({ root, pen, item, page, seconds, trigger, showNotice, goTo, hidePopover, syncAll }) {
+export function createSending({ root, pen, item, page, seconds, trigger, notices, goTo, hidePopover, adopt, syncAll }) {
   const submission = createSubmission(trigger, browserClock);
   const box = h("div", { class: "tw-problems", role: "alert", hidden: true });
   let busy = false;
@@ -192,7 +194,7 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
 
   function showSlow() {
     const text = "The server has not answered yet. Your answers are saved on this computer and will be sent again.";
-    slow = showNotice("warning", text, [{ label: "Continue editing", act: release, data: { "tw-go-on": "1" } }]);
+    slow = notices.show("warning", text, [{ label: "Continue editing", act: release, data: { "tw-go-on": "1" } }]);
   }
 
   function end() {
@@ -240,9 +242,18 @@ export function createSending({ root, pen, item, page, seconds, trigger, showNot
       hideProblems();
     },
 
-    /** Another tab has the pen: what was sent is not repeated. */
-    releaseIfBusy() {
-      if (busy) release();
+    /** The server refused a draft, and why. @param {Answer} answer */
+    draftRefused({ refused, message, draft, draft_seq: stored }) {
+      if (refused === "submitted" && busy) return;
+      const { drafts } = item();
+      showSaved(page().head, "waiting", "Not saved");
+      if (refused === "invalid") drafts.awaitChange();
+      const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
+      notices.showRefusal(text, refused !== "open_elsewhere" ? null : () => {
+        if (busy) release();
+        adopt(draft ?? {});
+        drafts.takeOver(stored ?? 0);
+      });
     },
 
     /** Brings an open list of problems up to date. */

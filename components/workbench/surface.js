@@ -21,7 +21,7 @@ import { applyTheme, createTextSize, untilStyled } from "./theme.js";
 
 /** @import { Listen } from "./controls.js" */
 /** @import { Item } from "./item.js" */
-/** @import { Action, Answer, Component, View } from "./types.js" */
+/** @import { Action, Component, View } from "./types.js" */
 
 const PAUSE_CHECK_MS = 60_000;
 let count = 0;
@@ -66,8 +66,8 @@ export function createSurface(component) {
   });
   const sending = createSending({
     root, pen, item, page: () => drawing.page(), seconds: activity.seconds,
-    trigger: (action) => setTriggerValue("action", action), showNotice: notices.show, goTo: moves.goTo,
-    hidePopover: highlighter.hidePopover, syncAll: () => drawing.syncAll(),
+    trigger: (action) => setTriggerValue("action", action), notices, goTo: moves.goTo,
+    hidePopover: highlighter.hidePopover, adopt: rating.adopt, syncAll: () => drawing.syncAll(),
   });
   const dialogs = createDialogs({
     root, uid, item, leaveOut: sending.leaveOut, keysOn: () => keyboard.isOn, refocus: moves.refocus,
@@ -109,11 +109,7 @@ export function createSurface(component) {
     root, preferences, item, rating, moves, highlighter, guidelines, showKeys: dialogs.keys,
     takeSlider: controls.takeSlider, announce: notices.announce,
     confirm: () => (dialogs.isOpen ? dialogs.confirm() : sending.submit()),
-    closeFloating() {
-      const hadTip = !tips.box.hidden;
-      tips.hide();
-      return highlighter.close() || hadTip;
-    },
+    closeFloating: () => [tips.hide(), highlighter.close()].includes(true),
   });
 
   // ---- the page around ----
@@ -185,24 +181,10 @@ export function createSurface(component) {
           drawing.show(change);
         },
         saved: (state) => isShown() && showSaved(drawing.page().head, state),
-        refused: (answer) => isShown() && refused(answer),
+        refused: (answer) => isShown() && sending.draftRefused(answer),
       },
     });
     return next;
-  }
-
-  /** The server refused a draft, and says why. @param {Answer} answer */
-  function refused({ refused: kind, message, draft, draft_seq: stored }) {
-    if (kind === "submitted" && sending.isBusy) return;
-    const { drafts } = current;
-    showSaved(drawing.page().head, "waiting", "Not saved");
-    if (kind === "invalid") drafts.awaitChange();
-    const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
-    notices.showRefusal(text, kind !== "open_elsewhere" ? null : () => {
-      sending.releaseIfBusy();
-      rating.adopt(draft ?? {});
-      drafts.takeOver(stored ?? 0);
-    });
   }
 
   open(component.data);
@@ -215,11 +197,8 @@ export function createSurface(component) {
     /** @param {Component<View, Action>} component */
     update({ data, ...others }) {
       ({ setTriggerValue } = others);
-      const { view } = current;
-      if (view !== data) sending.receive(data);
-      const isSame = view.work.token === data.work.token && view.work.version === data.work.version
-        && Boolean(view.feedback) === Boolean(data.feedback);
-      if (!isSame) return open(data);
+      if (current.view !== data) sending.receive(data);
+      if (!current.isOf(data)) return open(data);
       current.view = data;
       applyTheme(root);
       syncHead(drawing.page().head, data);
