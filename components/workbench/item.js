@@ -10,15 +10,8 @@ import { questionsOf } from "./validate.js";
 /** @import { DraftSender } from "./drafts.js" */
 /** @import { Answer, Change, Question, SaveState, View } from "./types.js" */
 
-/** Drafts of this computer; null where storage is forbidden (then only the server stores them). */
-export function localDrafts() {
-  try {
-    return createLocalDrafts(window.localStorage);
-  } catch {
-    const nothing = () => null;
-    return createLocalDrafts({ length: 0, key: nothing, getItem: nothing, setItem: nothing, removeItem: nothing });
-  }
-}
+/** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
+export const localDrafts = createLocalDrafts(() => localStorage);
 
 /** Of the item on the desk and of those that were left before their draft had arrived. @type {Set<DraftSender>} */
 const senders = new Set();
@@ -51,14 +44,13 @@ export function giveUp() {
  */
 export function createItem(view, { pen, seconds, on }) {
   const { work, routes } = view;
-  const local = localDrafts();
-  local.sweep();
+  localDrafts.sweep();
   const key = localKey(work.store_key, pen);
-  const entry = local.find(work.store_key);
+  const entry = localDrafts.find(work.store_key);
   const same = entry !== null && canonical(entry.draft) === canonical(view.draft ?? {});
   const verdict = judgeLocal(entry, work.draft_seq, same);
   let adopted = verdict === "adopt" ? entry : null;
-  if (entry && verdict !== "choose") local.remove(entry.key);
+  if (entry && verdict !== "choose") localDrafts.remove(entry.key);
   const answers = createAnswers(adopted ? adopted.draft : view.draft, (change) => {
     drafts.changed();
     on.changed(change);
@@ -70,8 +62,8 @@ export function createItem(view, { pen, seconds, on }) {
     post: postTo(routes.draft),
     keep(draft) {
       if (routes.draft === "") return; // a preview stores nothing
-      if (draft) local.write(key, draft);
-      else local.remove(key);
+      if (draft) localDrafts.write(key, draft);
+      else localDrafts.remove(key);
     },
     onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
   });
@@ -128,7 +120,7 @@ export function createItem(view, { pen, seconds, on }) {
     settleOlder(use) {
       const { older } = this;
       this.older = null;
-      if (older) local.remove(older.key);
+      if (older) localDrafts.remove(older.key);
       return use ? older?.draft ?? null : null;
     },
   };

@@ -20,33 +20,35 @@ export function uuid() {
 }
 
 /**
+ * What `act` returns, or `fallback` where storage is full or forbidden.
+ * @template Result
+ * @param {() => Result} act @param {Result} fallback
+ */
+export function orElse(act, fallback) {
+  try {
+    return act();
+  } catch {
+    return fallback;
+  }
+}
+
+/**
  * This tab's pen. A reload keeps it; a new or duplicated tab (which copies sessionStorage) gets its own.
- * @param {{ [PEN_OF_DOCUMENT]?: string }} document
+ * @param {{ [PEN_OF_DOCUMENT]?: string }} document which keeps it where storage is forbidden
  * @param {Pick<Storage, "getItem" | "setItem">} session
  * @param {string} navigationType
  * @returns {string}
  */
 export function penOf(document, session, navigationType) {
-  let pen = document[PEN_OF_DOCUMENT];
-  if (pen) return pen;
-  try {
-    pen = (navigationType === "reload" && session.getItem(PEN)) || randomId();
-    session.setItem(PEN, pen);
-  } catch {
-    pen ??= randomId(); // storage can be forbidden; the pen then lives as long as the document
-  }
+  const stored = navigationType === "reload" ? orElse(() => session.getItem(PEN), null) : null;
+  const pen = document[PEN_OF_DOCUMENT] ?? stored ?? randomId();
+  orElse(() => session.setItem(PEN, pen), undefined);
   document[PEN_OF_DOCUMENT] = pen;
   return pen;
 }
 
 /** Forgets this tab's pen. */
-export function dropPen() {
-  try {
-    sessionStorage.removeItem(PEN);
-  } catch {
-    // nothing is stored where storage is forbidden
-  }
-}
+export const dropPen = () => orElse(() => sessionStorage.removeItem(PEN), undefined);
 
 /** Whose a store key is: "<person>.<assignment>", both opaque. @param {string} storeKey */
 export const personOf = (storeKey) => storeKey.split(/[.:]/, 1)[0];
@@ -56,49 +58,29 @@ export const localKey = (storeKey, pen) => `${PREFIX}${storeKey}:${pen}`;
 
 /**
  * Unacknowledged drafts in a Storage. Every function survives a storage that is full or forbidden.
- * @param {Pick<Storage, "length" | "key" | "getItem" | "setItem" | "removeItem">} storage
+ * @param {() => Pick<Storage, "length" | "key" | "getItem" | "setItem" | "removeItem">} storage may throw
  */
 export function createLocalDrafts(storage, now = () => Date.now()) {
-  function keys() {
-    try {
-      const names = Array.from({ length: storage.length }, (_, i) => storage.key(i) ?? "");
-      return names.filter((name) => name.startsWith(PREFIX));
-    } catch {
-      return [];
-    }
-  }
+  const keys = () => orElse(() => Array.from({ length: storage().length }, (_, i) => storage().key(i) ?? ""), [])
+    .filter((key) => key.startsWith(PREFIX));
 
-  /** @param {string} key @returns {(LocalDraft & { key: string })[]} the entry, if it is readable */
+  /** The entry, if it is readable. @param {string} key @returns {(LocalDraft & { key: string })[]} */
   function read(key) {
-    try {
-      const entry = JSON.parse(storage.getItem(key) ?? "null");
-      return entry && typeof entry.time === "number" && entry.draft ? [{ ...entry, key }] : [];
-    } catch {
-      return [];
-    }
+    const entry = orElse(() => JSON.parse(storage().getItem(key) ?? "null"), null);
+    return entry && typeof entry.time === "number" && entry.draft ? [{ ...entry, key }] : [];
   }
 
   /** @param {string} key */
-  function remove(key) {
-    try {
-      storage.removeItem(key);
-    } catch {
-      // nothing to remove where nothing can be stored
-    }
-  }
+  const remove = (key) => orElse(() => storage().removeItem(key), undefined);
 
   return {
     remove,
 
     /** Stores one draft; returns whether it worked. @param {string} key @param {Omit<LocalDraft, "time">} entry */
-    write(key, entry) {
-      try {
-        storage.setItem(key, JSON.stringify({ time: now(), ...entry }));
-        return true;
-      } catch {
-        return false;
-      }
-    },
+    write: (key, entry) => orElse(() => {
+      storage().setItem(key, JSON.stringify({ time: now(), ...entry }));
+      return true;
+    }, false),
 
     /** Removes unreadable entries and those older than seven days, of all people. */
     sweep() {
@@ -129,20 +111,9 @@ export function createLocalDrafts(storage, now = () => Date.now()) {
 /** Preferences of this computer (text size, keys on or off); no answers, no names. */
 export const preferences = {
   /** @param {string} name @param {string} fallback */
-  get(name, fallback) {
-    try {
-      return localStorage.getItem(`triptych-${name}`) ?? fallback;
-    } catch {
-      return fallback;
-    }
-  },
+  get: (name, fallback) => orElse(() => localStorage.getItem(`triptych-${name}`), null) ?? fallback,
+
   /** @param {string} name @param {string} value */
-  set(name, value) {
-    try {
-      localStorage.setItem(`triptych-${name}`, value);
-    } catch {
-      // the choice then lasts as long as the page
-    }
-  },
+  set: (name, value) => orElse(() => localStorage.setItem(`triptych-${name}`, value), undefined),
 };
 /** @typedef {typeof preferences} Preferences */

@@ -44,7 +44,6 @@ export function createSurface(component) {
   /** @type {Item} */
   let current;
   let { setTriggerValue } = component;
-  let closed = false;
   const item = () => current;
 
   // ---- the parts: what is made later is handed in as a function ----
@@ -190,10 +189,6 @@ export function createSurface(component) {
   open(component.data);
 
   return {
-    get isClosed() {
-      return closed;
-    },
-
     /** @param {Component<View, Action>} component */
     update({ data, ...others }) {
       ({ setTriggerValue } = others);
@@ -206,7 +201,6 @@ export function createSurface(component) {
     },
 
     close() {
-      closed = true;
       current.leave();
       sending.close();
       controls.close();

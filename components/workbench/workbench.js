@@ -18,20 +18,13 @@ export default function workbench(component) {
   const { parentElement, data } = component;
   people.add(personOf(data.work.store_key));
   const existing = surfaces.get(parentElement);
-  const surface = existing && !existing.isClosed ? existing : createSurface(component);
+  existing?.update(component);
+  const surface = existing ?? createSurface(component);
   surfaces.set(parentElement, surface);
-  if (surface === existing) surface.update(component);
   return () => {
     surface.close();
     surfaces.delete(parentElement);
   };
-}
-
-/** Forgets the answers that people who worked here left on this computer, and this tab's pen. */
-export function clearLocal() {
-  for (const person of people) localDrafts().forgetPerson(person);
-  people.clear();
-  dropPen();
 }
 
 // The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
@@ -44,5 +37,7 @@ window.addEventListener("triptych:sign-out", (event) => {
 // What is left belongs to a person who signed out, and is neither stored nor sent.
 window.addEventListener("triptych:signed-out", () => {
   giveUp();
-  clearLocal();
+  for (const person of people) localDrafts.forgetPerson(person);
+  people.clear();
+  dropPen();
 });

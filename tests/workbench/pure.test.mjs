@@ -224,7 +224,7 @@ test("a uuid is one of version 4", () => {
 test("only this assignment's drafts are found, old ones are removed", () => {
   const storage = new MemoryStorage();
   let now = 1_000_000_000;
-  const local = createLocalDrafts(storage, () => now);
+  const local = createLocalDrafts(() => storage, () => now);
   local.write(localKey("this", "p"), { base: 1, seq: 2, draft: { note: "x" } });
   local.write(localKey("other", "p"), { base: 1, seq: 2, draft: { note: "y" } });
   storage.setItem("unrelated", "text");
@@ -236,7 +236,7 @@ test("only this assignment's drafts are found, old ones are removed", () => {
 });
 
 test("a full storage raises no error", () => {
-  const local = createLocalDrafts({ length: 0, key: () => null, setItem() { throw new Error("full"); } });
+  const local = createLocalDrafts(() => ({ setItem() { throw new Error("full"); } }));
   assert.equal(local.write("k", { draft: {} }), false);
 });
 
