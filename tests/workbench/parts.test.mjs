@@ -1,5 +1,6 @@
 // Parts of the workbench with made-up needs: no page, no surface.
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { createItem } from "../../components/workbench/item.js";
@@ -59,4 +60,11 @@ test("a second response stays closed until the first is complete", () => {
   moves.start();
   moves.askStep(1);
   assert.deepEqual(named, ["A:relevance", "A:fluency"]);
+});
+
+test("no part imports the surface that makes the parts", () => {
+  const folder = new URL("../../components/workbench/", import.meta.url);
+  const users = readdirSync(folder).filter((name) =>
+    name.endsWith(".js") && readFileSync(new URL(name, folder), "utf-8").includes('"./surface.js"'));
+  assert.deepEqual(users, ["workbench.js"]);
 });
