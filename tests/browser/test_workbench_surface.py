@@ -30,7 +30,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     @property
     def page(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/tests/workbench/harness.html"
+        return f"http://127.0.0.1:{self.server_port}/tests/browser/workbench/harness.html"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -89,7 +89,7 @@ def first_page(chromium):
 
 @pytest.fixture
 def open_view(chromium, first_page, server):
-    """Opens a view of tests/workbench/views.js; the test fails if the page raises an error.
+    """Opens a view of tests/browser/workbench/views.js; the test fails if the page raises an error.
 
     The first one is on the module's page; another one is in the context given, or in one of its own.
     """
@@ -148,7 +148,7 @@ def test_the_pure_modules_pass_their_own_tests():
     node = shutil.which("node")
     if node is None:
         absent("node")
-    files = [str(path) for path in sorted((ROOT / "tests" / "workbench").glob("*.test.mjs"))]
+    files = [str(path) for path in sorted((ROOT / "tests" / "browser" / "workbench").glob("*.test.mjs"))]
     run = subprocess.run([node, "--test", *files], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-4000:]
 

@@ -1,17 +1,17 @@
-// The workbench's modules without a page: node --test tests/workbench/*.test.mjs
+// The workbench's modules without a page: node --test tests/browser/workbench/*.test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createActivity } from "../../components/workbench/activity.js";
-import { canonical, createAnswers } from "../../components/workbench/answers.js";
-import { digitOf } from "../../components/workbench/keyboard.js";
-import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../components/workbench/scale.js";
-import { createLocalDrafts, localKey, penOf, uuid } from "../../components/workbench/store.js";
-import { createSubmission } from "../../components/workbench/sending.js";
-import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../components/workbench/textpoints.js";
-import { luminance, parseColour } from "../../components/workbench/theme.js";
-import { isComplete, problems } from "../../components/workbench/validate.js";
-import { judgeLocal } from "../../components/workbench/drafts.js";
+import { createActivity } from "../../../components/workbench/activity.js";
+import { canonical, createAnswers } from "../../../components/workbench/answers.js";
+import { digitOf } from "../../../components/workbench/keyboard.js";
+import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
+import { createLocalDrafts, localKey, penOf, uuid } from "../../../components/workbench/store.js";
+import { createSubmission } from "../../../components/workbench/sending.js";
+import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
+import { luminance, parseColour } from "../../../components/workbench/theme.js";
+import { isComplete, problems } from "../../../components/workbench/validate.js";
+import { judgeLocal } from "../../../components/workbench/drafts.js";
 import * as views from "./views.js";
 
 const FAMILY = "👩‍👩‍👧‍👦";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createDraftSender } from "../../components/workbench/drafts.js";
+import { createDraftSender } from "../../../components/workbench/drafts.js";
 
 class Clock {
   time = 0;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { createItem } from "../../components/workbench/item.js";
-import { createMoves } from "../../components/workbench/moves.js";
-import { createRating } from "../../components/workbench/rating.js";
+import { createItem } from "../../../components/workbench/item.js";
+import { createMoves } from "../../../components/workbench/moves.js";
+import { createRating } from "../../../components/workbench/rating.js";
 import * as views from "./views.js";
 
 const ignore = () => {};
@@ -63,7 +63,7 @@ test("a second response stays closed until the first is complete", () => {
 });
 
 test("no part imports the surface that makes the parts", () => {
-  const folder = new URL("../../components/workbench/", import.meta.url);
+  const folder = new URL("../../../components/workbench/", import.meta.url);
   const users = readdirSync(folder).filter((name) =>
     name.endsWith(".js") && readFileSync(new URL(name, folder), "utf-8").includes('"./surface.js"'));
   assert.deepEqual(users, ["workbench.js"]);

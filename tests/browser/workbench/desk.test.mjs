@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createDesk } from "../../components/workbench/desk.js";
-import { postTo } from "../../components/workbench/network.js";
+import { createDesk } from "../../../components/workbench/desk.js";
+import { postTo } from "../../../components/workbench/network.js";
 
 const RUBRIC = { criteria: [] };
 const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, routes: { act: "desk/act" }, ...more });
