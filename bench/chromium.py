@@ -60,6 +60,5 @@ def _revision(path: Path) -> int:
 def launch_chromium(player: Playwright, flags: Sequence[str]) -> Browser:
     """Starts the Chromium that `find_chromium` gives, or Playwright's own choice; root needs it without a sandbox."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    return player.chromium.launch(
-        executable_path=find_chromium(), args=[*flags, *(["--no-sandbox"] if is_root else [])]
-    )
+    sandbox = ["--no-sandbox"] if is_root else []
+    return player.chromium.launch(executable_path=find_chromium(), args=[*flags, *sandbox])

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 
 from playwright.sync_api import Error, Page, sync_playwright
 
+from bench.campaigns.peers.tool import NotMeasured, Project, Screen, Tool
 from bench.chromium import launch_chromium
-from bench.peers.tool import NotMeasured, Project, Screen, Tool
 from bench.surface import FLAGS, PRESS, SIZE
 
 FIRST, NEXT, CLICKS = "bench-first", "bench-next", "bench-clicks"
