@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from components.shell import state
 from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
@@ -53,7 +54,7 @@ def form_key(study: Study, section: str) -> str:
 def finish(study: Study, key: str) -> str | None:
     """The end of a form: the reason once the lead stores it ("" for a draft), None before."""
     reason = reason_for(study, key)
-    return reason if st.form_submit_button(keep_label(study), type="primary") else None
+    return reason if state.form_button(keep_label(study), f"{key}-stored", type="primary") else None
 
 
 def reason_for(study: Study, key: str) -> str:
@@ -199,7 +200,7 @@ def panel(study: Study) -> Wanted | None:
         rules = st.text_area(label, rules, height=110, key=f"{key}-rules")
         expertise = _expertise(now, key)
         reason = reason_for(study, key)
-        stored = st.form_submit_button(keep_label(study), type="primary")
+        stored = state.form_button(keep_label(study), f"{key}-stored", type="primary")
     if not stored and not fill:
         return None
     settings = {
@@ -229,7 +230,7 @@ def _codes(now: StudySettings, key: str) -> tuple[dict[str, str], bool]:
         name: column.text_input(title, getattr(now.codes, name), max_chars=64, key=f"{key}-{name}")
         for column, (name, title) in fields
     }
-    return given, st.form_submit_button("Make codes for the empty ones")
+    return given, state.form_button("Make codes for the empty ones", f"{key}-new-codes")
 
 
 def _address(now: StudySettings, key: str) -> dict[str, str]:
