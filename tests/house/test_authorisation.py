@@ -75,8 +75,8 @@ DOORS = {
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        cli.studies.invite cli.studies.set_state exchange.import_ratings.import_as operations.backup.restore
-        operations.capsule.open_capsule operations.move.move people.accounts.create_lead
+        cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
+        operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
     "inner": """

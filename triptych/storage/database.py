@@ -94,8 +94,11 @@ class DatabaseAway(TriptychError):
 
 
 def open_engine(url: str) -> Engine:
-    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder."""
-    if make_url(url).get_backend_name() == "postgresql":
+    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder or another kind."""
+    kind = make_url(url).get_backend_name()
+    if kind not in ("sqlite", "postgresql"):
+        raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {kind}:// is an address of neither.")
+    if kind == "postgresql":
         engine = create_engine(
             url,
             pool_size=10,
@@ -111,8 +114,7 @@ def open_engine(url: str) -> Engine:
         return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
-    if sqlite3.sqlite_version_info < SAFE_SQLITE:
-        log.info("SQLite %s is below 3.51.3; write transactions are serialised.", sqlite3.sqlite_version)
+    _note_version()
     engine = create_engine(
         url,
         pool_size=20,
@@ -123,6 +125,13 @@ def open_engine(url: str) -> Engine:
     event.listen(engine, "connect", _settle)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+@lru_cache(maxsize=1)
+def _note_version() -> None:
+    """Says once per process that writers take turns."""
+    if sqlite3.sqlite_version_info < SAFE_SQLITE:
+        log.info("SQLite %s is below 3.51.3; write transactions are serialised.", sqlite3.sqlite_version)
 
 
 def open_to_read(url: str) -> Engine:
