@@ -244,7 +244,12 @@ def test_an_unknown_kind_of_database_is_refused_in_a_sentence(run, sqlite_engine
     code, output, complaint = run(*words)
 
     assert (code, output) == (2, "")
-    assert complaint == "Triptych stores its data in SQLite or PostgreSQL; mysql:// is an address of neither.\n"
+    assert complaint == "Triptych stores its data in SQLite or PostgreSQL; mysql:// is not one of them.\n"
+
+
+def test_an_address_that_is_none_is_refused_in_a_sentence(run, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "nonsense")
+    assert run("studies") == (2, "", f"{database.NO_ADDRESS}\n")
 
 
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])

@@ -16,7 +16,7 @@ from triptych.operations import doctor as examination
 
 try:
     from sqlalchemy import Engine, make_url, select
-    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.exc import DBAPIError
     from sqlmodel import Session
 
     from triptych import settings
@@ -386,7 +386,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
-    except (TriptychError, ArgumentError) as error:
+    except TriptychError as error:
         sys.stderr.write(f"{error}\n")
     except OSError as error:
         sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")
