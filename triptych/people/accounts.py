@@ -351,16 +351,11 @@ def join(session: Session, study: Study, who: Who) -> Study:
     return study
 
 
-def invite(session: Session, study: Study, name: str, email: str | None = None) -> str:
-    """The secret of a personal link, good for 90 days; an earlier link of the same person stops working.
+def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
+    """The study's annotator of this name, made if there is none.
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
-    return issue_link(session, study, annotator_called(session, study, name, email).id)
-
-
-def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
-    """The study's annotator of this name, made if there is none. Raises as `invite` does."""
     neat = read_name(name)
     _lock(session, study)
     person = next(iter(_called(session, study, neat)), None)
@@ -375,7 +370,7 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
 
 
 def issue_link(session: Session, study: Study, person_id: int) -> str:
-    """The secret of a new personal link to the study; an earlier one of the same person stops working."""
+    """The secret of a new personal link to the study, good for 90 days; an earlier one of the person stops working."""
     end_links(session, person_id, study)
     secret = passcodes.new_secret()
     link = {"secret_hash": passcodes.secret_hash(secret), "expires_at": clock.now() + INVITATION_LIFE}
