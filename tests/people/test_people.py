@@ -395,7 +395,7 @@ def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine
     with writing(sqlite_engine) as session:
         personal_link(session, study, "Anna", "anna@example.org")
 
-    assert "another e-mail" in refused(sqlite_engine, accounts.invite, study, "Anna", "other@example.org")
+    assert "another e-mail" in refused(sqlite_engine, personal_link, study, "Anna", "other@example.org")
 
 
 # Panels

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triptych.settings import app_folder
+from triptych.stats.numbers import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -253,5 +254,5 @@ def report(say: Callable[[str], None]) -> int:
     for finding in findings:
         say(str(finding))
     problems = sum(finding.problem for finding in findings)
-    say(f"{problems} problem{'s' * (problems != 1)} found." if problems else "Nothing stands in the way.")
+    say(f"{counted(problems, 'problem')} found." if problems else "Nothing stands in the way.")
     return 1 if problems else 0
