@@ -12,6 +12,7 @@ from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
 from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.stats.numbers import counted
 from triptych.storage.models import Role
 
 LIST = (
@@ -47,7 +48,7 @@ def list_preview(found: GuestList) -> bool:
             st.text("\n".join([title, *map(str, sorted(told, key=_row))]))
     if found.guests:
         st.dataframe(_guests(found.guests), hide_index=True, key="guests")
-    return found.ok and st.button(f"Invite {len(found.guests)} people", type="primary")
+    return found.ok and st.button(f"Invite {counted(len(found.guests), 'person', 'people')}", type="primary")
 
 
 def _row(problem: Problem) -> int:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.shell import state
 from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+from triptych.stats.numbers import counted
 
 LONGEST = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
@@ -39,19 +40,15 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
 def _summary(file: ItemFile) -> None:
     sizes = Counter(len(item.candidates) for item in file.items)
     each = " or ".join(str(size) for size in sorted(sizes)) or "no"
-    parts = [_counted(len(file.items), "item"), f"{each} candidates each", _counted(len(file.systems), "system")]
+    parts = [counted(len(file.items), "item"), f"{each} candidates each", counted(len(file.systems), "system")]
     st.text(f"{file.kind}: {', '.join(parts)}")
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def _problems(file: ItemFile) -> None:
     """The verdict, then every problem on a line of its own, by row."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
-        told = _counted(counts["error"], "error")
+        told = counted(counts["error"], "error")
         state.say(f"{told}. Nothing can be imported until the file is corrected and uploaded again.")
     elif file.ok:
         state.say("The file can be imported.", "success")

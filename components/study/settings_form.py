@@ -14,6 +14,7 @@ from components.shell import state
 from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study.design import LONGEST_REASON, Parts
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
@@ -171,8 +172,10 @@ def _entry(now: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     if test is None:
         asked = "This rubric has no entry questions."
     else:
-        tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
-        asked = f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}."
+        tries = counted(test.attempts, "attempt")
+        asked = (
+            f"The rubric has {counted(len(test.questions), 'entry question')}: {test.pass_percent} % to pass, {tries}."
+        )
     gold = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
     st.caption(f"{asked} {gold} Leave the numbers empty to keep these.")
     columns = st.columns(4)

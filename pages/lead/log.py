@@ -6,6 +6,7 @@ from components.shell import backups, log_table, state
 from components.shell.study_choice import choose_study
 from triptych.errors import TriptychError
 from triptych.operations import backup, verify
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.study import lifecycle
 
@@ -23,7 +24,7 @@ def entries() -> None:
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
         shown, _ = events.listed(session, study, filters, start, log_table.PAGE)
-    st.text(f"{count:,} events{' pass these filters' if filters != events.Filters() else ''}, newest first.")
+    st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
     picked = log_table.log_table(shown, slug)
     if picked:
         log_table.changes(picked)

@@ -9,6 +9,7 @@ from components.shell.study_choice import choose_study
 from components.study.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
 from triptych.errors import TriptychError
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 
@@ -27,7 +28,9 @@ def make(study: Study) -> None:
         command = workbooks.make_for_new if is_name else workbooks.make
         made = state.run_command(command, study, whom, int(count), who.pseudonym)
         if made:
-            state.remember("workbook_said", f"Workbook {made.id} holds {made.items} items. Download it below.")
+            state.remember(
+                "workbook_said", f"Workbook {made.id} holds {counted(made.items, 'item')}. Download it below."
+            )
         st.rerun()
     if study.state != StudyState.open:
         st.caption("Workbooks are made while the study is open. Open it on the page of the study.")
@@ -57,7 +60,7 @@ def take_back(study: Study) -> None:
     if found.ok and found.messages and st.button("Store the answers", type="primary"):
         stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
         if stored:
-            told = f"{stored.stored} items of {stored.pseudonym} are stored. The receipt is {stored.receipt}."
+            told = f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
             state.remember("workbook_said", told)
         st.rerun()
 

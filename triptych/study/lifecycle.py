@@ -286,7 +286,7 @@ def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemF
     but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
     """
     refuse_others(who)
-    _refuse_unusable(plan)
+    refuse_unusable_plan(plan)
     refuse_silent(parse_rubric(rubric_yaml), plan.round)
     refuse_faulty(file)
     items, check_items = sorted_out(file.items)
@@ -310,7 +310,8 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
-def _refuse_unusable(plan: Plan) -> None:
+def refuse_unusable_plan(plan: Plan) -> None:
+    """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
         raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")
