@@ -9,7 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+from triptych.formats import (
+    ItemDraft,
+    ItemFile,
+    Problem,
+    TurnDraft,
+)
 from triptych.stats.numbers import counted
 
 LONGEST = 2000
@@ -91,7 +96,7 @@ def _item(item: ItemDraft) -> None:
             _content(f"Candidate {number}", candidate.text, candidate.turns or ())
 
 
-def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
+def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
     """A text or turns under a label of ours, cut where they are long."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):

@@ -17,7 +17,9 @@ from helpers.studies import PUBLIC_DATA, ROOT
 from sqlalchemy import select
 
 from bench.server import running_app
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import (
+    shipped_rubrics,
+)
 from triptych.storage.database import open_engine, reading
 from triptych.storage.models import Person
 

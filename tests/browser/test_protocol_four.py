@@ -17,7 +17,7 @@ from helpers.studies import ROOT
 from openpyxl import load_workbook
 
 from bench.server import Server, running_app
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 
 pytestmark = pytest.mark.browser
 chromium = browser.chromium

@@ -25,7 +25,13 @@ try:
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
-    from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.rubric.files import (
+        RUBRICS,
+        json_schema,
+        load_rubric,
+        parse_rubric,
+        shipped_rubrics,
+    )
     from triptych.stats.numbers import counted
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState

@@ -16,7 +16,9 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import (
+    parse_rubric,
+)
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (

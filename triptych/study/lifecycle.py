@@ -15,7 +15,8 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.rubric.model import Rubric, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,
