@@ -80,8 +80,8 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
-    """The cookie of a new annotator who came by her personal link."""
-    return _sign_in(session, accounts.accept_invitation(session, accounts.invite(session, study, name)))
+    """The cookie of an invited annotator."""
+    return _sign_in(session, accounts.annotator_called(session, study, name))
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:

@@ -22,6 +22,7 @@ from triptych.rubric.scales import Choice
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval
+from triptych.stats.numbers import counted
 
 MOST_ROWS, MOST_LINKS = 12, 6
 
@@ -172,8 +173,8 @@ def wins(one: StudyAnalysis, key: str, slug: str) -> None:
     best = max(mine, key=lambda contrast: abs(contrast.dominance.estimate.mean))
     found = best.dominance
     said = (
-        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {found.wins} times, lower "
-        f"{found.losses} times, and {found.ties} times the same."
+        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {counted(found.wins, 'time')}, "
+        f"lower {counted(found.losses, 'time')}, and {counted(found.ties, 'time')} the same."
     )
     st.text(said)
     charts.show(figures.wins(mine, one.names), f"wins-{key}", f"{slug}-{key}-wins", said)

@@ -356,7 +356,7 @@ def test_pages_about_a_study_show_rubric_and_people_as_they_stand(app, world, wa
     watch.look(page)
     page.goto(f"{app.url}/people?study={world.slug}")
     page.get_by_label("Name", exact=True).first.fill("![n](https://evil.test/name.png)")
-    page.get_by_role("button", name="Make a personal link").first.click()
+    page.get_by_role("button", name="Create a personal link").first.click()
     browser.expect(page.get_by_text("Personal link of ![n](https://evil.test/name.png)")).to_be_visible()
     watch.look(page)
 

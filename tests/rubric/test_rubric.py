@@ -200,11 +200,13 @@ def test_more_than_ten_mistakes_are_counted_not_listed() -> None:
     assert lines[-1] == "… and 4 more"
 
 
-def test_a_file_that_is_not_utf8_or_not_there_is_refused_by_name(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    "name, reason", [("latin.yaml", ": cannot be read as UTF-8 text"), ("absent.yaml", " cannot be read: No such file")]
+)
+def test_an_unreadable_file_is_named_with_its_reason(tmp_path: Any, name: str, reason: str) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"key: caf\xe9\n")
-    for name in ("latin.yaml", "absent.yaml"):
-        with pytest.raises(InvalidRubric, match=f"{name}: cannot be read as UTF-8 text"):
-            load_rubric(tmp_path / name)
+    with pytest.raises(InvalidRubric, match=f"{name}{reason}"):
+        load_rubric(tmp_path / name)
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()

@@ -91,7 +91,7 @@ def test_a_text_that_a_system_gives_again_and_again_is_told_once() -> None:
 
 def test_items_that_stand_twice_are_grave_and_a_shared_context_is_a_note() -> None:
     twice = [*sound(), replace(sound()[4], external_id="again", row=70)]
-    finding = only(lint(twice), "stand more than once")
+    finding = only(lint(twice), "in the file more than once")
     assert (finding.severity, finding.items) == ("grave", ("i4", "again"))
     shared = [*sound(), item(80, "One.", "Two.", "Three.", context="Question 4?")]
     assert only(lint(shared), "share their context").severity == "note"
@@ -108,7 +108,7 @@ def test_training_items_among_the_main_ones_are_grave() -> None:
     [
         ("As an AI language model, I cannot feel this.", "calls itself an AI", "grave"),
         ("I was trained by OpenAI to help.", "calls itself an AI", "grave"),
-        ("Ask sys a again tomorrow, please.", "The name of 'sys-a' stands in 1 text of 'sys-a'", "grave"),
+        ("Ask sys a again tomorrow, please.", "The name of 'sys-a' is in 1 text of 'sys-a'", "grave"),
         ("That is all.<|im_end|>", "prompt template", "grave"),
         ("[/INST] That is all.", "prompt template", "grave"),
         ("That is <b>all</b> of it &amp; more.", "HTML", "warning"),
@@ -157,7 +157,9 @@ def talk(n: int, before: str, speaker: str) -> ItemDraft:
 
 @pytest.mark.parametrize(("before", "speaker"), [("usr", "GPT4-ft"), ("usr", "gpt4_ft"), ("gpt4-ft", "sys")])
 def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str) -> None:
-    finding = only(lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker bears")
+    finding = only(
+        lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker has the name"
+    )
     assert (finding.severity, finding.items) == ("grave", ("i7",))
 
 

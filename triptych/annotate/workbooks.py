@@ -36,6 +36,7 @@ from triptych.formats.workbook import (
 from triptych.people import accounts
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,
@@ -203,7 +204,7 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
     mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
     left = limit - session.execute(select(func.count()).where(mine, live)).scalar_one()
     if left < 1:
-        raise Conflict(f"{who.pseudonym} has the {limit} items that this study allows for one annotator.")
+        raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")
     return left
 
 

@@ -85,11 +85,17 @@ def _wording(mistake: ErrorDetails) -> str:
 
 def load_rubric(path: Path) -> Rubric:
     """The rubric in a file. Raises InvalidRubric."""
+    return parse_rubric(read_rubric(path), path.name)
+
+
+def read_rubric(path: Path) -> str:
+    """The YAML in a file. Raises InvalidRubric."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise InvalidRubric(f"{path.name}: cannot be read as UTF-8 text.") from error
-    return parse_rubric(text, path.name)
+    except OSError as error:
+        raise InvalidRubric(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def shipped_rubrics() -> dict[str, Path]:

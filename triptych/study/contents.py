@@ -198,9 +198,9 @@ def training_draft(item: TrainingItem) -> ItemDraft:
 
 
 def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
-    """Another rubric, or another round, for a draft: criteria and training items are written anew.
+    """Another rubric, or another round, for a draft: criteria and training items are rewritten.
 
-    What other items are held against stays, by the keys of its criteria.
+    References of other items stay, by the keys of their criteria.
     """
     rubric = parsed(text.sha256, text.yaml)
     kept = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
@@ -233,7 +233,7 @@ def write_references(session: Session, rows: Iterable[Any], items: dict[str, int
 
 
 def _references(study: Study) -> Select[Any]:
-    """item, criterion, position, accepted, close, reason: what items are held against, in a fixed order."""
+    """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
     wanted = select(
         Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
     )
@@ -242,12 +242,12 @@ def _references(study: Study) -> Select[Any]:
 
 
 def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
-    """What the items of these purposes are held against."""
+    """The references of the items of these purposes."""
     return list(session.execute(_references(study).where(Item.purpose.in_(purposes))))
 
 
 def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) -> None:
-    """These items of a draft go, with systems that no other item has; what is left is numbered anew."""
+    """Remove these items of a draft, with systems that no other item has, and renumber the other systems."""
     session.execute(delete(Item).where(Item.study_id == study.id, *which))
     used = select(Candidate.system_id).join(Item).where(Item.study_id == study.id)
     session.execute(delete(System).where(System.study_id == study.id, System.id.not_in(used)))
@@ -306,7 +306,7 @@ def stored_items(
 
 
 def design_hash(session: Session, study: Study) -> str:
-    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan, as they stand.
+    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan.
 
     The answers of the datasheet describe the study and take no part.
     """
