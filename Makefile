@@ -57,7 +57,7 @@ bench: .venv/dev.stamp
 
 # installs Potato and Label Studio into environments of their own in the user's cache; about half an hour
 bench-peers: .venv/dev.stamp
-	$(BIN)/python -m bench.peers --write-docs
+	$(BIN)/python -m bench.campaigns.peers --write-docs
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m bench.screenshots

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 60.0
+PATIENCE = 120.0  # seconds; a busy machine takes a minute to import everything
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 SETUP_LINK = re.compile(r"https?://\S+\?setup=[\w-]+")
 
@@ -35,10 +35,10 @@ class Server:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def stop(self) -> None:
-        """Ends it as Ctrl+C in the terminal does, or by force after ten seconds."""
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """Ends it as Ctrl+C in the terminal does, or with another signal; by force after ten seconds."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(number)
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:

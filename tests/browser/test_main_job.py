@@ -1,4 +1,4 @@
-"""The main job on real input: from a file of items, through three annotators' browsers, to live results and the CSV."""
+"""The main job: from a file of items, through three annotators' browsers, to live results and the CSV."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ import pytest
 from helpers import browser
 from helpers.browser import expect, radio, select_text, settled
 from helpers.main_job import Page, download, make_lead, make_study, next_item, squeezed, take_part, texts
+from helpers.studies import PUBLIC_DATA, ROOT
 from sqlalchemy import select
 
 from bench.server import running_app
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import (
+    shipped_rubrics,
+)
 from triptych.storage.database import open_engine, reading
 from triptych.storage.models import Person
 
@@ -72,11 +75,7 @@ def compare(rows: list[dict[str, str]], items: list[dict], people: list[Entered]
         for row in rows
         if row["purpose"] == "main"
     }
-    where = {
-        squeezed(candidate["text"]): (item["item_id"], candidate["system"])
-        for item in items
-        for candidate in item["candidates"]
-    }
+    where = {squeezed(text): (item["item_id"], system) for item in items for system, text in responses(item).items()}
     expected = {
         (person.name, *where[squeezed(text)], criterion): value
         for person in people
@@ -93,8 +92,37 @@ def with_highlights(tmp_path: Path) -> Path:
     return own
 
 
-def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
-    file = shared / "real" / "ems_3.jsonl"
+def posts() -> Path:
+    """Posts with three answers each: real ones where they are on this machine, or those of the demo study."""
+    real = PUBLIC_DATA / "real" / "ems_3.jsonl"
+    return real if real.exists() else ROOT / "data" / "demo" / "mental_health_qa.jsonl"
+
+
+def conversations(folder: Path) -> Path:
+    """Whole conversations as items: real ones where they are on this machine, or those of the demo study."""
+    real = PUBLIC_DATA / "real" / "esconv_contexts.jsonl"
+    if real.exists():
+        return real
+    speakers = {"usr": "seeker", "sys": "supporter"}
+    demo = (ROOT / "data" / "demo" / "esc_dialogue.jsonl").read_text().splitlines()
+    turns = [candidate["turns"] for line in demo for candidate in json.loads(line)["candidates"]]
+    items = [
+        {"item_id": f"talk-{n}", "context": [turn | {"speaker": speakers[turn["speaker"]]} for turn in talk]}
+        for n, talk in enumerate(turns)
+    ]
+    path = folder / "conversations.jsonl"
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    return path
+
+
+def responses(item: dict) -> dict[str, str]:
+    """System → text, from either way to write candidates."""
+    candidates = item["candidates"]
+    return candidates if isinstance(candidates, dict) else {each["system"]: each["text"] for each in candidates}
+
+
+def test_posts_from_upload_to_results(tmp_path: Path, chromium: Any, forked: Any):
+    file = posts()
     items = [json.loads(line) for line in file.read_text().splitlines()]
     criteria = ["relevance", "empathy", "specificity", "usefulness", "personal_tone"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
@@ -104,7 +132,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
         address = make_study(lead, server, file, "Real posts", with_highlights(tmp_path))
         slug = address.split("study=")[1]
         lead.goto(f"{server.url}/results?study={slug}")
-        expect(lead.get_by_text(re.compile("0 of 66"))).to_be_visible()
+        expect(lead.get_by_text(re.compile(f"0 of {3 * len(items)}"))).to_be_visible()
         for seed, person in enumerate(people):
             page = take_part(chromium, address, person.name)
             if seed == 1:
@@ -115,7 +143,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
                 annotate(page, person, criteria, ["1", "2", "3", "4", "5"], seed * 7 + n)
             page.context.close()
 
-        expect(lead.get_by_text(re.compile("15 of 66")).first).to_be_visible()
+        expect(lead.get_by_text(re.compile(f"15 of {3 * len(items)}")).first).to_be_visible()
         settled(lead)
         blind = download(lead, server, slug, "ratings")
         spans = download(lead, server, slug, "highlights")
@@ -123,7 +151,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
         named = download(lead, server, slug, "ratings")
         who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
 
-    systems = {candidate["system"] for item in items for candidate in item["candidates"]}
+    systems = {system for item in items for system in responses(item)}
     assert {row["system"] for row in blind}.isdisjoint(systems)
     assert {row["system"] for row in named} == systems
     compare(named, items, people, who)
@@ -143,8 +171,8 @@ def pseudonyms(home: Path) -> dict[str, str]:
         return dict(session.execute(select(Person.name, Person.pseudonym)).all())
 
 
-def test_real_conversations_are_judged_whole(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
-    file = shared / "real" / "esconv_contexts.jsonl"
+def test_conversations_are_judged_whole(tmp_path: Path, chromium: Any, forked: Any):
+    file = conversations(tmp_path)
     items = {json.loads(line)["item_id"]: json.loads(line) for line in file.read_text().splitlines()}
     criteria = ["informativeness", "comprehensibility", "helpfulness", "consistency", "coherence", "safety"]
     values = ["0", "0.5", "1", "1.5", "2", "2.5", "3"]

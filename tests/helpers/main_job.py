@@ -21,7 +21,7 @@ def make_lead(page: Page, server: Server) -> None:
     page.goto(server.setup_link())
     page.get_by_label("Your name", exact=True).fill("Dr Lead")
     page.locator("input[type=password]").fill("a long passcode 42")
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("heading", name="Studies")).to_be_visible()
 
 

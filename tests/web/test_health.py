@@ -154,7 +154,8 @@ def test_stopping_waits_for_the_transaction_that_is_under_way(sqlite_engine):
     assert not start.finish_writes(sqlite_engine, patience=0.05)
     threading.Timer(0.1, done.set).start()
     assert start.finish_writes(sqlite_engine)
-    writer.join()
+    writer.join(10)
+    assert not writer.is_alive()
 
     with reading(sqlite_engine) as session:
         assert session.execute(text("SELECT value FROM setting")).scalar() == "v"

@@ -23,9 +23,11 @@ from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
 if TYPE_CHECKING:
-    from triptych.formats.writers.model import Options
+    pass
+if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
+    from triptych.formats.writers.model import ExportOptions
 
-NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-ExportOptions": "nosniff"}
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
@@ -139,13 +141,13 @@ def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Bloc
     return "capsule.zip", "application/zip", lambda _, study: capsule.pieces(web_engine(), study.slug)
 
 
-def _options(request: Request) -> Options:
+def _options(request: Request) -> ExportOptions:
     """Raises NotAllowed for a margin that is not a number."""
-    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.model import ExportOptions
 
     query = request.query_params
     try:
-        return Options(float(query.get("margin", 0)), query.get("criterion") or None)
+        return ExportOptions(float(query.get("margin", 0)), query.get("criterion") or None)
     except ValueError as error:
         raise NotAllowed("The margin is a number of 0 or more, in units of the scale.") from error
 
