@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
     from triptych.formats.writers.model import ExportOptions
 
-NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-ExportOptions": "nosniff"}
+NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 Blocks = Callable[[Session, Study], Iterator[bytes]]
 
 
