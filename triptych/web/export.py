@@ -89,7 +89,7 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.writing import BLOCK, in_blocks
+    from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
     from triptych.results.frame.rows import export_highlights, export_ratings
 
     files = {"ratings": (RATINGS_HEADER, export_ratings), "highlights": (HIGHLIGHTS_HEADER, export_highlights)}
@@ -99,7 +99,7 @@ def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Bl
     header, rows_of = files[name]
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return in_blocks(write_csv(rows_of(session, study), header), BLOCK)
+        return in_blocks(write_csv(rows_of(session, study), header), BLOCK_CHARACTERS)
 
     return f"{name}.csv", "text/csv; charset=utf-8", blocks
 
