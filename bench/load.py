@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bench.client import Annotator, PageFailed
 from bench.figures import Figure, at_least, at_most
 from bench.options import Options
 from bench.server import Server, running_app
 from bench.world import World, build_world
+
+Value = TypeVar("Value")
 
 
 async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0) -> float:
@@ -24,15 +27,15 @@ async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0)
     answers = annotator.answers(view)
     for n in range(1, drafts + 1):
         await asyncio.sleep(pause)
-        status, said = await annotator.save_draft(view["work"], _begun(answers, n / drafts))
+        status, answer = await annotator.save_draft(view["work"], _begun(answers, n / drafts))
         if status != 200:
-            raise PageFailed(f"A draft was refused: {said}")
+            raise PageFailed(f"A draft was refused: {answer}")
     if not drafts:
         await asyncio.sleep(pause)
     return (await annotator.submit(view, answers))[1]
 
 
-def _begun(answers: dict, share: float) -> dict:
+def _begun(answers: dict[str, Any], share: float) -> dict[str, Any]:
     """The first part of the ratings, as they stand while an annotator works through the questions."""
     given = [(place, key, value) for place, ratings in answers["ratings"].items() for key, value in ratings.items()]
     ratings: dict[str, dict] = {}
@@ -77,7 +80,9 @@ async def together(
     return [pair for pairs in done for pair in pairs]
 
 
-def on_a_server(home: Path, world: World, work: Callable[[World, Server], Awaitable[list]]) -> list:
+def on_a_server(
+    home: Path, world: World, work: Callable[[World, Server], Coroutine[Any, Any, list[Value]]]
+) -> list[Value]:
     """What `work` gives back on a fresh server over this world."""
     with running_app(home) as server:
         return asyncio.run(work(world, server))
@@ -129,7 +134,7 @@ def fifty_with_a_pause(options: Options, home: Path) -> list[Figure]:
     seconds = options.seconds(60)
     world = build_world(home, items=round(seconds) + 20, annotators=50, raters=50)
 
-    async def work(world: World, server: Server) -> list:
+    async def work(world: World, server: Server) -> list[tuple[float, float]]:
         return await together(world, server, seconds, drafts=1, pause=1.0)
 
     waited = [1000 * wait for _, wait in on_a_server(home, world, work)]
@@ -142,7 +147,7 @@ def fifty_without_pause(options: Options, home: Path) -> list[Figure]:
     seconds = options.seconds(30)
     world = build_world(home, items=round(seconds * 8), annotators=50, raters=50)
 
-    async def work(world: World, server: Server) -> list:
+    async def work(world: World, server: Server) -> list[tuple[float, float]]:
         return await together(world, server, seconds, drafts=0, pause=0.0)
 
     times = sorted(when for when, _ in on_a_server(home, world, work))

@@ -111,4 +111,4 @@ def _wrong(url: str, acknowledged: int) -> int:
         over = sum(count > raters[item] for item, count in session.execute(done))
         broken = events.first_broken(session, session.scalars(select(Study.id)).one()) is not None
     engine.dispose()
-    return abs(stored - acknowledged) + over + broken
+    return abs((stored or 0) - acknowledged) + over + broken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby, islice
 from pathlib import Path
@@ -61,7 +61,7 @@ def _fill(session: Session, study: Study) -> None:
     session.execute(update(Item).where(Item.study_id == study.id).values(taken=RATERS))
 
 
-def _work(session: Session, study: Study, people: list[int]) -> Iterator[tuple[list[dict[str, Any]], ...]]:
+def _work(session: Session, study: Study, people: Sequence[int]) -> Iterator[tuple[list[dict[str, Any]], ...]]:
     """(assignment, its slots, its ratings) of every rater of every item."""
     random = np.random.default_rng(1)
     severity = random.normal(0, 0.5, len(people))

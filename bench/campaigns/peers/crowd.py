@@ -23,7 +23,7 @@ LOST = (PageFailed, aiohttp.ClientError, ConnectionError, TimeoutError)
 class Work:
     """What a crowd did: (when, seconds from submit to next item, work) of each annotation, and what went wrong."""
 
-    done: list[tuple[float, float, str]] = field(default_factory=list)
+    done: list[tuple[float, float, str | None]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     cpu_seconds: float = 0.0
     began: float = 0.0
@@ -86,13 +86,13 @@ async def _annotate(visitor: Visitor, pause: float, result: Work) -> None:
     if pause:
         await asyncio.sleep(pause)
         await visitor.draft()
-    given = visitor.work
+    item = visitor.work
     waited = await visitor.submit()
-    result.done.append((time.perf_counter(), waited, given))
+    result.done.append((time.perf_counter(), waited, item))
 
 
 async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
-    """Everyone annotates without a pause until nothing is left for her, for this long at most; what went wrong."""
+    """Everyone annotates without a pause until nothing is left for them, for this long at most; what went wrong."""
     errors: list[str] = []
 
     async def one(visitor: Visitor) -> None:

@@ -90,7 +90,13 @@ class LabelStudio:
         return replace(project, importing=importing)
 
     def start(self, project: Project) -> Server:
-        command = [environment("label-studio", VERSION) / "label-studio", "start", "--no-browser", "--data-dir", "."]
+        command: list[str | Path] = [
+            environment("label-studio", VERSION) / "label-studio",
+            "start",
+            "--no-browser",
+            "--data-dir",
+            ".",
+        ]
         command += ["--internal-host", "127.0.0.1", "--port", str(project.port), "--enable-legacy-api-token"]
         command += ["--username", LEAD, "--password", PASSCODE, "--user-token", TOKEN]
         return start_process(project, command, QUIET)
@@ -143,7 +149,7 @@ class StudioVisitor:
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
-        self.task: Mapping[str, Any] | None = None
+        self.task: Any = None  # as JSON; None when there is none left
         self.draft_id: int | None = None
         self.view = 0
 
@@ -253,7 +259,10 @@ async def _cookies(project: Project, email: str) -> dict[str, str]:
     page = f"{project.url}/user/signup/"
     async with browserlike({}) as http:
         async with http.get(page) as answer:
-            token = CSRF.search(await answer.text())[1]
+            match = CSRF.search(await answer.text())
+            if match is None:
+                raise NotMeasured("The sign-up form has no token.")
+            token = match[1]
         form = {"csrfmiddlewaretoken": token, "email": email, "password": PASSCODE}
         async with http.post(page, data=form, headers={"Referer": page}) as answer:
             answer.raise_for_status()

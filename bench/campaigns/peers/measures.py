@@ -182,7 +182,7 @@ async def _until_killed(tool: Tool, project: Project, server: Server, cookies: S
             await asyncio.sleep(0.02)
         server.kill()
         await working
-        return {given for _, _, given in result.done}
+        return {item for _, _, item in result.done if item is not None}
 
 
 def cap(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:

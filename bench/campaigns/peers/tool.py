@@ -136,7 +136,15 @@ def environment(package: str, version: str) -> Path:
     home = cache() / f"{package}-{version}"
     if not (home / "installed").exists():
         python = home / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{package}=={version}"]
+        pip: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            f"{package}=={version}",
+        ]
         try:
             subprocess.run([sys.executable, "-m", "venv", home], check=True, timeout=INSTALLING)
             subprocess.run(pip, check=True, timeout=INSTALLING)
