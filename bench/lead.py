@@ -1,4 +1,4 @@
-"""What a lead waits for while she sets a study up: files that are refused, the linter, a slider of the planner."""
+"""What a lead waits for while setting a study up: files that are refused, the linter, a slider of the planner."""
 
 from __future__ import annotations
 

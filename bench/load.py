@@ -37,11 +37,11 @@ async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0)
 
 def _begun(answers: dict[str, Any], share: float) -> dict[str, Any]:
     """The first part of the ratings, as they stand while an annotator works through the questions."""
-    given = [(place, key, value) for place, ratings in answers["ratings"].items() for key, value in ratings.items()]
-    ratings: dict[str, dict] = {}
-    for place, key, value in given[: max(round(len(given) * share), 1)]:
-        ratings.setdefault(place, {})[key] = value
-    return {**answers, "ratings": ratings}
+    ratings = [(place, key, value) for place, part in answers["ratings"].items() for key, value in part.items()]
+    part: dict[str, dict] = {}
+    for place, key, value in ratings[: max(round(len(ratings) * share), 1)]:
+        part.setdefault(place, {})[key] = value
+    return {**answers, "ratings": part}
 
 
 @asynccontextmanager
@@ -52,7 +52,7 @@ async def annotators(world: World, url: str) -> AsyncIterator[list[Annotator]]:
         numbers = range(len(world.cookies))
         for start in range(0, len(numbers), 10):
             coming = [world.annotator(url, number) for number in numbers[start : start + 10]]
-            opened += await asyncio.gather(*(stack.enter_async_context(one) for one in coming))
+            opened += await asyncio.gather(*(stack.enter_async_context(person) for person in coming))
         yield opened
 
 
@@ -72,11 +72,11 @@ async def together(
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
 
-        async def one(number: int, annotator: Annotator) -> list[tuple[float, float]]:
+        async def annotate_until_the_end(number: int, annotator: Annotator) -> list[tuple[float, float]]:
             await asyncio.sleep(pause * number / len(people))
             return await work_until(annotator, end, drafts, pause)
 
-        done = await asyncio.gather(*(one(n, a) for n, a in enumerate(people)))
+        done = await asyncio.gather(*(annotate_until_the_end(n, a) for n, a in enumerate(people)))
     return [pair for pairs in done for pair in pairs]
 
 

@@ -123,7 +123,7 @@ def keys(options: Options, home: Path) -> list[Figure]:
 
 
 def _right_keys(page: Page) -> int:
-    return sum(given == wanted for (_, given), wanted in zip(page.evaluate(RATED), KEYS, strict=False))
+    return sum(answer == pressed for (_, answer), pressed in zip(page.evaluate(RATED), KEYS, strict=False))
 
 
 def _answer_and_submit(page: Page) -> None:

@@ -79,7 +79,7 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
-    """The cookie of a new annotator who came by her personal link."""
+    """The cookie of a new annotator who came by their personal link."""
     return _sign_in(session, accounts.accept_invitation(session, accounts.invite(session, study, name)))
 
 

@@ -63,7 +63,7 @@ async def work(
     over = asyncio.Event()
     before = server.cpu_seconds()
 
-    async def one(number: int, visitor: Visitor) -> None:
+    async def annotate_until_the_end(number: int, visitor: Visitor) -> None:
         await asyncio.sleep(pause * number / len(people))
         while not over.is_set() and time.perf_counter() < end:
             try:
@@ -76,7 +76,7 @@ async def work(
             if visitor.work is None:
                 over.set()
 
-    await asyncio.gather(*(one(n, visitor) for n, visitor in enumerate(people)))
+    await asyncio.gather(*(annotate_until_the_end(n, visitor) for n, visitor in enumerate(people)))
     result.ended = time.perf_counter()
     result.cpu_seconds = server.cpu_seconds() - before if server.process.poll() is None else 0.0
     return result
@@ -95,7 +95,7 @@ async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
     """Everyone annotates without a pause until nothing is left for them, for this long at most; what went wrong."""
     errors: list[str] = []
 
-    async def one(visitor: Visitor) -> None:
+    async def annotate_all(visitor: Visitor) -> None:
         while visitor.work is not None:
             try:
                 await visitor.submit()
@@ -103,7 +103,7 @@ async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
                 errors.append(str(error) or repr(error))
                 await asyncio.sleep(AGAIN)
 
-    tasks = [asyncio.create_task(one(visitor)) for visitor in people]
+    tasks = [asyncio.create_task(annotate_all(visitor)) for visitor in people]
     _, late = await asyncio.wait(tasks, timeout=seconds)
     for task in late:
         task.cancel()

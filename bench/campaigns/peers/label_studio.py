@@ -145,7 +145,7 @@ class LabelStudio:
 
 
 class StudioVisitor:
-    """An annotator as Label Studio's page acts for her."""
+    """What Label Studio's page does for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
@@ -167,9 +167,9 @@ class StudioVisitor:
         await self._send("GET", "/api/label_links?project=1&expand=label")
 
     async def draft(self) -> None:
-        """The page saves while she rates."""
-        said = await self._send("POST", f"/api/tasks/{self.task['id']}/drafts?project=1", self._annotation())
-        self.draft_id = said["id"]
+        """The page saves while the annotator rates."""
+        draft = await self._send("POST", f"/api/tasks/{self.task['id']}/drafts?project=1", self._annotation())
+        self.draft_id = draft["id"]
 
     async def submit(self) -> float:
         annotation = self._annotation() | ({"draft_id": self.draft_id} if self.draft_id else {})
@@ -185,10 +185,10 @@ class StudioVisitor:
         return {"lead_time": 5.0, "result": _result(self.asked, self.number), "project": "1"}
 
     async def _next(self) -> None:
-        wanted = {"ordering": [], "selectedItems": {"all": False, "included": []}, "project": "1"}
-        wanted["filters"] = {"conjunction": "and", "items": []}
+        query = {"ordering": [], "selectedItems": {"all": False, "included": []}, "project": "1"}
+        query["filters"] = {"conjunction": "and", "items": []}
         path = f"/api/dm/actions?id=next_task&tabID={self.view}&project=1"
-        self.task = await self._send("POST", path, wanted, missing=404)
+        self.task = await self._send("POST", path, query, missing=404)
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None, missing: int = 0) -> Any:
         """The answer's JSON; None where the answer has the status `missing`. Raises PageFailed."""

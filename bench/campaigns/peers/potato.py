@@ -126,7 +126,7 @@ class Potato:
 
 
 class PotatoVisitor:
-    """An annotator as Potato's page acts for her."""
+    """What Potato's page does for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
@@ -169,8 +169,8 @@ class PotatoVisitor:
 
     async def _page(self) -> None:
         async with self.http.get(f"{self.url}/annotate") as answer:
-            found = SHOWN.search(await answer.text())
-            self.item = found[1] if answer.status == 200 and found else None
+            match = SHOWN.search(await answer.text())
+            self.item = match[1] if answer.status == 200 and match else None
 
     async def _reads(self) -> None:
         """As a browser does it: together, over at most six connections."""
@@ -184,9 +184,9 @@ class PotatoVisitor:
     async def _post(self, path: str, body: Mapping[str, object]) -> None:
         headers = {"X-Potato-Navigation": "1"}
         async with self.http.post(f"{self.url}{path}", json=body, headers=headers) as answer:
-            said = await answer.text()
+            text = await answer.text()
             if answer.status != 200:
-                raise PageFailed(f"{path} was answered with {answer.status}: {said[:300]}")
+                raise PageFailed(f"{path} was answered with {answer.status}: {text[:300]}")
 
 
 def _configuration(items: int, annotators: int, raters: int) -> dict[str, object]:

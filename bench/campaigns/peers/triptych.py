@@ -112,7 +112,7 @@ class TriptychVisitor:
 
 
 def _world(project: Project) -> World:
-    return project.kept["world"]
+    return project.material["world"]
 
 
 @contextmanager
