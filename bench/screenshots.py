@@ -211,7 +211,7 @@ def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) ->
         page.get_by_label("Your name", exact=True).fill("Dr Lead")
         picture(page)
         page.locator("input[type=password]").fill("a long passcode 42")
-        page.get_by_role("button", name="Make the account").click()
+        page.get_by_role("button", name="Create the account").click()
         expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
         return page.context.storage_state()
 

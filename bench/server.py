@@ -92,18 +92,22 @@ def is_healthy(url: str, path: str = "/_stcore/health") -> bool:
 
 
 def start_server(
-    home: Path, env: Mapping[str, str] | None = None, port: int | None = None, start: Callable[..., Any] | None = None
+    home: Path,
+    env: Mapping[str, str] | None = None,
+    port: int | None = None,
+    start: Callable[..., Any] | None = None,
+    script: str = "app.py",
 ) -> Server:
     """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
 
-    The demo studies stay out unless `env` says otherwise. `start` takes the arguments of subprocess.Popen and returns
-    what can be used as one.
+    The demo studies stay out unless `env` says otherwise; `script` is another Streamlit app. `start` takes the
+    arguments of subprocess.Popen and returns what can be used as one.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     settings = {"TRIPTYCH_HOME": str(home), "TRIPTYCH_DEMO": "0", "PYTHONUNBUFFERED": "1", **(env or {})}
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true"]
     command += [f"--server.port={port}", "--server.address=127.0.0.1"]
     with log.open("ab") as file:
         process = (start or subprocess.Popen)(

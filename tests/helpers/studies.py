@@ -95,6 +95,11 @@ def join(session, study: Study, who: Who) -> Who:
     return who
 
 
+def personal_link(session, study: Study, name: str, email: str | None = None) -> str:
+    """The secret of a link to the study for the annotator of this name."""
+    return accounts.issue_link(session, study, accounts.annotator_called(session, study, name, email).id)
+
+
 def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:
     """A complete annotation for SMALL_RUBRIC."""
     return {"ratings": {letter: {"fluency": fluency, "verdict": verdict} for letter in letters}}
