@@ -58,9 +58,9 @@ def _time_when_usable(page: Page, server: Server, path: str, usable: str) -> flo
 def idle(options: Options, home: Path) -> list[Figure]:
     """Resident memory of a server that has served one annotator and now rests."""
     world = build_world(home)
-    found = [_idle_mb(home, world) for _ in range(options.rounds(5))]
+    samples = [_idle_mb(home, world) for _ in range(options.rounds(5))]
     note = "resident memory five seconds after one annotator opened the annotate page and left"
-    return [at_most("idle memory", "MB", found, 170, note=note)]
+    return [at_most("idle memory", "MB", samples, 170, note=note)]
 
 
 def _idle_mb(home: Path, world: World) -> float:
@@ -103,7 +103,7 @@ async def _sampled(world: World, server: Server, seconds: float) -> list[float]:
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
         watching = asyncio.create_task(watch())
-        await asyncio.gather(*(_come_and_go(one, end) for one in people))
+        await asyncio.gather(*(_come_and_go(person, end) for person in people))
         watching.cancel()
     return samples
 
@@ -129,10 +129,12 @@ def size(options: Options, home: Path) -> list[Figure]:
     return [_against("start-up", starts, "s"), _against("submit → next item", waits, "ms")]
 
 
-def _against(what: str, found: dict[int, list[float]], unit: str) -> Figure:
+def _against(what: str, values: dict[int, list[float]], unit: str) -> Figure:
     """The large study over the small one, one ratio per round."""
-    ratios = [many / few for many, few in zip(found[MANY], found[FEW], strict=True)]
-    note = f"medians: {median(found[MANY]):.3g} {unit} with {MANY:,} items, {median(found[FEW]):.3g} {unit} with {FEW}"
+    ratios = [many / few for many, few in zip(values[MANY], values[FEW], strict=True)]
+    note = (
+        f"medians: {median(values[MANY]):.3g} {unit} with {MANY:,} items, {median(values[FEW]):.3g} {unit} with {FEW}"
+    )
     return at_most(f"{MANY:,} items: {what}", "×", ratios, 1.2, note=note)
 
 
