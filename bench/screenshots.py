@@ -15,8 +15,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from bench.chromium import launch_chromium
 from bench.server import ROOT, Server, running_app
-from bench.surface import chromium
+from bench.surface import FLAGS
 
 PICTURES = ROOT / "docs" / "screenshots"
 Size = dict[str, int]
@@ -204,7 +205,7 @@ def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) ->
         page.get_by_label("Your name", exact=True).fill("Dr Lead")
         picture(page)
         page.locator("input[type=password]").fill("a long passcode 42")
-        page.get_by_role("button", name="Make the account").click()
+        page.get_by_role("button", name="Create the account").click()
         expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
         return page.context.storage_state()
 
@@ -227,7 +228,7 @@ def main() -> int:
         running_app(Path(home), {"TRIPTYCH_DEMO": "1"}) as server,
         sync_playwright() as player,
     ):
-        browser = chromium(player)
+        browser = launch_chromium(player, FLAGS)
         camera.look = "light-1440"
         lead = set_up(browser, server, lambda page: camera.take(page, "set-up"))
         for scheme, size in LOOKS:

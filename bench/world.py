@@ -15,7 +15,8 @@ from bench.server import ROOT
 from triptych import settings
 from triptych.formats import ItemDraft, read_items
 from triptych.people import accounts
-from triptych.rubric.model import Rubric, load_rubric
+from triptych.rubric.files import load_rubric
+from triptych.rubric.model import Rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
 from triptych.study import lifecycle

@@ -18,7 +18,7 @@ from triptych.results.criterion import CriterionResult, SystemResult, headline, 
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
-from triptych.rubric.model import Choice
+from triptych.rubric.scales import Choice
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval

@@ -13,7 +13,12 @@ from components.results.marked import pick_item
 from components.shell.words import number
 from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Choice, HighlightLabel
+from triptych.rubric.model import (
+    HighlightLabel,
+)
+from triptych.rubric.scales import (
+    Choice,
+)
 from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 

@@ -1,4 +1,4 @@
-"""A dry run: what to plant, and what the analysis made of it."""
+"""A dry run: the effects to plant, and which of them the analysis recovered."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ UNCLEAR = (
     "says what more annotators or more items would do."
 )
 WRONG = (
-    "Something came out the wrong way round, or seemed to be there when it was not. Once in twenty tests that is bad "
-    "luck: run it again with another throw of the dice. If it happens again, the study is too small."
+    "An effect was found the wrong way round, or where none was planted. Once in twenty tests that is bad "
+    "luck: run it again with another random seed. If it happens again, the study is too small."
 )
 
 
 def choose_recipe(items: int, slug: str) -> Recipe | None:
-    """The sliders; the recipe when the button was pressed."""
+    """The recipe set by the sliders, when the button was pressed."""
     with st.form(f"recipe-{slug}"):
         left, right = st.columns(2)
         given = {
             "annotators": left.slider("Simulated annotators", 2, 40, USUAL.annotators, key=f"people-{slug}"),
             "items": right.slider("Items at most", 2, max(items, 3), min(items, USUAL.items), key=f"most-{slug}"),
-            "careless": left.slider("Of them answer at random", 0, 3, USUAL.careless, key=f"careless-{slug}"),
-            "seed": right.number_input("Throw of the dice", 1, 9999, USUAL.seed, key=f"seed-{slug}"),
+            "careless": left.slider("Answering at random", 0, 3, USUAL.careless, key=f"careless-{slug}"),
+            "seed": right.number_input("Random seed", 1, 9999, USUAL.seed, key=f"seed-{slug}"),
         }
         st.caption("How large the effects are, in percent of the width of a scale:")
         left, right = st.columns(2)
         shares = {
             "gap": left.slider("From the worst system to the best", 0, 60, _percent(USUAL.gap), key=f"gap-{slug}"),
-            "first": right.slider("What stands first gains", 0, 40, _percent(USUAL.first), key=f"first-{slug}"),
+            "first": right.slider(
+                "Gain of the response shown first", 0, 40, _percent(USUAL.first), key=f"first-{slug}"
+            ),
             "spread": left.slider(
                 "How much annotators differ in strictness", 0, 20, _percent(USUAL.spread), key=f"spread-{slug}"
             ),
@@ -59,7 +61,7 @@ def _percent(share: float) -> int:
 
 
 def report(run: DryRun, slug: str) -> None:
-    """What was planted and recovered, then the tables that the paper will have."""
+    """Planted and recovered effects, then the tables of a paper."""
     one = run.analysis
     st.subheader("Recovered", anchor=False)
     st.text(
@@ -74,7 +76,7 @@ def report(run: DryRun, slug: str) -> None:
     if Recovered.no in found:
         st.caption(WRONG)
     st.subheader("The tables of the paper", anchor=False)
-    st.text("As the results page will show them, from simulated ratings: they say nothing about your systems.")
+    st.text("As the results page will show them, from simulated ratings: they show nothing about your systems.")
     _comparison(one, slug)
     st.subheader("Agreement", anchor=False)
     trust.agreement(one, f"dry-run-{slug}")

@@ -97,7 +97,7 @@ def test_the_setup_link_is_printed_once_makes_the_lead_and_then_works_no_more(se
     page.goto(link)
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/"
@@ -182,7 +182,7 @@ def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
     page.goto(first.setup_link())
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
     first.stop()
     port = int(first.url.rpartition(":")[2])

@@ -16,6 +16,8 @@ from triptych.study.persons import Who
 
 ROOT = Path(__file__).resolve().parents[2]
 
+PUBLIC_DATA = ROOT.parent / "shared"  # not in the repository: others wrote the texts
+
 IN_CI = os.environ.get("CI") == "true"
 
 SYSTEMS = ("plumbum", "stannum", "ferrum")

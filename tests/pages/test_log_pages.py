@@ -131,7 +131,7 @@ def test_an_edit_is_told_rating_by_rating():
 def test_the_check_says_that_all_is_well_and_names_what_is_not(visit, lab):  # noqa: F811
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
-    app.session_state[f"log-section-{study.slug}"] = "Is it whole"
+    app.session_state[f"log-section-{study.slug}"] = "Integrity check"
     app.run()
     button(app, "Check everything now").click().run()
     assert "every row is as it says" in app.success[0].value
@@ -153,13 +153,13 @@ def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):  # noqa: F
     assert len(backup.listed()) == 1
     with writing(web_engine()) as session:
         session.get_one(Study, study.id).title = "Another title"
-    button(app, "Go back to it").click().run()
+    button(app, "Restore this backup").click().run()
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == "Another title"
     app.checkbox[0].check()
-    button(app, "Go back to it").click().run()
+    button(app, "Restore this backup").click().run()
     assert not app.exception
-    assert "The database is that of" in app.success[0].value
+    assert "The database was restored from" in app.success[0].value
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == study.title
         assert events.since(session, study.id, 0)[-1].kind == "restored from a backup"

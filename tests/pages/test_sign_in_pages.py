@@ -74,7 +74,7 @@ def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
     test = app(setup=secret)
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input(PASSCODE)
-    press(test, "Make the account")
+    press(test, "Create the account")
 
     with writing(engine) as session:
         assert signs_in(session, test).role == Role.lead
@@ -87,7 +87,7 @@ def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input("short")
 
-    assert "8 to 200 characters" in shown(press(test, "Make the account"))
+    assert "8 to 200 characters" in shown(press(test, "Create the account"))
     with reading(engine) as session:
         assert not accounts.has_lead(session)
 

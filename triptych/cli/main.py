@@ -20,11 +20,18 @@ try:
     from sqlmodel import Session
 
     from triptych import settings
+    from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
-    from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.rubric.files import (
+        RUBRICS,
+        json_schema,
+        load_rubric,
+        parse_rubric,
+        shipped_rubrics,
+    )
     from triptych.stats.numbers import counted
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
@@ -319,6 +326,7 @@ OUTPUT = ("file", "the file to write; - is the standard output")
 LEAD, STUDY = ("lead", "the name of the lead who does it"), ("study", "the study's short name")
 # command → what it does, and its arguments that must be there
 COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[str, str]]]] = {
+    "run": (run, ()),
     "schema": (schema, ()),
     "check": (check, ()),
     "migrate": (migrate, ()),
@@ -345,6 +353,9 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
     """The arguments of a command that may be left out, or are chosen from."""
     ask = choice.add_argument
     match name:
+        case "run":
+            ask("--address", help="the address to listen on; 127.0.0.1 unless set")
+            ask("--port", type=int, help="the port to listen on; 8501 unless set")
         case "check":
             ask("files", nargs="*", help="rubric files")
         case "move":
@@ -374,6 +385,7 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m triptych", description="Triptych without the browser.")
+    parser.add_argument("--version", action="version", version=f"triptych {settings.version()}")
     choices = parser.add_subparsers(dest="command", required=True)
     for name, (command, required) in COMMANDS.items():
         choice = choices.add_parser(name, help=command.__doc__, description=command.__doc__)

@@ -13,7 +13,10 @@ from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.rubric.model import read_rubric, shipped_rubrics
+from triptych.rubric.files import (
+    read_rubric,
+    shipped_rubrics,
+)
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle
 from triptych.study.persons import Who
@@ -89,7 +92,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.exchange import exports
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.model import ExportOptions
     from triptych.formats.writers.writing import in_blocks
 
     exports.see_one_state(session)
@@ -98,7 +101,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
         return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
     if name == "highlights":
         return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
-    return exports.export_zip(session, study, name, Options(0, None))
+    return exports.export_zip(session, study, name, ExportOptions(0, None))
 
 
 def write(path: str, blocks: Iterable[bytes]) -> None:

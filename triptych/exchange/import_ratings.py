@@ -20,13 +20,13 @@ from sqlmodel import Session, SQLModel
 from triptych import clock
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
-from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, own_rubric
-from triptych.formats.ratings.model import FinishedRatings, GivenRating, RaterKind
+from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
+from triptych.formats.ratings.model import FinishedRatings, ImportedRating, RaterKind
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import passcodes
 from triptych.rubric.answers import count_words
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Access,
@@ -90,7 +90,7 @@ def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
     return with_scores(own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names), _ratings(files))
 
 
-def _ratings(files: Sequence[FinishedRatings]) -> Iterator[GivenRating]:
+def _ratings(files: Sequence[FinishedRatings]) -> Iterator[ImportedRating]:
     return (rating for file in files for rating in file.ratings)
 
 
@@ -137,7 +137,7 @@ def _humans(ratings: Assembled) -> Counter[str]:
 class _Row:
     """One annotation with the ids that its rows need; `positions`: system → place."""
 
-    work: Work
+    work: ItemWork
     assignment_id: int
     person: Person
     positions: dict[str, int]
@@ -202,7 +202,7 @@ class _Writer:
 
     def _inserted(
         self,
-        works: Sequence[Work],
+        works: Sequence[ItemWork],
         people: Mapping[tuple[str, str], Person],
         items: Mapping[str, int],
         main: Mapping[tuple[RaterKind, str, str], int],
@@ -221,7 +221,7 @@ class _Writer:
             for work, value, person in zip(works, values, owners, strict=True)
         ]
 
-    def _assignment(self, work: Work, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
+    def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
         at = work.at or self.now
         return {
             "token": secrets.token_urlsafe(12),
@@ -324,7 +324,7 @@ def _pseudonyms(prefix: str) -> Iterator[str]:
         yield f"{prefix}-{passcodes.random_signs(5)}"
 
 
-def _positions(work: Work) -> dict[str, int]:
+def _positions(work: ItemWork) -> dict[str, int]:
     """System → place: the one in the file, and for the others what is left."""
     taken = {position for position in work.systems.values() if position is not None}
     free = (position for position in range(len(work.systems) + len(taken)) if position not in taken)

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triptych.settings import app_folder
+from triptych.settings import app_folder, is_installed
 from triptych.stats.numbers import counted
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def files() -> Iterator[Finding]:
     lost = [name for name in parts if not (ROOT / name).exists()]
     if lost:
         yield Finding("program", f"{', '.join(lost)} is missing in {ROOT}; copy the whole repository.", problem=True)
-    elif Path.cwd() != ROOT:
+    elif Path.cwd() != ROOT and not is_installed():
         yield Finding("program", f"complete; start the app in {ROOT}, where its settings are")
     else:
         yield Finding("program", "complete")

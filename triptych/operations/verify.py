@@ -19,7 +19,9 @@ from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import (
+    text_hash,
+)
 from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (

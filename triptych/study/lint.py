@@ -1,7 +1,7 @@
 """What a lead should look at before launch: texts and a plan that would give wrong data, by how grave it is.
 
-`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three things stand in the way
-of a launch: a candidate that is missing, one that is empty, and a plan that falls apart.
+`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three findings prevent a
+launch: a candidate that is missing, one that is empty, and a plan that falls into parts.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Said:
 
     @property
     def is_open(self) -> bool:
-        """It ends on a letter, a digit or a sign that something follows."""
+        """The text ends on a letter, a digit or a sign that something follows."""
         return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
 
 
@@ -122,7 +122,7 @@ class Material:
 
     @cached_property
     def contexts(self) -> dict[int, str]:
-        """Each item's context without case, by the item's place in memory: ids may stand twice."""
+        """Each item's context without case, by the item's place in memory: ids may be repeated."""
         return {id(item): _context(item) for item in self.items}
 
     @cached_property
@@ -137,7 +137,7 @@ class Material:
 
     @cached_property
     def whole(self) -> str:
-        """All texts in one, to ask once whether anybody uses a word."""
+        """All texts in one, to ask once whether any text has a word."""
         return "\n".join(said.folded for said in self.said)
 
     def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[Said]:
@@ -217,7 +217,7 @@ def _found(
     return LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
 
 
-# Candidates that are not there, or stand twice
+# Candidates that are missing or repeated
 
 
 def _missing(m: Material) -> Iterator[LintFinding]:
@@ -297,7 +297,7 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
     if same:
-        text = f"{counted(len(same), 'item')} stand more than once, with the same context and the same candidates."
+        text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
         yield _found("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
     known = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
@@ -307,14 +307,14 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
-    """Main items that annotators also meet in training, with the reference beside them, or as a check."""
+    """Main items that annotators also meet in training, with the reference next to them, or as a check."""
     known = Material(m.training, (), ())
     contexts = set(known.contexts.values()) - {""}
     texts = {said.folded for said in known.said if len(said.folded) >= TELLING}
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
     seen += [said.item for said in m.said if said.folded in texts]
     if seen:
-        text = f"{counted(len({id(item) for item in seen}), 'item')} also stand among the training or check items."
+        text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
         yield _found("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
 
 
@@ -327,7 +327,7 @@ def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
-    """Texts and speakers that bear the name of a system; a name that contexts use too is an ordinary word here."""
+    """Texts and speakers with the name of a system; a name that contexts use too is an ordinary word here."""
     written = "\n".join(_context(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
     for system in m.by_system:
@@ -342,12 +342,12 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
             continue
         naming = m.having(spellings, pattern)
         if naming:
-            text = f"The name of {m.name(system)} stands in {_texts(m, naming)}."
+            text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
             advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
             yield _found("warning" if is_word else "grave", text, advice, _of(naming))
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         if named:
-            text = f"A speaker bears the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
+            text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
             advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
             yield _found("grave", text, advice, named)
 
@@ -421,7 +421,7 @@ def _leftovers(m: Material) -> Iterator[LintFinding]:
 def _marked(m: Material, what: str, marked: Sequence[Said], severity: Severity) -> Iterator[LintFinding]:
     if marked:
         text = f"{_texts(m, marked)} with {what}."
-        advice = "Texts appear as they stand, so annotators see these signs. Clean the file and upload it again."
+        advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
         yield _found(severity, text, advice, _of(marked))
 
 
@@ -509,7 +509,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
     for system, ratio in _ratios(m).items():
         if ratio >= FAR_LONGER:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
-            yield LintFinding("warning", text, "Length sways ratings. Say in the paper how you deal with it.")
+            yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
     odd = []
     for system, said in m.by_system.items():
         if len(said) >= ENOUGH:
@@ -518,7 +518,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
             odd += [said[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER * spread)]
     if odd:
         text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
-        yield _found("note", text, "Look at them: something may be missing, or stand there twice.", odd)
+        yield _found("note", text, "Look at them: something may be missing or repeated.", odd)
 
 
 def _ratios(m: Material) -> dict[str, float]:
@@ -540,8 +540,8 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     if not m.plan and m.most_raters == 1:
         text = "Every item is rated by one annotator, so no two annotators share an item."
         advice = (
-            "Agreement cannot be computed, and a severe annotator cannot be told from weak responses. Give a subset of "
-            "the items more annotators."
+            "Agreement cannot be computed, and a severe annotator cannot be distinguished from weak responses. "
+            "Give a subset of the items more annotators."
         )
         yield LintFinding("warning", text, advice)
     parts = pairing.connected(m.plan)
