@@ -180,7 +180,7 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     lifecycle.refuse_unusable_plan(plan)
     files = ratings.ratings_in(arguments.files, arguments.judge)
     assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
-    for line in (*map(str, assembled.problems), *assembled.told()):
+    for line in (*map(str, assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
