@@ -31,8 +31,9 @@ def start(options: Options, home: Path) -> list[Figure]:
             for name, (script, path, usable) in pages.items():
                 port = free_port()
                 with signed_in(player, world, f"http://127.0.0.1:{port}") as page:
+                    began = time.perf_counter()
                     server = start_server(home, port=port, script=script)
-                    seconds[name].append(_seconds_to_usable(page, server, path, usable))
+                    seconds[name].append(_time_when_usable(page, server, path, usable) - began)
     ratios = [ours / bare for ours, bare in zip(seconds["ours"], seconds["bare"], strict=True)]
     note = "from `streamlit run app.py` to a workbench that takes answers; Chromium is open, its cache empty"
     bare = median(seconds["bare"])
@@ -43,14 +44,13 @@ def start(options: Options, home: Path) -> list[Figure]:
     ]
 
 
-def _seconds_to_usable(page: Page, server: Server, path: str, usable: str) -> float:
-    """Ends the server, which was started just now."""
-    began = time.perf_counter()
+def _time_when_usable(page: Page, server: Server, path: str, usable: str) -> float:
+    """The clock (perf_counter, in seconds) when the page of a starting server is usable; then ends the server."""
     try:
         wait_until(lambda: is_healthy(server.url), server, "answer")
         page.goto(f"{server.url}/{path}", wait_until="commit")
         page.wait_for_selector(usable)
-        return time.perf_counter() - began
+        return time.perf_counter()
     finally:
         server.stop()
 

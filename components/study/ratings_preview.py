@@ -17,7 +17,7 @@ from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
-from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.stats.numbers import counted
 
 SIZE = f"at most {MAX_UPLOAD // 2**20} MB each"
@@ -170,7 +170,7 @@ def _shown(value: str) -> str:
 
 def _scale(one: ProposedCriterion) -> ProposedCriterion:
     uses = list(USES) if one.numbers else ["nominal", "ordinal", "leave out"]
-    if not one.numbers and not 0 < len(one.labels) <= MOST_OPTIONS:
+    if not one.numbers and not 0 < len(one.labels) <= MAX_OPTIONS:
         uses = ["leave out"]
     key = f"proposed-{one.key}"
     use = st.selectbox("Level", uses, uses.index(one.use), USES.__getitem__, key=f"{key}-use")
@@ -203,7 +203,7 @@ def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | 
 
 def assembled_preview(found: Assembled) -> None:
     """The study to be made, and every problem that only shows when the files are read together."""
-    st.text(found.told()[-1])
+    st.text(found.summary()[-1])
     problems(found.problems)
     if found.ok:
         state.say("The ratings can be imported.", "success")

@@ -53,9 +53,9 @@ def test_other_contexts_missing_ids_and_double_ids_are_named_by_file_and_row() -
     found = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])
     assert not found.ok
     assert told(found) == [
-        "a.csv: has no text for item '3', which stands in row 4 of 'o.csv'.",
+        "a.csv: has no text for item '3', which is in row 4 of 'o.csv'.",
         "o.csv: row 3: the id '1' is used in row 2 already (outer blanks ignored).",
-        "o.csv: has no text for item '2', which stands in row 3 of 'a.csv'.",
+        "o.csv: has no text for item '2', which is in row 3 of 'a.csv'.",
         "o.csv: row 2: has another context than row 2 of 'a.csv'.",
     ]
 

@@ -256,7 +256,7 @@ def test_items_without_texts_in_a_zip_are_left_alone():
     files = {"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": "item_id,context,system,text\n1,Why?,m,\n"}
     (found,) = read_files(zipped(**files), "mine.zip")
     assert found.items is None
-    assert "The items beside the ratings are not used" in told(found)[0]
+    assert "The items in the same archive are not used" in told(found)[0]
 
 
 def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):

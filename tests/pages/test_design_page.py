@@ -93,7 +93,7 @@ def interrupt_once(monkeypatch) -> None:
     monkeypatch.setattr(lifecycle, "for_lead", for_lead)
 
 
-@pytest.mark.parametrize("label", ["Keep", "Make codes for the empty ones"])
+@pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])
 def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft, monkeypatch, label):
     app = section(draft, "Panel and pay")
     field(app, "text_input", "Address to go back").set_value("https://panel.example/{code}")
