@@ -60,8 +60,8 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
     with state.reading() as session:
-        from_panel = accounts.panel_study(session, st.query_params.to_dict())
-    if from_panel:
+        comes_from_panel = accounts.panel_study(session, st.query_params.to_dict())
+    if comes_from_panel:
         return "everyone/panel.py", "Welcome"
     return None if who else ("everyone/sign_in.py", "Sign in")
 

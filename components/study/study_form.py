@@ -19,9 +19,9 @@ from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
 from triptych.study.settings import USUAL_CHECKS
 
-OWN = "A file of my own"
-WAYS = ["One file", "One file per system"]
-MOST_SIDE_BY_SIDE = 3
+OWN_FILE = "A file of my own"
+FILE_LAYOUTS = ["One file", "One file per system"]
+COLUMNS = 3
 ACCESS = {
     Access.open: "Open: anybody with the address, under a name",
     Access.invited: "Invited: personal links only",
@@ -43,13 +43,13 @@ def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
-    chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
-    text, name = (shipped[chosen][0], chosen) if chosen != OWN else _own_text()
+    chosen = st.selectbox("Rubric", [*shipped, OWN_FILE], format_func=lambda key: titles.get(key, key), key="rubric")
+    text, name = (shipped[chosen][0], chosen) if chosen != OWN_FILE else _own_text()
     if text is None:
         return None
     if st.toggle("Change its text here", key=f"edit-{name}"):
         return rubric_editor(text, f"rubric_text-{name}")
-    return shipped[chosen] if chosen != OWN else checked_rubric(text, name)
+    return shipped[chosen] if chosen != OWN_FILE else checked_rubric(text, name)
 
 
 def _own_text() -> tuple[str | None, str]:
@@ -75,7 +75,10 @@ def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
     several = (
-        st.segmented_control("Responses come in", WAYS, default=WAYS[0], required=True, key=f"{key}-way") != WAYS[0]
+        st.segmented_control(
+            "Responses come in", FILE_LAYOUTS, default=FILE_LAYOUTS[0], required=True, key=f"{key}-way"
+        )
+        != FILE_LAYOUTS[0]
     )
     label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
     if several:
@@ -107,7 +110,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
             "Every file holds the same item ids and the responses of one system. Contexts may be in any of them."
         )
         return None
-    columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
+    columns = st.columns(min(len(uploads), COLUMNS))
     named = []
     for place, upload in enumerate(uploads):
         with columns[place % len(columns)]:
@@ -125,13 +128,13 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:
     """Read a file once for each way of reading it, not in every run."""
-    name, kept = state.recall("files_read", ("", {}))
+    name, cache = state.recall("files_read", ("", {}))
     if name != upload.file_id:
-        kept = {}
-    if options not in kept:
-        kept[options] = read_items(upload.getvalue(), upload.name, options)
-    state.remember("files_read", (upload.file_id, kept))
-    return kept[options]
+        cache = {}
+    if options not in cache:
+        cache[options] = read_items(upload.getvalue(), upload.name, options)
+    state.remember("files_read", (upload.file_id, cache))
+    return cache[options]
 
 
 def _choose_sheet(file: ItemFile) -> str | None:
@@ -146,8 +149,8 @@ def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str |
     field = left.selectbox("Append as last turn", file.fields, index=None, placeholder="Nothing", key="append_field")
     if field is None:
         return None, None
-    known = [name for speaker in rubric.speakers for name in speaker.names]
-    names = list(dict.fromkeys([*file.speakers, *known]))
+    speakers = [name for speaker in rubric.speakers for name in speaker.names]
+    names = list(dict.fromkeys([*file.speakers, *speakers]))
     label = "Speaker"
     return field, right.selectbox(label, names, index=None, accept_new_options=True, key="append_speaker")
 

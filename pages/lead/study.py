@@ -66,12 +66,14 @@ def steps(study: Study) -> None:
 
 def more(study: Study) -> None:
     """Duplicating the study, and deleting a draft."""
-    wanted = copies.copy_form(study, free)
-    if wanted is not None:
-        to = {"next_round": wanted.next_round, "with_items": wanted.with_items}
-        made = state.run_command(duplicate.duplicate, study, wanted.title, who, done="The draft was created.", **to)
-        if made:
-            st.switch_page("lead/study.py", query_params={"study": made.slug})
+    request = copies.copy_form(study, free)
+    if request is not None:
+        options = {"next_round": request.next_round, "with_items": request.with_items}
+        draft = state.run_command(
+            duplicate.duplicate, study, request.title, who, done="The draft was created.", **options
+        )
+        if draft:
+            st.switch_page("lead/study.py", query_params={"study": draft.slug})
         st.rerun()
     if copies.delete_form(study):
         if state.run_command(lifecycle.delete_draft, study, done="The draft was deleted."):
@@ -82,10 +84,10 @@ def more(study: Study) -> None:
 def facts(study: Study, view: Overview) -> None:
     """Progress, and the design in one line."""
     progress(view)
-    shown = PRESENTATIONS[study.presentation].lower()
+    presentation = PRESENTATIONS[study.presentation].lower()
     each = "1 annotator" if study.raters_per_item == 1 else f"{study.raters_per_item} annotators"
-    st.caption(f"{each} per item · {study.round} round · {shown}")
-    others = [one for one in mine if one.series == study.series and one.id != study.id]
+    st.caption(f"{each} per item · {study.round} round · {presentation}")
+    others = [other for other in studies if other.series == study.series and other.id != study.id]
     for other in others:
         label = f"{other.round.capitalize()} round of the same series"
         st.page_link("lead/study.py", label=label, query_params={"study": other.slug})
@@ -94,8 +96,8 @@ def facts(study: Study, view: Overview) -> None:
 who = state.require("lead")
 st.title("Study", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     number = events.last_number(session, study.id)

@@ -282,7 +282,7 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
-    Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anybody
+    Items with a field `purpose` become attention or gold items (`sorted_out`). Raises NotAllowed for anybody
     but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
     """
     refuse_others(who)
