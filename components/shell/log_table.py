@@ -25,7 +25,7 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Fi
     chosen = first.multiselect("What happened", kinds, placeholder="Everything", key="kind", **bound)
     who = second.multiselect("Who", people, placeholder="Everybody", key="person", **bound)
     item = third.text_input("Item id", key="item", **bound)
-    days = fifth.date_input("Days (UTC)", value=(), key=f"days-{slug}")
+    days = fifth.date_input("Days (UTC)", value=[], key=f"days-{slug}")
     number = fourth.number_input("Annotation", min_value=1, value=None, step=1, key=f"annotation-{slug}")
     since, until = _ends(days)
     return Filters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -30,7 +33,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
     """The recipe set by the sliders, when the button was pressed."""
     with st.form(f"recipe-{slug}"):
         left, right = st.columns(2)
-        given = {
+        counts = {
             "annotators": left.slider("Simulated annotators", 2, 40, DEFAULTS.annotators, key=f"people-{slug}"),
             "items": right.slider("Items at most", 2, max(items, 3), min(items, DEFAULTS.items), key=f"most-{slug}"),
             "careless": left.slider("Answering at random", 0, 3, DEFAULTS.careless, key=f"careless-{slug}"),
@@ -38,7 +41,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
         }
         st.caption("How large the effects are, in percent of the width of a scale:")
         left, right = st.columns(2)
-        shares = {
+        shares: dict[str, Any] = {
             "gap": left.slider("From the worst system to the best", 0, 60, _percent(DEFAULTS.gap), key=f"gap-{slug}"),
             "first": right.slider(
                 "Gain of the response shown first", 0, 40, _percent(DEFAULTS.first), key=f"first-{slug}"
@@ -51,7 +54,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
             ),
         }
         if st.form_submit_button("Run", type="primary", icon=":material/play_arrow:"):
-            return Recipe(**given, **{name: share / 100 for name, share in shares.items()})
+            return replace(Recipe(**counts), **{name: share / 100 for name, share in shares.items()})
     return None
 
 

@@ -58,7 +58,7 @@ def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
     if isinstance(chosen, Basis):
         return chosen
     scale = right.selectbox("Scale", list(SCALES), 1, key=f"scale-{slug}")
-    return preset(chosen, SCALES[scale])
+    return preset(str(chosen), SCALES[scale])
 
 
 def choose_plan(study: Study | None, slug: str) -> Plan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from components.study.settings_form import DesignRequest, finish, form_key, is_draft, long_text
@@ -31,12 +33,11 @@ def _form(study: Study, rubric: Rubric) -> DesignRequest | None:
     reported = [key for key in now.criteria if key in titles]
     with st.form(key, border=False):
         criteria = st.multiselect(
-            "Criteria that will be reported", list(titles), reported, titles.get, key=f"{key}-all"
+            "Criteria that will be reported", list(titles), reported, titles.__getitem__, key=f"{key}-all"
         )
-        place = list(titles).index(now.primary_criterion) if now.primary_criterion in titles else None
-        primary = st.selectbox(
-            "Primary criterion", list(titles), place, titles.get, placeholder="None", key=f"{key}-one"
-        )
+        index = list(titles).index(now.primary_criterion) if now.primary_criterion in titles else None
+        options: Any = {"format_func": titles.__getitem__, "placeholder": "None", "key": f"{key}-one"}
+        primary = st.selectbox("Primary criterion", list(titles), index, **options)
         label = "Primary contrast: which systems, which difference, which test"
         contrast = st.text_input(label, now.primary_contrast, max_chars=500, key=f"{key}-contrast")
         sample = long_text("Items and annotators: how many, and why", now.sample, f"{key}-n")

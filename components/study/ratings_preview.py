@@ -172,19 +172,14 @@ def _display(value: str) -> str:
 
 
 def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
-    uses = list(USE_LABELS) if proposal.numbers else ["nominal", "ordinal", "leave out"]
+    uses: list[Use] = list(USE_LABELS) if proposal.numbers else ["nominal", "ordinal", "leave out"]
     if not proposal.numbers and not 0 < len(proposal.labels) <= MOST_OPTIONS:
         uses = ["leave out"]
     key = f"proposed-{proposal.key}"
     use = st.selectbox("Level", uses, uses.index(proposal.use), USE_LABELS.__getitem__, key=f"{key}-use")
     if use == "leave out":
         return replace(proposal, use=use)
-    offered = [
-        *proposal.unfit,
-        *proposal.missing,
-        *(value for value in proposal.values if value not in (*proposal.unfit, *proposal.missing)),
-    ]
-    offered = offered[:MAX_OFFERED]
+    offered = list(dict.fromkeys([*proposal.unfit, *proposal.missing, *proposal.values]))[:MAX_OFFERED]
     missing = tuple(st.multiselect("Means missing", offered, proposal.missing, _display, key=f"{key}-missing"))
     if proposal.numbers:
         columns = st.columns(3)

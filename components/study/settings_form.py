@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
+from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS, choose_key
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study, StudyState
@@ -79,15 +80,10 @@ def basics(study: Study) -> DesignRequest | None:
         raters = left.number_input(
             "Annotators per item", least, MOST_RATERS, study.raters_per_item, help=help_text, key=f"{key}-raters"
         )
-        access = right.selectbox(
-            "Who may take part", list(ACCESS), list(ACCESS).index(study.access), ACCESS.get, key=f"{key}-access"
-        )
-        study_round = left.selectbox(
-            "Round", list(ROUNDS), list(ROUNDS).index(study.round), ROUNDS.get, disabled=frozen, key=f"{key}-round"
-        )
-        ways = list(PRESENTATIONS)
-        shown = {"format_func": PRESENTATIONS.__getitem__, "disabled": frozen, "key": f"{key}-ways"}
-        presentation = right.selectbox("Responses appear", ways, ways.index(study.presentation), **shown)
+        access = choose_key(right, "Who may take part", ACCESS, study.access, f"{key}-access")
+        study_round = choose_key(left, "Round", ROUNDS, study.round, f"{key}-round", disabled=frozen)
+        label = "Responses appear"
+        presentation = choose_key(right, label, PRESENTATIONS, study.presentation, f"{key}-ways", disabled=frozen)
         settings = _limits(current, key) | _overlap(current, key, frozen)
         reason = finish(study, key)
     if reason is None:
@@ -140,13 +136,13 @@ def path(study: Study, rubric: Rubric) -> DesignRequest | None:
         consent = long_text(
             "Consent", current.consent.text, f"{key}-consent", "If this is empty, annotators are not asked."
         )
-        after_withdrawal = st.selectbox(
+        after_withdrawal = choose_key(
+            st.container(),
             "If somebody withdraws",
-            list(WITHDRAWAL),
-            list(WITHDRAWAL).index(current.consent.after_withdrawal),
-            WITHDRAWAL.get,
+            WITHDRAWAL,
+            current.consent.after_withdrawal,
+            f"{key}-withdrawal",
             help="The consent text should state this.",
-            key=f"{key}-withdrawal",
         )
         instructions = long_text("Instructions besides the rubric's own", current.instructions, f"{key}-instructions")
         note = long_text(
@@ -182,13 +178,11 @@ def _entry(current: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     else:
         tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
         questions = f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}."
-    gold = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
-    st.caption(f"{questions} {gold} Leave the numbers empty to use these.")
+    gold_rules = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
+    st.caption(f"{questions} {gold_rules} Leave the numbers empty to use these.")
     columns = st.columns(4)
-    kind = columns[0].selectbox(
-        "Entry test", list(ENTRY), list(ENTRY).index(current.entry.kind), ENTRY.get, key=f"{key}-kind"
-    )
-    own = {"placeholder": "As above"}
+    kind = choose_key(columns[0], "Entry test", ENTRY, current.entry.kind, f"{key}-kind")
+    own: Any = {"placeholder": "As above"}
     percent = columns[1].number_input("Percent to pass", 1, 100, current.entry.pass_percent, key=f"{key}-pass", **own)
     attempts = columns[2].number_input("Attempts", 1, 10, current.entry.attempts, key=f"{key}-attempts", **own)
     gold = columns[3].number_input("Gold items in the test", 1, 50, current.entry.gold_items, key=f"{key}-gold")
@@ -223,10 +217,9 @@ def panel(study: Study) -> DesignRequest | None:
 
 
 def _expertise(current: StudySettings, key: str) -> str:
-    place = list(EXPERTISE).index(current.expertise)
     help_text = "How much worse a judge model may be than one annotator: experts 0.2, skilled 0.15, a crowd 0.1."
-    given = {"format_func": EXPERTISE.__getitem__, "help": help_text, "key": f"{key}-expertise"}
-    return st.selectbox("The annotators are", list(EXPERTISE), place, **given)
+    label, key = "The annotators are", f"{key}-expertise"
+    return choose_key(st.container(), label, EXPERTISE, current.expertise, key, help=help_text)
 
 
 def _codes(current: StudySettings, key: str) -> tuple[dict[str, str], bool]:
@@ -268,7 +261,7 @@ def _pay(current: StudySettings, key: str) -> dict[str, Any]:
     return {"per_item": per_item, "currency": currency.strip().upper(), "floor_per_hour": floor}
 
 
-def _money(column: Any, label: str, current: Decimal | None, key: str) -> str | None:
+def _money(column: DeltaGenerator, label: str, current: Decimal | None, key: str) -> str | None:
     """An amount to the cent, as text: a float could be rounded."""
     value = None if current is None else float(current)
     amount = column.number_input(label, 0.0, None, value, 0.01, "%.2f", placeholder="Not set", key=key)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
 from components.shell.words import read_aloud
@@ -37,6 +38,18 @@ PRESENTATIONS = {
     "side_by_side": "Side by side",
     "succession": "One response after another",
 }
+
+
+Key = TypeVar("Key", bound=str)
+
+
+def choose_key(
+    place: DeltaGenerator, label: str, names: Mapping[Key, str], current: str, key: str, **options: Any
+) -> Key:
+    """A select box over the keys of `names`, which it shows by name; `current` is chosen at first."""
+    keys = list(names)
+    index = next(index for index, name in enumerate(keys) if name == current)
+    return place.selectbox(label, keys, index, format_func=names.__getitem__, key=key, **options)
 
 
 def choose_rubric() -> tuple[str, Rubric] | None:
@@ -161,12 +174,10 @@ def choose_plan(rubric: Rubric) -> Plan:
     left, right = st.columns(2)
     raters = left.number_input("Annotators per item", 1, MOST_RATERS, 3, key="raters")
     limit = right.number_input("Most items for one annotator", 1, None, None, placeholder="No limit", key="limit")
-    access = left.selectbox("Who may take part", list(ACCESS), format_func=ACCESS.__getitem__, key="access")
-    ways = list(PRESENTATIONS)
-    place = ways.index(rubric.presentation)
-    shown = {"format_func": PRESENTATIONS.__getitem__, "key": f"presentation-{rubric.key}"}
-    presentation = right.selectbox("Responses appear", ways, place, **shown)
-    study_round = left.selectbox("Round", list(ROUNDS), 1, format_func=ROUNDS.__getitem__, key="round")
+    access = choose_key(left, "Who may take part", ACCESS, Access.open, "access")
+    key = f"presentation-{rubric.key}"
+    presentation = choose_key(right, "Responses appear", PRESENTATIONS, rubric.presentation, key)
+    study_round = choose_key(left, "Round", ROUNDS, Round.main, "round")
     return Plan(
         title=title.strip(),
         raters_per_item=raters,

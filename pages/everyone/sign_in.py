@@ -19,7 +19,7 @@ def choose(studies: list[Study], key: str) -> str:
     if len(slugs) == 1:
         st.text(titles[slugs[0]])
         return slugs[0]
-    return st.selectbox("Study", slugs, format_func=titles.get, key=key)
+    return st.selectbox("Study", slugs, format_func=titles.__getitem__, key=key)
 
 
 def named(studies: list[Study]) -> list[Study]:

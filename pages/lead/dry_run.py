@@ -21,9 +21,13 @@ INTRODUCTION = (
 def run(study: Study, recipe: Recipe) -> DryRun | None:
     """The run with a progress bar; None after a message where the recipe cannot be run."""
     bar = st.progress(0.0, "Simulated annotators are working …")
+
+    def show_share(share: float) -> None:
+        bar.progress(share)
+
     try:
         with state.reading() as session:
-            return dry_run(session, study, recipe, bar.progress)
+            return dry_run(session, study, recipe, show_share)
     except TriptychError as refusal:
         state.say(str(refusal))
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from components.people.people_table import progress
@@ -58,7 +60,7 @@ def state_of(study: Study) -> None:
 def steps(study: Study) -> None:
     for to in sorted(lifecycle.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
         label, help_text = STEPS[to]
-        main = "primary" if to == StudyState.open else "secondary"
+        main: Literal["primary", "secondary"] = "primary" if to == StudyState.open else "secondary"
         if st.button(label, key=f"to-{to}", help=help_text, type=main):
             state.run_command(lifecycle.set_state, study, to, who.pseudonym)
             st.rerun()

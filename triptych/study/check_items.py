@@ -84,11 +84,11 @@ def _read_references(text: str) -> tuple[Expected, ...]:
         except (ValidationError, RecursionError, ValueError) as error:
             raise ValueError(f"the reference is no list of criterion, slot, accepted, close, reason. {HOW}") from error
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
-    spoken = [SPOKEN.fullmatch(part) for part in parts]
-    if not spoken or None in spoken:
+    matches = [match for match in map(SPOKEN.fullmatch, parts) if match]
+    if not matches or len(matches) < len(parts):
         raise ValueError(f"the reference cannot be read. {HOW}")
     try:
-        return tuple(Expected(**{k: v for k, v in one.groupdict().items() if v is not None}) for one in spoken)
+        return tuple(Expected(**{k: v for k, v in match.groupdict().items() if v is not None}) for match in matches)
     except ValidationError as error:
         raise ValueError(f"the reference cannot be read. {HOW}") from error
 

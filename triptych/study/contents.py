@@ -17,6 +17,7 @@ from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.model import Turn as TurnDraft
 from triptych.rubric.model import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.rubric.model import Turn as RubricTurn
 from triptych.storage.models import (
     Candidate,
     Criterion,
@@ -181,19 +182,22 @@ def write_training(session: Session, study: Study, rubric: Rubric, criteria: dic
 
 
 def training_draft(item: TrainingItem) -> ItemDraft:
-    turns = () if isinstance(item.context, str) else item.context
     return ItemDraft(
         external_id=f"training:{item.key}",
         context_text=item.context if isinstance(item.context, str) else None,
-        context_turns=tuple(turns),
+        context_turns=() if isinstance(item.context, str) else _turn_drafts(item.context),
         candidates=tuple(
-            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, tuple(c.turns) or None)
+            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, _turn_drafts(c.turns) or None)
             for n, c in enumerate(item.candidates, 1)
         ),
         meta=dict(item.meta),
         extra_texts={},
         row=0,
     )
+
+
+def _turn_drafts(turns: Iterable[RubricTurn]) -> tuple[TurnDraft, ...]:
+    return tuple(TurnDraft(turn.speaker, turn.text) for turn in turns)
 
 
 def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
@@ -231,7 +235,7 @@ def write_references(session: Session, rows: Iterable[Any], items: dict[str, int
     session.flush()
 
 
-def _references(study: Study) -> Select[Any]:
+def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
     wanted = select(
         Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
@@ -255,8 +259,8 @@ def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) ->
 
 def number_systems(session: Session, study: Study) -> None:
     """Numbers as if all systems of a draft had come at once: those of the items first, in a random order."""
-    of_items = select(Candidate.system_id).join(Item)
-    of_items = set(session.scalars(of_items.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
+    candidates = select(Candidate.system_id).join(Item)
+    of_items = set(session.scalars(candidates.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
     systems = list(session.scalars(select(System).where(System.study_id == study.id).order_by(System.name)))
     judged = [system for system in systems if system.id in of_items]
     codes = list(range(1, len(judged) + 1))

@@ -154,7 +154,7 @@ def _refuse(session: Session, study: Study, parts: Parts, wanted: dict[str, Any]
         _refuse_rubric(session, study, parts)
     if parts.items is not None:
         lifecycle.refuse_faulty(parts.items)
-        _refuse_doubles(session, study, parts)
+        _refuse_doubles(session, study, parts.items, parts.replace_items)
     if parts.retire:
         _refuse_unknown(session, study, parts.retire)
 
@@ -190,14 +190,14 @@ def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
             "Remove these check items first."
         )
     if session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).limit(1)).first():
-        raise Conflict("Somebody has been given an item of this draft already. Take back the workbooks first.")
+        raise Conflict("Somebody has been given an item of this draft already. Cancel its workbooks first.")
 
 
-def _refuse_doubles(session: Session, study: Study, parts: Parts) -> None:
-    there = select(Item.external_id).where(Item.study_id == study.id)
-    if parts.replace_items:
-        there = there.where(Item.purpose == Purpose.training)
-    twice = sorted(set(session.scalars(there)) & {item.external_id for item in parts.items.items})
+def _refuse_doubles(session: Session, study: Study, file: ItemFile, replace_items: bool) -> None:
+    ids = select(Item.external_id).where(Item.study_id == study.id)
+    if replace_items:
+        ids = ids.where(Item.purpose == Purpose.training)
+    twice = sorted(set(session.scalars(ids)) & {item.external_id for item in file.items})
     if twice:
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
         raise ImportRefused(f"The study already has items with these ids: {', '.join(twice[:5])}{more}.")

@@ -10,7 +10,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.storage import events
-from triptych.storage.models import Criterion, Item, Purpose, Round, RubricText, Study
+from triptych.storage.models import Access, Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.study import contents, lifecycle
 from triptych.study.lifecycle import Plan
 from triptych.study.persons import Who
@@ -36,8 +36,8 @@ def duplicate(
     plan = Plan(
         title=title.strip(),
         raters_per_item=study.raters_per_item,
-        access=study.access,
-        round=next_round or study.round,
+        access=Access(study.access),
+        round=next_round or Round(study.round),
         presentation=study.presentation,
         series=study.series if next_round is not None else None,
     )

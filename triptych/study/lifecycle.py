@@ -172,7 +172,8 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
     study = lock(session, study.id)
     if state not in ALLOWED_NEXT[StudyState(study.state)]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
-    old, study.state, now = study.state, state, {"state": state}
+    old, study.state = study.state, state
+    now: dict[str, str] = {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
@@ -401,5 +402,5 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
     ]
 
 
-def _per_study(session: Session, counted: Select[tuple[int, int]]) -> dict[int, int]:
+def _per_study(session: Session, counted: Select[int, int]) -> dict[int, int]:
     return {study_id: int(number) for study_id, number in session.execute(counted)}

@@ -266,9 +266,11 @@ def _identical(m: Material) -> Iterator[LintFinding]:
             if one.folded == other.folded:
                 pairs[one.system, other.system].append(one.item)
     rest: list[ItemDraft] = []
-    for (one, other), items in pairs.items():
+    for (first, second), items in pairs.items():
         if len(items) >= FEW and len(items) >= SAME_FILE * len(m.items):
-            text = f"{m.name(one)} and {m.name(other)} have the same text in {len(items):,} of {len(m.items):,} items."
+            text = (
+                f"{m.name(first)} and {m.name(second)} have the same text in {len(items):,} of {len(m.items):,} items."
+            )
             yield _found("grave", text, "Check whether one file was taken for two systems.", items)
         else:
             rest += items

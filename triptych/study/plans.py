@@ -122,7 +122,7 @@ def _standing(session: Session, study: Study) -> _Standing:
     return _Standing(called, raters, others, settings_of(study).items_per_annotator)
 
 
-def _annotators(study: Study) -> Select[tuple[str, str | None]]:
+def _annotators(study: Study) -> Select[str, str | None]:
     """Pseudonym and name of everybody who may still work in the study."""
     return (
         select(Person.pseudonym, Person.name)
