@@ -54,7 +54,7 @@ def duplicate(
 
 def free_rounds(session: Session, study: Study) -> list[Round]:
     """The rounds that the study's series does not have yet."""
-    return [each for each in Round if each not in {one.round for one in rounds_of(session, study)}]
+    return [each for each in Round if each not in {study.round for study in rounds_of(session, study)}]
 
 
 def rounds_of(session: Session, study: Study) -> list[Study]:
@@ -79,5 +79,5 @@ def _copy_checks(session: Session, study: Study, copy: Study) -> None:
     contents.number_systems(session, copy)
     items = select(Item.external_id, Item.id).where(Item.study_id == copy.id)
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == copy.id)
-    ids = [dict(map(tuple, session.execute(wanted))) for wanted in (items, criteria)]
+    ids = [dict(map(tuple, session.execute(query))) for query in (items, criteria)]
     contents.write_references(session, contents.references_of(session, study, *CHECK_ITEMS), *ids)

@@ -195,10 +195,10 @@ def unblind(session: Session, study: Study, actor: str) -> None:
 
 def by_slug(session: Session, slug: str) -> Study:
     """The study. Raises NotFound."""
-    found = session.scalars(_BY_SLUG, {"slug": slug}).first()
-    if found is None:
+    study = session.scalars(_BY_SLUG, {"slug": slug}).first()
+    if study is None:
         raise NotFound(f"There is no study called {slug!r}.")
-    return found
+    return study
 
 
 def for_lead(session: Session, who: Who) -> list[Study]:
@@ -209,10 +209,10 @@ def for_lead(session: Session, who: Who) -> list[Study]:
 
 def led_by(session: Session, who: Who, slug: str) -> Study:
     """The study, if this person leads it. Raises NotFound, whether it does not exist or is someone else's."""
-    found = next((study for study in for_lead(session, who) if study.slug == slug), None)
-    if who.role != Role.lead or found is None:
+    study = next((study for study in for_lead(session, who) if study.slug == slug), None)
+    if who.role != Role.lead or study is None:
         raise NotFound(f"You lead no study called {slug!r}.")
-    return found
+    return study
 
 
 def for_annotator(session: Session, person_id: int) -> list[Study]:
@@ -227,8 +227,8 @@ def for_annotator(session: Session, person_id: int) -> list[Study]:
 
 def open_to_all(session: Session) -> list[Study]:
     """Studies that anybody who reaches this server may join with a name."""
-    wanted = select(Study).where(Study.state == StudyState.open, Study.access == Access.open)
-    return list(session.scalars(wanted.order_by(Study.demo, Study.id.desc())))
+    query = select(Study).where(Study.state == StudyState.open, Study.access == Access.open)
+    return list(session.scalars(query.order_by(Study.demo, Study.id.desc())))
 
 
 def still_takes_work(study: Study) -> bool:
@@ -331,30 +331,32 @@ def refuse_faulty(file: ItemFile) -> None:
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     """Warnings about a file together with this rubric, as sentences; none of them prevents the import."""
-    known = {name for speaker in rubric.speakers for name in speaker.names}
-    strangers = [speaker for speaker in file.speakers if known and speaker not in known]
+    named = {name for speaker in rubric.speakers for name in speaker.names}
+    strangers = [speaker for speaker in file.speakers if named and speaker not in named]
     candidates = [candidate for item in file.items for candidate in item.candidates]
     texts = sum(candidate.turns is None for candidate in candidates)
     shown_fields = {*rubric.context.show, *([rubric.context.stars] if rubric.context.stars else [])}
     given_fields = {name for item in file.items for name in item.meta}
     given_texts = {name for item in file.items for name in item.extra_texts}
-    found = []
+    warnings = []
     if strangers:
         names = ", ".join(f"'{name}'" for name in strangers)
-        found.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
+        warnings.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
     if rubric.judged == "conversation" and texts:
-        found.append(
+        warnings.append(
             f"The rubric judges whole conversations, but {texts} of {len(candidates)} candidates are one text."
         )
     if rubric.judged == "response" and texts < len(candidates):
-        found.append(f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations.")
+        warnings.append(
+            f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations."
+        )
     for name in sorted(shown_fields - given_fields):
-        found.append(f"The rubric shows the field '{name}' next to the responses, but no item has it.")
+        warnings.append(f"The rubric shows the field '{name}' next to the responses, but no item has it.")
     rounds = " and ".join(rubric.context.extra_rounds)
     when = f" in the {rounds} round" if rounds else ""
     for name in sorted(set(rubric.context.extra_texts) - given_texts):
-        found.append(f"The rubric shows the text '{name}' next to the responses{when}, but no item has it.")
-    return found
+        warnings.append(f"The rubric shows the text '{name}' next to the responses{when}, but no item has it.")
+    return warnings
 
 
 @dataclass(frozen=True)
@@ -372,7 +374,7 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
 
     Simulated annotators count in demo studies only, excluded ones nowhere.
     """
-    listed = for_lead(session, who)
+    studies = for_lead(session, who)
     places = select(Item.study_id, func.sum(Item.raters)).where(Item.purpose == Purpose.main, ~Item.retired)
     expected = _per_study(session, places.group_by(Item.study_id))
     counts = (
@@ -398,7 +400,7 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
     done = _per_study(session, finished.group_by(Membership.study_id))
     return [
         StudyLine(study, done.get(study.id, 0), expected.get(study.id, 0), annotators.get(study.id, 0))
-        for study in listed
+        for study in studies
     ]
 
 
