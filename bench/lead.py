@@ -14,7 +14,7 @@ from bench.options import Options
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.simulate.demo import HALF_DONE
 from triptych.simulate.planner import outlook
 from triptych.stats.components import Components

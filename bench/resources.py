@@ -18,29 +18,38 @@ from bench.surface import USABLE, signed_in
 from bench.world import World, build_world
 
 MANY, FEW = 100_000, 200
+BARE_APP, BARE_USABLE = "bench/bare_app.py", "button#bare"
 
 
 def start(options: Options, home: Path) -> list[Figure]:
-    """From the command to a page that an annotator can work on, in a browser that is already open."""
+    """From the command to a usable page, in a browser that is already open; a bare Streamlit app in turns with ours."""
     world = build_world(home)
-    seconds = []
+    pages = {"bare": (BARE_APP, "", BARE_USABLE), "ours": ("app.py", f"annotate?study={world.slug}", USABLE)}
+    seconds: dict[str, list[float]] = {"bare": [], "ours": []}
     with sync_playwright() as player:
         for _ in range(options.rounds(7)):
-            port = free_port()
-            with signed_in(player, world, f"http://127.0.0.1:{port}") as page:
-                seconds.append(_seconds_to_usable(page, home, world, port))
+            for name, (script, path, usable) in pages.items():
+                port = free_port()
+                with signed_in(player, world, f"http://127.0.0.1:{port}") as page:
+                    server = start_server(home, port=port, script=script)
+                    seconds[name].append(_seconds_to_usable(page, server, path, usable))
+    ratios = [ours / bare for ours, bare in zip(seconds["ours"], seconds["bare"], strict=True)]
     note = "from `streamlit run app.py` to a workbench that takes answers; Chromium is open, its cache empty"
-    return [at_most("command → usable annotate page", "s", seconds, 2.8, note=note)]
+    bare = median(seconds["bare"])
+    against = f"the same for a Streamlit app of one component, started in turn with ours: median {bare:.3g} s"
+    return [
+        at_most("command → usable annotate page", "s", seconds["ours"], 2.8, note=note),
+        at_most("command → usable page, against a bare Streamlit app", "×", ratios, 1.25, note=against),
+    ]
 
 
-def _seconds_to_usable(page: Page, home: Path, world: World, port: int) -> float:
+def _seconds_to_usable(page: Page, server: Server, path: str, usable: str) -> float:
+    """Ends the server, which was started just now."""
     began = time.perf_counter()
-    server = start_server(home, port=port)
     try:
-        # the page's files are there first; that the app is open, her browser waits for itself
-        wait_until(lambda: is_healthy(server.url, "/"), server, "answer")
-        page.goto(f"{server.url}/annotate?study={world.slug}", wait_until="commit")
-        page.wait_for_selector(USABLE)
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        page.goto(f"{server.url}/{path}", wait_until="commit")
+        page.wait_for_selector(usable)
         return time.perf_counter() - began
     finally:
         server.stop()

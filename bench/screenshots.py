@@ -15,8 +15,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from bench.chromium import launch_chromium
 from bench.server import ROOT, Server, running_app
-from bench.surface import chromium
+from bench.surface import FLAGS
 
 PICTURES = ROOT / "docs" / "screenshots"
 Size = dict[str, int]
@@ -227,7 +228,7 @@ def main() -> int:
         running_app(Path(home), {"TRIPTYCH_DEMO": "1"}) as server,
         sync_playwright() as player,
     ):
-        browser = chromium(player)
+        browser = launch_chromium(player, FLAGS)
         camera.look = "light-1440"
         lead = set_up(browser, server, lambda page: camera.take(page, "set-up"))
         for scheme, size in LOOKS:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Page, Playwright, sync_playwright
 
+from bench.chromium import launch_chromium
 from bench.figures import Figure, at_least, at_most
 from bench.options import Options
 from bench.server import running_app
@@ -64,17 +63,10 @@ RATED = """
 """
 
 
-def chromium(player: Playwright) -> Browser:
-    """The system's Chromium, or Playwright's own; root needs it without a sandbox."""
-    flags = [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else FLAGS
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    return player.chromium.launch(executable_path=found, args=flags)
-
-
 @contextmanager
 def signed_in(player: Playwright, world: World, url: str, number: int = 0) -> Iterator[Page]:
     """An empty page of a browser that holds the annotator's cookie."""
-    browser = chromium(player)
+    browser = launch_chromium(player, FLAGS)
     try:
         context = browser.new_context(viewport=SIZE)
         context.add_cookies([{"name": n, "value": v, "url": url} for n, v in world.cookies[number].items()])

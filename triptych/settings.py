@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import ipaddress
 import os
 import secrets
+import tomllib
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -29,9 +31,32 @@ def app_folder() -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent
 
 
+def is_installed() -> bool:
+    """Whether this is an installation and not a checkout."""
+    return app_folder().parent == _PACKAGE
+
+
+def version() -> str:
+    """The version of this code."""
+    if is_installed():
+        return importlib.metadata.version("triptych")
+    return tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
 def local_folder() -> Path:
-    """Where the database, its backups and the cookie secret live: TRIPTYCH_HOME, else data/local/."""
-    return _made(os.environ.get("TRIPTYCH_HOME") or str(app_folder() / "data" / "local"))
+    """Where the database, its backups and the cookie secret live.
+
+    TRIPTYCH_HOME; else data/local/ in a checkout, the user's data folder in an installation.
+    """
+    return _made(os.environ.get("TRIPTYCH_HOME") or _usual_home())
+
+
+def _usual_home() -> str:
+    if not is_installed():
+        return str(app_folder() / "data" / "local")
+    import platformdirs  # not at the top: the doctor reads this module to report missing packages
+
+    return platformdirs.user_data_dir("triptych", appauthor=False)
 
 
 @lru_cache(maxsize=8)

@@ -10,14 +10,15 @@ from components.annotator.consent import sections
 from components.shell.entrance import READING, column
 from components.shell.state import plain
 from triptych.annotate.entry_test import Explained, Outcome, Question, Sheet
+from triptych.stats.numbers import counted
 
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
     """What the test asks, the page to study before it, and the result of the previous attempt."""
-    tasks = f"{sheet.asked} questions follow" if sheet.test.kind == "questions" else f"{sheet.asked} items follow"
+    tasks = counted(sheet.asked, "question" if sheet.test.kind == "questions" else "item")
     pass_mark = f"{sheet.test.percent} % of the answers must be right to take part"
     tries = "one attempt" if sheet.test.attempts == 1 else f"{sheet.test.attempts} attempts"
-    with column(plain(sheet.title), f"{tasks}; {pass_mark}. You have {tries}.", READING):
+    with column(plain(sheet.title), f"The test has {tasks}; {pass_mark}. You have {tries}.", READING):
         if sheet.last:
             st.warning(f"{_reached(sheet.last)} You may try again.")
             explained(sheet.last)

@@ -12,6 +12,7 @@ from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
 from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.stats.numbers import counted
 from triptych.storage.models import Role
 
 LIST_HINT = (
@@ -47,7 +48,7 @@ def list_preview(guest_list: GuestList) -> bool:
             st.text("\n".join([title, *map(str, sorted(lines, key=_row))]))
     if guest_list.guests:
         st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
-    return guest_list.ok and st.button(f"Invite {len(guest_list.guests)} people", type="primary")
+    return guest_list.ok and st.button(f"Invite {counted(len(guest_list.guests), 'person', 'people')}", type="primary")
 
 
 def _row(problem: Problem) -> int:

@@ -12,6 +12,7 @@ import streamlit as st
 from components.shell.words import NONE
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
+from triptych.stats.numbers import counted
 from triptych.storage.events import Entry, Filters
 
 PAGE_ROWS = 100
@@ -150,7 +151,7 @@ def _place(position: int | None) -> str:
 
 def head(number: int, last_hash: str) -> None:
     """Number and hash to write down, or to compare with an export, a report or a backup."""
-    st.text(f"{number} events. Hash of the last one:")
+    st.text(f"{counted(number, 'event')}. Hash of the last one:")
     st.code(last_hash or NONE, language=None, wrap_lines=True)
     st.caption(
         "Exports, reports, backups and capsules contain number and hash of their last event. If this log has fewer "
@@ -167,5 +168,6 @@ def verdict(check: Verdict) -> None:
         st.error("The log itself was changed outside the app.")
         st.text(check.broken)
         return
-    st.error(f"{len(check.differences)} rows differ from the log. Somebody changed them outside the app.")
+    rows = counted(len(check.differences), "row")
+    st.error(f"{rows} changed outside the app, unlike what the log says.")
     st.dataframe(pd.DataFrame({"What differs": check.differences[:PAGE_ROWS]}), hide_index=True)

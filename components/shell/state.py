@@ -114,6 +114,16 @@ def take(key: str, default: Any = None) -> Any:
     return st.session_state.pop(key, default)
 
 
+def form_button(label: str, key: str, **options: Any) -> bool:
+    """Draws a form's button; whether it was clicked.
+
+    The click is remembered until a run reads it here: Streamlit forgets the click of a run that the next click
+    interrupts. `key` names the form and the button.
+    """
+    st.form_submit_button(label, on_click=remember, args=(key, True), **options)
+    return bool(take(key, False))
+
+
 def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
     """Run one core command in its own transaction; a refusal becomes a message and None is returned.
 

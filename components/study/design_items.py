@@ -12,6 +12,7 @@ from components.study.import_preview import import_preview
 from components.study.settings_form import DesignRequest, finish, is_draft, reason_for, save_label
 from components.study.study_form import choose_file
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.design import ItemLine, Parts
@@ -27,7 +28,8 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
     kinds = Counter(line.purpose for line in lines)
     checks = [f"{kinds[name]} {name}" for name in ("gold", "attention") if kinds[name]]
     st.text(
-        ", ".join([f"{total} items to rate", *checks]) + (f"; the first {len(lines)}:" if total > len(lines) else "")
+        ", ".join([f"{counted(total, 'item')} to rate", *checks])
+        + (f"; the first {len(lines)}:" if total > len(lines) else "")
     )
     table = pd.DataFrame(
         {

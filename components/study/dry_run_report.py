@@ -15,6 +15,7 @@ from triptych.results.warnings import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
 from triptych.simulate.recovery import Check, Recovered
+from triptych.stats.numbers import counted
 
 DEFAULTS = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
@@ -67,8 +68,8 @@ def report(run: DryRun, slug: str) -> None:
     analysis = run.analysis
     st.subheader("Recovered", anchor=False)
     st.text(
-        f"{run.annotators} simulated annotators made {run.annotations} annotations of {run.items} items in "
-        f"{run.seconds:.0f} seconds. {run.sentence}"
+        f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
+        f"{counted(run.items, 'item')} in {run.seconds:.0f} s. {run.sentence}"
     )
     rows = pd.DataFrame([_row(check) for check in run.checks])
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}")

@@ -9,7 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+from triptych.formats import (
+    ItemDraft,
+    ItemFile,
+    Problem,
+    TurnDraft,
+)
+from triptych.stats.numbers import counted
 
 MAX_CHARACTERS = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
@@ -39,19 +45,15 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
 def _summary(file: ItemFile) -> None:
     sizes = Counter(len(item.candidates) for item in file.items)
     each = " or ".join(str(size) for size in sorted(sizes)) or "no"
-    parts = [_counted(len(file.items), "item"), f"{each} candidates each", _counted(len(file.systems), "system")]
+    parts = [counted(len(file.items), "item"), f"{each} candidates each", counted(len(file.systems), "system")]
     st.text(f"{file.kind}: {', '.join(parts)}")
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def _problems(file: ItemFile) -> None:
     """Whether the file can be imported, then every problem on a line of its own, by row."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
-        errors = _counted(counts["error"], "error")
+        errors = counted(counts["error"], "error")
         state.say(f"{errors}. Nothing can be imported until the file is corrected and uploaded again.")
     elif file.ok:
         state.say("The file can be imported.", "success")
@@ -94,7 +96,7 @@ def _item(item: ItemDraft) -> None:
             _content(f"Candidate {number}", candidate.text, candidate.turns or ())
 
 
-def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
+def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
     """A text or turns under a label, cut where they are long."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.shell import state
 from components.study.settings_form import is_draft, reason_for
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import text_hash
 from triptych.storage.models import Study
 from triptych.study import plans
 from triptych.study.pairing import PlanLine

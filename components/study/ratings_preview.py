@@ -18,6 +18,7 @@ from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
 from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.stats.numbers import counted
 
 SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
 USE_LABELS: dict[Use, str] = {
@@ -90,7 +91,7 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
         with st.container(border=True):
             counts = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
             counts["item"] = len(file.items.items) if file.items else 0
-            parts = [f"{number:,} {word}{'' if number == 1 else 's'}" for word, number in counts.items() if number]
+            parts = [counted(number, word) for word, number in counts.items() if number]
             st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
             rows = [{"In the file": name, "Read as": meaning} for name, meaning in file.recognised.items()]
             rows += [{"In the file": name, "Read as": "ignored"} for name in file.ignored]

@@ -6,7 +6,8 @@ import streamlit as st
 
 from components.shell import state
 from triptych.errors import InvalidRubric
-from triptych.rubric.model import Rubric, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Rubric
 
 MAX_CHARACTERS = 400_000
 EDITOR_HINT = (

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Rubric, Scale
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, Scale
 
 
 def rubric_preview(rubric: Rubric, criteria: Sequence[Criterion]) -> None:

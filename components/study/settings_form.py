@@ -11,9 +11,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.shell import state
 from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS, choose_key
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study.design import LONGEST_REASON, Parts
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
@@ -54,7 +56,7 @@ def form_key(study: Study, section: str) -> str:
 def finish(study: Study, key: str) -> str | None:
     """The end of a form: the reason once the lead saves it ("" for a draft), None before."""
     reason = reason_for(study, key)
-    return reason if st.form_submit_button(save_label(study), type="primary") else None
+    return reason if state.form_button(save_label(study), f"{key}-stored", type="primary") else None
 
 
 def reason_for(study: Study, key: str) -> str:
@@ -176,8 +178,10 @@ def _entry(current: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     if test is None:
         questions = "This rubric has no entry questions."
     else:
-        tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
-        questions = f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}."
+        tries = counted(test.attempts, "attempt")
+        questions = (
+            f"The rubric has {counted(len(test.questions), 'entry question')}: {test.pass_percent} % to pass, {tries}."
+        )
     gold_rules = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
     st.caption(f"{questions} {gold_rules} Leave the numbers empty to use these.")
     columns = st.columns(4)
@@ -203,7 +207,7 @@ def panel(study: Study) -> DesignRequest | None:
         rules = st.text_area(label, rules, height=110, key=f"{key}-rules")
         expertise = _expertise(current, key)
         reason = reason_for(study, key)
-        stored = st.form_submit_button(save_label(study), type="primary")
+        stored = state.form_button(save_label(study), f"{key}-stored", type="primary")
     if not stored and not fill:
         return None
     settings = {
@@ -232,7 +236,7 @@ def _codes(current: StudySettings, key: str) -> tuple[dict[str, str], bool]:
         name: column.text_input(title, getattr(current.codes, name), max_chars=64, key=f"{key}-{name}")
         for column, (name, title) in fields
     }
-    return codes, st.form_submit_button("Make codes for the empty ones")
+    return codes, state.form_button("Make codes for the empty ones", f"{key}-new-codes")
 
 
 def _address(current: StudySettings, key: str) -> dict[str, str]:

@@ -15,7 +15,8 @@ from components.shell.words import read_aloud
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.rubric.model import Rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import parse_rubric, shipped_rubrics
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
 from triptych.study.settings import USUAL_CHECKS

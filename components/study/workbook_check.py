@@ -10,6 +10,7 @@ import streamlit as st
 from components.shell import state
 from components.shell.words import NONE, moment
 from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
 NEW_PERSON = "Somebody new, by name"
@@ -44,11 +45,11 @@ def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[
 
 
 def _story(line: WorkbookLine) -> str:
-    parts = [f"{line.done} of {line.items} items handed in", f"made {moment(line.made_at)}"]
+    parts = [f"{line.done} of {counted(line.items, 'item')} handed in", f"made {moment(line.made_at)}"]
     if line.returned_at is not None:
         parts.append(f"last handed in {moment(line.returned_at)}")
     if line.cancelled_at is not None:
-        parts = [f"cancelled {moment(line.cancelled_at)}", f"{line.done} items had been handed in"]
+        parts = [f"cancelled {moment(line.cancelled_at)}", f"{counted(line.done, 'item')} handed in before"]
     return " · ".join(parts)
 
 
@@ -60,7 +61,7 @@ def workbook_check(returned: Returned) -> None:
         cells = "One cell or row" if wrong == 1 else f"{wrong} cells or rows"
         state.say(f"{cells} must be corrected. Nothing is stored until then: correct the file and upload it again.")
     elif returned.messages:
-        state.say(f"Everything is correct. {_items(len(returned.messages))} can be stored.", "success")
+        state.say(f"Everything is correct. {counted(len(returned.messages), 'item')} can be stored.", "success")
     else:
         state.say("There is nothing to store: what is filled in was handed in before.", "info")
     if returned.findings:
@@ -92,8 +93,4 @@ def _counts(returned: Returned) -> str:
     parts = [(len(returned.messages), "to store"), (returned.unchanged, "stored before and the same")]
     rest = returned.items - len(returned.messages) - returned.unchanged
     parts.append((rest, "open or with errors"))
-    return f"{_items(returned.items)}, " + ", ".join(f"{number} {what}" for number, what in parts if number)
-
-
-def _items(number: int) -> str:
-    return "1 item" if number == 1 else f"{number} items"
+    return f"{counted(returned.items, 'item')}, " + ", ".join(f"{number} {what}" for number, what in parts if number)

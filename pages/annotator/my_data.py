@@ -10,6 +10,7 @@ from components.shell import state
 from components.shell.words import moment
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
+from triptych.stats.numbers import counted
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Study, StudyState
 
@@ -45,7 +46,8 @@ def draw(part: Part) -> None:
         agreed = f" · consent given {moment(part.consented_at)}" if part.consented_at else ""
         st.caption(f"Joined {moment(part.joined_at)}{agreed}")
         st.text(
-            f"{part.annotations} items with ratings · {part.highlights} highlights · {part.explanations} explanations"
+            f"{counted(part.annotations, 'item')} with ratings · {counted(part.highlights, 'highlight')} · "
+            f"{counted(part.explanations, 'explanation')}"
         )
         if part.withdrawn_at:
             st.caption(f"You withdrew {moment(part.withdrawn_at)}.")

@@ -10,6 +10,7 @@ import streamlit as st
 from components.shell import state
 from triptych.annotate import assignments
 from triptych.people import accounts, membership
+from triptych.stats.numbers import counted
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle
 
@@ -42,7 +43,7 @@ def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> N
             st.button("Show the reason", key=f"go-{study.slug}", on_click=go, args=(study,))
             return
         left = f" · about {done.minutes_left} min left" if done.minutes_left else ""
-        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {done.total} items{left}")
+        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {counted(done.total, 'item')}{left}")
         if study.state == StudyState.open:
             label = "Continue" if done.done else "Start"
             st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))

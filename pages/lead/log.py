@@ -6,6 +6,7 @@ from components.shell import backups, log_table, state
 from components.shell.study_choice import choose_study
 from triptych.errors import TriptychError
 from triptych.operations import backup, verify
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.study import lifecycle
 
@@ -23,7 +24,7 @@ def event_section() -> None:
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
         page_entries, _ = events.listed(session, study, filters, start, log_table.PAGE_ROWS)
-    st.text(f"{count:,} events{' match these filters' if filters != events.Filters() else ''}, newest first.")
+    st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
     picked = log_table.log_table(page_entries, slug)
     if picked:
         log_table.changes(picked)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
+from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
 
@@ -22,8 +23,8 @@ def draw(line: StudyLine) -> None:
             st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
-            who = "annotator" if line.annotators == 1 else "annotators"
-            facts = [f"{line.done} of {line.expected} annotations", f"{line.annotators} {who}", f"{study.round} round"]
+            progress = f"{line.done} of {counted(line.expected, 'annotation')}"
+            facts = [progress, counted(line.annotators, "annotator"), f"{study.round} round"]
             st.caption(" · ".join(facts), width="stretch")
             st.page_link("lead/study.py", label="Study", icon=":material/tune:", query_params=address)
             st.page_link("lead/results.py", label="Results", icon=":material/bar_chart:", query_params=address)

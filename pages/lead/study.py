@@ -16,6 +16,7 @@ from components.study.way_in import way_in
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import Study, StudyState
 from triptych.study import duplicate, lifecycle
@@ -87,8 +88,7 @@ def facts(study: Study, view: Overview) -> None:
     """Progress, and the design in one line."""
     progress(view)
     presentation = PRESENTATIONS[study.presentation].lower()
-    each = "1 annotator" if study.raters_per_item == 1 else f"{study.raters_per_item} annotators"
-    st.caption(f"{each} per item · {study.round} round · {presentation}")
+    st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {presentation}")
     others = [other for other in studies if other.series == study.series and other.id != study.id]
     for other in others:
         label = f"{other.round.capitalize()} round of the same series"

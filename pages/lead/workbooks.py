@@ -9,6 +9,7 @@ from components.shell.study_choice import choose_study
 from components.study.workbook_check import PARTLY_LABEL, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
 from triptych.errors import TriptychError
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 
@@ -27,7 +28,9 @@ def make(study: Study) -> None:
         command = workbooks.make_for_new if is_name else workbooks.make
         workbook = state.run_command(command, study, annotator, int(count), who.pseudonym)
         if workbook:
-            state.remember("workbook_said", f"Workbook {workbook.id} holds {workbook.items} items. Download it below.")
+            state.remember(
+                "workbook_said", f"Workbook {workbook.id} holds {counted(workbook.items, 'item')}. Download it below."
+            )
         st.rerun()
     if study.state != StudyState.open:
         st.caption("Workbooks are made while the study is open. Open it on the page Overview.")
@@ -57,7 +60,9 @@ def take_back(study: Study) -> None:
     if checked.ok and checked.messages and st.button("Store the answers", type="primary"):
         stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
         if stored:
-            receipt = f"{stored.stored} items of {stored.pseudonym} were stored. The receipt is {stored.receipt}."
+            receipt = (
+                f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
+            )
             state.remember("workbook_said", receipt)
         st.rerun()
 

@@ -18,7 +18,7 @@ from sqlmodel import select
 
 from triptych.annotate import annotations, desk
 from triptych.annotate.annotations import SubmitMessage, read_message
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.storage.models import Person, Role, StudyState
 from triptych.study import lifecycle
 
@@ -148,11 +148,11 @@ def rubric() -> str:
 def items() -> list[ItemDraft]:
     """As many items as it takes to give every payload to a system as its name."""
     every = dict.fromkeys(SHORT, BOUQUET)
-    turns = tuple(Turn(speaker, speaker) for speaker in PAYLOADS)
+    turns = tuple(TurnDraft(speaker, speaker) for speaker in PAYLOADS)
     drafts = []
     for n in range(len(PAYLOADS) // 3):
         names = PAYLOADS[3 * n : 3 * n + 3]
-        texts = [(BOUQUET, None), (PAYLOADS[n], None), (None, (Turn("A", BOUQUET), *turns[:6]))]
+        texts = [(BOUQUET, None), (PAYLOADS[n], None), (None, (TurnDraft("A", BOUQUET), *turns[:6]))]
         candidates = tuple(CandidateDraft(name, *text) for name, text in zip(names, texts, strict=True))
         drafts.append(ItemDraft(" ".join(names), BOUQUET, turns, candidates, every, every, n))
     return drafts

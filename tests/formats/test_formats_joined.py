@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, ReadOptions, Turn, join_files, read_items
+from triptych.formats import ItemFile, ReadOptions, TurnDraft, join_files, read_items
 
 A = b"item_id,context,text\n1,Why?,Because.\n2,Who?,You.\n"
 B = b'{"id": "2", "response": "Me."}\n{"id": "1", "response": "So."}\n'
@@ -88,7 +88,7 @@ def test_whole_conversations_of_each_system_are_joined_too() -> None:
 
     found = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
     assert found.ok
-    assert [one.turns[1] for one in found.items[0].candidates] == [Turn("sys", "Yo"), Turn("sys", "Oh")]
+    assert [one.turns[1] for one in found.items[0].candidates] == [TurnDraft("sys", "Yo"), TurnDraft("sys", "Oh")]
 
 
 @settings(max_examples=15)
@@ -120,7 +120,7 @@ def test_tasks_of_label_studio_are_read_with_their_systems_and_without_their_ann
 def test_a_conversation_of_label_studio_names_its_authors() -> None:
     turns = [{"author": "Alice", "text": "Hi"}, {"author": "Bob", "text": "Yo"}]
     found = read([{"id": 7, "data": {"dialogue": turns, "response_a": "one", "response_b": "two"}}])
-    assert found.items[0].context_turns == (Turn("Alice", "Hi"), Turn("Bob", "Yo"))
+    assert found.items[0].context_turns == (TurnDraft("Alice", "Hi"), TurnDraft("Bob", "Yo"))
     assert texts(found) == {"7": {"response_a": "one", "response_b": "two"}}
 
 
@@ -145,7 +145,7 @@ def test_records_of_argilla_are_read_with_systems_from_their_metadata() -> None:
     }
     found = read_items(json.dumps(record).encode(), "records.jsonl")
     assert (found.ok, found.kind, texts(found)) == (True, "Argilla JSON", PAIR)
-    assert (found.items[0].context_turns, found.items[0].meta) == ((Turn("user", "Hello"),), {"domain": "esc"})
+    assert (found.items[0].context_turns, found.items[0].meta) == ((TurnDraft("user", "Hello"),), {"domain": "esc"})
 
 
 @pytest.mark.parametrize("task", [{"responses": ["A text", "B text"]}, {"text": ["A text", "B text"]}])

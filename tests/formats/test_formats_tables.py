@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, Turn, read_items
+from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
 from triptych.formats.model import MAX_PROBLEMS
 
 HEADER = "item_id,context,cand:a,cand:b\n"
@@ -86,10 +86,10 @@ def test_turns_written_as_json_in_a_cell_become_turns() -> None:
     pairs = '"[[""usr"", ""Hi""], [""sys"", ""Yo""]]"'
     found = read(f"item_id,context,cand:a\n1,{cell},x\n2,{pairs},{cell}\n")
     assert found.ok
-    assert found.items[0].context_turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.items[0].context_turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
     assert found.items[0].context_text is None
-    assert found.items[1].context_turns == (Turn("usr", "Hi"), Turn("sys", "Yo"))
-    assert found.items[1].candidates[0].turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.items[1].context_turns == (TurnDraft("usr", "Hi"), TurnDraft("sys", "Yo"))
+    assert found.items[1].candidates[0].turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
     assert found.speakers == ("A", "B", "usr", "sys")
 
 

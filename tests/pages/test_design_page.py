@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import streamlit as st
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
@@ -77,6 +78,30 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert told.codes.finished and told.codes.failed_test
     assert "Primary criterion: Fluency" in app.code[0].value
     assert "evil" not in rendered_markdown(app)
+
+
+def interrupt_once(monkeypatch) -> None:
+    """The next run of the design page ends before it draws a form, as when another click comes in."""
+    whole, interrupted = lifecycle.for_lead, []
+
+    def for_lead(*arguments):
+        if not interrupted:
+            interrupted.append(True)
+            st.rerun()
+        return whole(*arguments)
+
+    monkeypatch.setattr(lifecycle, "for_lead", for_lead)
+
+
+@pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])
+def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft, monkeypatch, label):
+    app = section(draft, "Panel and pay")
+    field(app, "text_input", "Address to go back").set_value("https://panel.example/{code}")
+    interrupt_once(monkeypatch)
+
+    press(app, label)
+
+    assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
 def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(section, draft):

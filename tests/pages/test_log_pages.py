@@ -81,7 +81,7 @@ def test_the_log_tells_who_did_what_and_is_filtered_by_the_address(visit, lab): 
     assert "8 events, newest first" in words(app)
     app = visit(lead, "log.py", study=study.slug, kind="submitted", person=people[0].pseudonym)
     said = words(app)
-    assert "1 events match these filters" in said
+    assert "1 event with these filters" in said
     assert people[0].pseudonym in app.dataframe[0].value.to_string()
     assert people[1].pseudonym not in app.dataframe[0].value.to_string()
 
@@ -134,11 +134,11 @@ def test_the_check_says_that_all_is_well_and_names_what_is_not(visit, lab):  # n
     app.session_state[f"log-section-{study.slug}"] = "Integrity check"
     app.run()
     button(app, "Check everything now").click().run()
-    assert "every row is as they say" in app.success[0].value
+    assert "every row is as it says" in app.success[0].value
     with writing(web_engine()) as session:
         session.execute(text("UPDATE rating SET number = 1 WHERE number = 3"))
     button(app, "Check everything now").click().run()
-    assert "rows differ from the log" in app.error[0].value
+    assert "rows changed outside the app" in app.error[0].value
     assert "the log says 3" in words(app)
 
 

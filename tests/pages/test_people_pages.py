@@ -234,7 +234,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
     monkeypatch.setattr(state, "current_person", lambda: anna)
     page = AppTest.from_file(str(ROOT / "pages" / "router.py"), default_timeout=30).run()
     page.switch_page(str(ROOT / "pages" / "annotator" / "my_data.py")).run()
-    assert "1 items with ratings · 0 highlights" in words(page)
+    assert "1 item with ratings · 0 highlights" in words(page)
     assert "All your work in this study is removed" in words(page)
 
     page.checkbox(key=f"sure-{study.slug}").check().run()

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Study, System

@@ -8,8 +8,8 @@ import pytest
 from helpers.studies import SMALL_RUBRIC, draft_items
 from sqlmodel import Session
 
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.rubric.model import parse_rubric
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.rubric.files import parse_rubric
 from triptych.study import lifecycle
 from triptych.study import lint as linter
 from triptych.study.lint import LintFinding
@@ -65,7 +65,7 @@ def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None,
 
 
 def test_a_conversation_of_blank_turns_is_empty() -> None:
-    blank = CandidateDraft("sys-a", None, (Turn("usr", " "), Turn("sys", "")))
+    blank = CandidateDraft("sys-a", None, (TurnDraft("usr", " "), TurnDraft("sys", "")))
     items = [replace(one, candidates=(blank, *one.candidates[1:])) if n == 3 else one for n, one in enumerate(sound())]
     assert only(lint(items), "without a text").items == ("i3",)
 
@@ -151,8 +151,8 @@ def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() 
 
 
 def talk(n: int, before: str, speaker: str) -> ItemDraft:
-    candidate = CandidateDraft("gpt4-ft", None, (Turn("usr", "What now?"), Turn(speaker, SENTENCES[n % 4])))
-    return ItemDraft(f"i{n}", None, (Turn(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
+    candidate = CandidateDraft("gpt4-ft", None, (TurnDraft("usr", "What now?"), TurnDraft(speaker, SENTENCES[n % 4])))
+    return ItemDraft(f"i{n}", None, (TurnDraft(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
 
 
 @pytest.mark.parametrize(("before", "speaker"), [("usr", "GPT4-ft"), ("usr", "gpt4_ft"), ("gpt4-ft", "sys")])

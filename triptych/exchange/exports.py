@@ -20,6 +20,7 @@ from triptych.errors import NotAllowed, NotFound
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
 from triptych.formats.writers.model import (
+    ExportOptions,
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
@@ -28,7 +29,6 @@ from triptych.formats.writers.model import (
     FinishedRating,
     FinishedSlot,
     FinishedTurn,
-    Options,
     Selection,
 )
 from triptych.formats.writers.writing import zipped
@@ -72,7 +72,7 @@ def see_one_state(session: Session) -> None:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
-def check_request(session: Session, study: Study, key: str, options: Options) -> None:
+def check_request(session: Session, study: Study, key: str, options: ExportOptions) -> None:
     """Raises NotFound for a format or criterion that is not there, NotAllowed for a margin that is no margin."""
     if key not in FORMATS:
         raise NotFound(f"There is no format {key!r}; there are {', '.join(FORMATS)}.")
@@ -83,7 +83,7 @@ def check_request(session: Session, study: Study, key: str, options: Options) ->
         raise NotFound(f"The study has no criterion {options.criterion!r}; it has {', '.join(asked)}.")
 
 
-def export_zip(session: Session, study: Study, key: str, options: Options) -> Iterator[bytes]:
+def export_zip(session: Session, study: Study, key: str, options: ExportOptions) -> Iterator[bytes]:
     """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
 
     The same state of the study gives the same bytes. Raises as `check_request`, at once.

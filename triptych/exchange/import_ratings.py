@@ -12,24 +12,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.errors import ImportRefused, NotFound
-from triptych.formats import read_items
+from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
-from triptych.formats.ratings import read_files
-from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, assemble, own_rubric
-from triptych.formats.ratings.model import FinishedRatings, GivenRating
+from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
+from triptych.formats.ratings.model import FinishedRatings, ImportedRating
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import passcodes
 from triptych.rubric.answers import count_words
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.models import (
     Access,
@@ -45,7 +42,6 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     Study,
     StudyState,
@@ -93,60 +89,8 @@ def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
     return with_scores(own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names), _ratings(files))
 
 
-def _ratings(files: Sequence[FinishedRatings]) -> Iterator[GivenRating]:
+def _ratings(files: Sequence[FinishedRatings]) -> Iterator[ImportedRating]:
     return (rating for file in files for rating in file.ratings)
-
-
-def from_paths(asked: Any) -> Assembled:
-    """What the files on a command line would become; `asked` has title, files, judge, items, rubric and positive.
-
-    Raises ImportRefused for the first file that cannot be read or has errors, InvalidRubric.
-    """
-    given = [(path, "human") for path in asked.files] + [(path, "judge") for path in asked.judge]
-    files = [file for path, kind in given for file in read_files(_bytes(path), Path(path).name, kind)]
-    items = read_items(_bytes(asked.items), Path(asked.items).name) if asked.items else None
-    for name, file in [*((file.name, file) for file in files), *([(asked.items, items)] if items else [])]:
-        if not file.ok:
-            raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
-    if not files:
-        raise ImportRefused("Name at least one file of ratings.")
-    if asked.rubric:
-        if asked.positive:
-            raise ImportRefused("The rubric says itself which options count as positive; leave --positive out.")
-        by = asked_by(_bytes(asked.rubric).decode("utf-8", "replace"), files)
-    else:
-        by = asked_as_proposed(asked.title, files, with_positive(proposed(files), asked.positive))
-    return assemble(files, by, items)
-
-
-def with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
-    """The same with options that count as positive, each told as "criterion=option".
-
-    Raises ImportRefused for a criterion without such an option.
-    """
-    wanted: dict[str, list[str]] = {}
-    for told in positive:
-        name, _, option = told.partition("=")
-        if not any(one.name == name and option in one.labels for one in criteria):
-            raise ImportRefused(f"--positive {told}: no criterion '{name}' has an option '{option}' in these files.")
-        wanted.setdefault(name, []).append(option)
-    return tuple(replace(one, positive=tuple(wanted.get(one.name, one.positive))) for one in criteria)
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def import_as(session: Session, lead: str, title: str, found: Assembled) -> Study:
-    """`import_ratings` for the lead of this name. Raises NotFound if there is none, and what it raises."""
-    person = session.scalars(select(Person).where(Person.role == Role.lead, Person.name == lead)).first()
-    if person is None:
-        raise NotFound(f"There is no lead called {lead!r}.")
-    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
-    return import_ratings(session, Plan(title=title), found, who)
 
 
 def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, stays_open: bool = False) -> Study:
@@ -191,7 +135,7 @@ def _humans(found: Assembled) -> Counter[str]:
 class _Row:
     """One annotation with the ids that its rows need; `positions`: system → place."""
 
-    work: Work
+    work: ItemWork
     assignment_id: int
     person: Person
     positions: dict[str, int]
@@ -258,7 +202,7 @@ class _Writer:
 
     def _inserted(
         self,
-        works: Sequence[Work],
+        works: Sequence[ItemWork],
         people: Mapping[tuple[str, str], Person],
         items: Mapping[str, int],
         main: Mapping[tuple[str, str, str], int],
@@ -277,7 +221,7 @@ class _Writer:
             for work, value, person in zip(works, values, owners, strict=True)
         ]
 
-    def _assignment(self, work: Work, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
+    def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
         at = work.at or self.now
         return {
             "token": secrets.token_urlsafe(12),
@@ -377,7 +321,7 @@ def _pseudonyms(prefix: str) -> Iterator[str]:
         yield f"{prefix}-{passcodes.random_signs(5)}"
 
 
-def _positions(work: Work) -> dict[str, int]:
+def _positions(work: ItemWork) -> dict[str, int]:
     """System → place: the given ones, and for the others what is left."""
     given = {position for position in work.systems.values() if position is not None}
     free = (position for position in range(len(work.systems) + len(given)) if position not in given)

@@ -14,13 +14,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
 from triptych.formats.long_csv import restore_cell
-from triptych.formats.model import Findings, Record, Source
-from triptych.formats.values import Number, kind_of
+from triptych.formats.model import Findings, Json, JsonObject, Record, Source
+from triptych.formats.values import NumberText, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
@@ -48,29 +47,29 @@ class Program:
 
     name: str
     fits: Callable[[Source], bool]
-    unpack: Callable[[Record, Findings], dict[str, Any] | None]
+    unpack: Callable[[Record, Findings], JsonObject | None]
     per_annotation: bool = False
 
 
-def is_task(value: dict[str, Any]) -> bool:
+def is_task(value: JsonObject) -> bool:
     """Whether one JSON object is a task of Label Studio or a record of Argilla."""
     inside = (value.get(name) for name in ("data", "fields"))
     return any(isinstance(fields, dict) and is_header(tuple(fields)) for fields in inside)
 
 
-def is_campaign(value: Any) -> bool:
+def is_campaign(value: Json) -> bool:
     """Whether a JSON file is a campaign of Pearmut: `data` is a list of lists."""
     data = value.get("data") if isinstance(value, dict) else None
     return isinstance(data, list) and bool(data) and all(isinstance(part, list) for part in data)
 
 
-def segments(campaign: dict[str, Any], findings: Findings) -> list[tuple[int, Any]]:
+def segments(campaign: JsonObject, findings: Findings) -> list[tuple[int, Json]]:
     """The segments of a campaign, numbered through; what several annotator tasks share is taken once.
 
     Raises ImportRefused where the lists are deeper than annotator task, document, segment.
     """
-    found: list[tuple[int, Any]] = []
-    seen: dict[str, Any] = {}
+    found: list[tuple[int, Json]] = []
+    seen: JsonObject = {}
     for place, segment in _leaves(campaign["data"], ()):
         number = len(found) + 1
         if not isinstance(segment, dict):
@@ -102,7 +101,7 @@ def unpacked(source: Source, findings: Findings) -> Source:
     return replace(source, kind=kind, columns=tuple(columns), records=tuple(kept))
 
 
-def _leaves(part: list[Any], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Json]]:
     for number, inside in enumerate(part, 1):
         if isinstance(inside, list):
             if len(place) == 2:
@@ -115,24 +114,24 @@ def _leaves(part: list[Any], place: tuple[int, ...]) -> Iterator[tuple[tuple[int
             yield (*place, number), inside
 
 
-def _has_id(segment: dict[str, Any]) -> bool:
+def _has_id(segment: JsonObject) -> bool:
     return any(simple(name) in ID_NAMES for name in segment)
 
 
-def _same(seen: dict[str, Any], segment: dict[str, Any]) -> bool:
+def _same(seen: JsonObject, segment: JsonObject) -> bool:
     before = seen[str(segment.get("item_id"))]
     return all(before.get(name) == segment.get(name) for name in ("src", "tgt"))
 
 
-def _label_studio(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _label_studio(record: Record, findings: Findings) -> JsonObject | None:
     return _flat(record, "data", "meta", findings)
 
 
-def _argilla(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _argilla(record: Record, findings: Findings) -> JsonObject | None:
     return _flat(record, "fields", "metadata", findings)
 
 
-def _flat(record: Record, inside: str, beside: str, findings: Findings) -> dict[str, Any] | None:
+def _flat(record: Record, inside: str, beside: str, findings: Findings) -> JsonObject | None:
     """The fields of a task as fields of the record; its own id only where they have none."""
     fields = record.values.get(inside)
     if not isinstance(fields, dict):
@@ -150,7 +149,7 @@ def _flat(record: Record, inside: str, beside: str, findings: Findings) -> dict[
     return {**own, **fields, **namers, **({"meta": rest} if rest and "meta" not in fields else {})}
 
 
-def _potato(record: Record, findings: Findings) -> dict[str, Any]:
+def _potato(record: Record, findings: Findings) -> JsonObject:
     """Potato's list of texts to compare stands under `text`."""
     values = dict(record.values)
     if isinstance(values.get("text"), list):
@@ -164,11 +163,11 @@ def _potato(record: Record, findings: Findings) -> dict[str, Any]:
     return values
 
 
-def _accepted(answer: Any) -> str:
+def _accepted(answer: Json) -> str:
     return " | ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
-def _exported(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _exported(record: Record, findings: Findings) -> JsonObject | None:
     """A row of our own table of items, which has a column for a text and another for turns."""
     values = record.values
     if values["purpose"] not in (None, "", Purpose.main):
@@ -179,21 +178,22 @@ def _exported(record: Record, findings: Findings) -> dict[str, Any] | None:
     return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
 
 
-def _as_object(cell: str) -> Any:
+def _as_object(cell: str) -> Json:
     """The JSON of a cell, or the cell, about which the reader of items then complains."""
     try:
-        return json.loads(cell)
+        value: Json = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
+    return value
 
 
-def _exported_cells(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _exported_cells(record: Record, findings: Findings) -> JsonObject | None:
     """The same of a CSV file, where a ' stands before what a spreadsheet could take for a formula."""
     cells = {name: restore_cell(cell) for name, cell in record.values.items()}
     return _exported(Record(record.row, cells), findings)
 
 
-def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
+def _pearmut(record: Record, findings: Findings) -> JsonObject:
     """A campaign with one system gives `tgt` as a text; `validation` says which scores a check accepts."""
     values = dict(record.values)
     target, rules = values.get("tgt"), values.pop("validation", None)
@@ -209,8 +209,8 @@ def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
     return values
 
 
-def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, Number) for end in value)
+def _is_range(value: Json) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, NumberText) for end in value)
 
 
 def _between(ends: Sequence[str]) -> dict[str, str]:
@@ -218,18 +218,18 @@ def _between(ends: Sequence[str]) -> dict[str, str]:
     return {"accepted": f"{(low + high) / 2:g}", "close": f"{abs(high - low) / 2:g}"}
 
 
-def _check(purpose: str, expected: list[dict[str, str]], reason: Any, findings: Findings) -> dict[str, Any]:
+def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings: Findings) -> JsonObject:
     """The fields that make an item a check, as a lead would write them."""
     findings.tally(CHECKS)
     told = {"reason": reason} if isinstance(reason, str) else {}
     return {"purpose": purpose, "reference": [{**one, **told} for one in expected]}
 
 
-def _plain(record: Record, findings: Findings) -> dict[str, Any]:
+def _plain(record: Record, findings: Findings) -> JsonObject:
     return dict(record.values)
 
 
-def _refuse_addresses(values: dict[str, Any], row: int, findings: Findings) -> None:
+def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
     """A text that is nothing but an address stands for a file that is not here, and nothing is ever fetched."""
     for name, value in values.items():
         is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES

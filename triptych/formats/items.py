@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.checks import check_items
@@ -16,10 +15,11 @@ from triptych.formats.model import (
     Findings,
     ItemDraft,
     ItemFile,
+    Json,
     ReadOptions,
     Record,
     Source,
-    Turn,
+    TurnDraft,
 )
 from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
 
@@ -30,7 +30,7 @@ NO_CANDIDATES = (
     "if the conversation itself is judged, choose that."
 )
 
-Content = str | tuple[Turn, ...]
+Content = str | tuple[TurnDraft, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RawCandidate:
     """A candidate as found: its system, what the file gives for it, and where."""
 
     system: str
-    value: Any
+    value: Json
     row: int
     column: str | None
 
@@ -93,7 +93,7 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
-        value = record.values.get(reading.layout.item_id)
+        value = record.get(reading.layout.item_id)
         # Rows without an id belong to no item; each is reported by itself.
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
@@ -153,7 +153,7 @@ def _context(reading: Reading, rows: Sequence[Record]) -> Content:
     return _appended(reading, context, first)
 
 
-def _content(reading: Reading, value: Any, row: int, column: str | None, null_is: str = "") -> Content | None:
+def _content(reading: Reading, value: Json, row: int, column: str | None, null_is: str = "") -> Content | None:
     """A context or candidate, cleaned; None after a problem was reported."""
     if value is None and not null_is:
         return ""
@@ -167,10 +167,12 @@ def _content(reading: Reading, value: Any, row: int, column: str | None, null_is
     return tuple(_clean_turn(reading, turn, row, column) for turn in content)
 
 
-def _clean_turn(reading: Reading, turn: Turn, row: int, column: str | None) -> Turn:
+def _clean_turn(reading: Reading, turn: TurnDraft, row: int, column: str | None) -> TurnDraft:
     if not turn.text.strip():
         reading.findings.warning(f"has an empty turn of speaker '{turn.speaker}'.", row, column)
-    return Turn(clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column))
+    return TurnDraft(
+        clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column)
+    )
 
 
 def _check_append(reading: Reading) -> None:
@@ -193,7 +195,7 @@ def _appended(reading: Reading, context: Content, record: Record) -> Content:
     if context and isinstance(context, str):
         reading.findings.error("has a text as its context; a turn can be appended to turns only.", record.row, column)
         return context
-    return (*(context or ()), Turn(speaker, clean(str(text), reading.findings, record.row, column)))
+    return (*(context or ()), TurnDraft(speaker, clean(str(text), reading.findings, record.row, column)))
 
 
 def _judged(reading: Reading, context: Content, record: Record) -> CandidateDraft | None:
@@ -208,7 +210,7 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
     layout = reading.layout
     if layout.is_long:
         return [
-            RawCandidate(plain(row.values.get(layout.system) or ""), row.values.get(layout.text), row.row, layout.text)
+            RawCandidate(plain(row.get(layout.system) or ""), row.get(layout.text), row.row, layout.text)
             for row in rows
         ]
     record = rows[0]
@@ -225,14 +227,14 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
 
 def _named_system(layout: Layout, record: Record, column: str) -> str:
     """The system that the record itself names for the candidate of a column; blank where it names none."""
-    value = record.values.get(layout.namers.get(column))
+    value = record.get(layout.namers.get(column))
     return plain(value).strip() if value is not None else ""
 
 
 def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
     """Candidates from a dict system -> text, a list of {system, text or turns}, or a list of texts."""
     column, row = reading.layout.container, record.row
-    value = record.values.get(column)
+    value = record.get(column)
     if value is None:
         return []
     if isinstance(value, dict):
@@ -247,7 +249,7 @@ def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
     return [_entry(entry, number, row, f"{column}[{number}]") for number, entry in enumerate(value, 1)]
 
 
-def _entry(entry: Any, number: int, row: int, column: str) -> RawCandidate:
+def _entry(entry: Json, number: int, row: int, column: str) -> RawCandidate:
     if not isinstance(entry, dict):
         return RawCandidate(f"candidate_{number}", entry, row, column)
     system = next((entry[key] for key in SYSTEM_KEYS if key in entry), f"candidate_{number}")
@@ -295,7 +297,7 @@ def _named(reading: Reading, rows: Sequence[Record], part: str) -> dict[str, str
         reading.findings.warning(
             f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
         )
-    values: list[tuple[str, str, Any]] = [
+    values: list[tuple[str, str, Json]] = [
         (str(container), str(name), value) for name, value in (inside.items() if isinstance(inside, dict) else ())
     ]
     values += [(column, name, record.values.get(column)) for column, name in columns.items()]

@@ -6,15 +6,14 @@ import datetime as dt
 import io
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Any
 
 import python_calamine
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import EXAMPLE
 from triptych.formats.model import Findings, ReadOptions, Source
-from triptych.formats.tables import Cells, Table, as_source, as_table, find_header, row_ranges
-from triptych.formats.xlsx_guard import Sheet, guarded, survey
+from triptych.formats.tables import Cells, RawTable, as_source, as_table, find_header, row_ranges
+from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 
 HEADER_WITHIN = 20
 EXACT_DIGITS = 10**15
@@ -78,7 +77,7 @@ def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
     }
 
 
-def _cell_text(cell: Any) -> str:
+def _cell_text(cell: object) -> str:
     """A cell as a person sees it: 7 for 7.0, ISO dates."""
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
@@ -89,7 +88,7 @@ def _cell_text(cell: Any) -> str:
     return str(cell)
 
 
-def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
+def _report_layout(sheet: SheetSurvey, table: RawTable, findings: Findings) -> None:
     """Merged cells leave rows without values of their own; hidden rows are easily imported by mistake."""
     rows = sorted(row for row, _ in table.rows)
     for first, last, ref in sheet.merged:
@@ -109,7 +108,7 @@ def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
         findings.warning(f"Hidden rows are read like the others: {row_ranges(hidden)}.")
 
 
-def _report_rounded(table: Table, findings: Findings) -> None:
+def _report_rounded(table: RawTable, findings: Findings) -> None:
     for row, cells in table.rows:
         for name, cell in zip(table.header, cells, strict=False):
             if isinstance(cell, Rounded):

@@ -54,7 +54,7 @@ class Members(dict[str, bytes]):
 
 
 @dataclass
-class Sheet:
+class SheetSurvey:
     """What a sheet's XML tells and its values do not. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
@@ -97,7 +97,7 @@ def guarded(data: bytes) -> Members:
     return members
 
 
-def survey(members: Members) -> list[Sheet]:
+def survey(members: Members) -> list[SheetSurvey]:
     """The sheets of a workbook in order, with hidden rows and merged cells; the cells of all are counted.
 
     Raises ImportRefused for more than 100,000 cells, or cells too far apart.
@@ -105,7 +105,7 @@ def survey(members: Members) -> list[Sheet]:
     sheets = []
     cells = 0
     for sheet, path in _sheet_paths(members):
-        reader = _SheetSurvey(sheet)
+        reader = _SheetReader(sheet)
         _walk(members.part(path), reader.start, reader.text, reader.end)
         cells += sheet.cells
         _refuse_cells(sheet, cells)
@@ -139,7 +139,7 @@ def _content_start(data: bytes, info: zipfile.ZipInfo) -> int:
     if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
         raise ImportRefused("The workbook is damaged: a part of the zip is not where it should be.")
     *_, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    return info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
 
 
 def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
@@ -173,7 +173,12 @@ def _check_member(name: str, content: bytes) -> None:
         raise ImportRefused(f"The workbook defines XML entities ('{name}'), which Excel never does.")
 
 
-def _walk(content: bytes, start: Callable, text: Callable | None = None, end: Callable | None = None) -> None:
+def _walk(
+    content: bytes,
+    start: Callable[[str, dict[str, str]], None],
+    text: Callable[[str], None] | None = None,
+    end: Callable[[str], None] | None = None,
+) -> None:
     """Call `start` with each element's local name and attributes, `text` with texts, `end` with names."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -192,7 +197,7 @@ def _refuse_doctype(*_: object) -> None:
     raise ImportRefused("The workbook defines XML entities, which Excel never does.")
 
 
-def _sheet_paths(members: Members) -> list[tuple[Sheet, str]]:
+def _sheet_paths(members: Members) -> list[tuple[SheetSurvey, str]]:
     """Every sheet of the workbook with the member that holds it."""
     targets: dict[str, str] = {}
 
@@ -202,23 +207,23 @@ def _sheet_paths(members: Members) -> list[tuple[Sheet, str]]:
             path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
             targets[attributes.get("Id", "")] = posixpath.normpath(path)
 
-    found: list[tuple[Sheet, str]] = []
+    found: list[tuple[SheetSurvey, str]] = []
 
     def sheet(name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             relation_id = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             hidden = attributes.get("state", "visible") != "visible"
-            found.append((Sheet(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
+            found.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
 
     _walk(members.part("xl/_rels/workbook.xml.rels"), relation)
     _walk(members.part("xl/workbook.xml"), sheet)
     return found
 
 
-class _SheetSurvey:
+class _SheetReader:
     """Reads one sheet's XML for what `Sheet` holds; stops at the first cell that is too much."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: SheetSurvey) -> None:
         self.sheet = sheet
         self.row = 0
         self.column = 0
@@ -281,7 +286,7 @@ def _column(letters: str) -> int:
     return number
 
 
-def _refuse_cells(sheet: Sheet, cells: int) -> None:
+def _refuse_cells(sheet: SheetSurvey, cells: int) -> None:
     if cells > MAX_CELLS:
         raise ImportRefused(
             f"The workbook has more than {MAX_CELLS:,} cells. Save the sheet as CSV UTF-8, it may be longer."
@@ -293,7 +298,7 @@ def _refuse_cells(sheet: Sheet, cells: int) -> None:
         )
 
 
-def _refuse_repeated_text(members: Members, sheets: list[Sheet]) -> None:
+def _refuse_repeated_text(members: Members, sheets: list[SheetSurvey]) -> None:
     """One long text may stand in a workbook once and be shown in every cell."""
     lengths: list[int] = []
     inside = False

@@ -22,7 +22,7 @@ from sqlalchemy import Engine, delete, select, update
 
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed
-from triptych.formats.writers.model import File, Options
+from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import backup, move, verify
 from triptych.people import accounts, roster
 from triptych.storage import database
@@ -102,7 +102,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
         _leave_people_behind(copy)
         with database.reading(copy) as session:
             study = lifecycle.by_slug(session, slug)
-            about = codebook(exports.read_finished(session, study), Options(0, None))
+            about = codebook(exports.read_finished(session, study), ExportOptions(0, None))
             return {
                 RUBRIC: session.get_one(RubricText, study.rubric_id).yaml,
                 CODEBOOK: json.dumps(about, ensure_ascii=False, allow_nan=False, indent=1) + "\n",

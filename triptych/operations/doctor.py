@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triptych.settings import app_folder
+from triptych.settings import app_folder, is_installed
+from triptych.stats.numbers import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -95,7 +96,7 @@ def files() -> Iterator[Finding]:
     lost = [name for name in wanted if not (ROOT / name).exists()]
     if lost:
         yield Finding("program", f"{', '.join(lost)} is missing in {ROOT}; copy the whole repository.", problem=True)
-    elif Path.cwd() != ROOT:
+    elif Path.cwd() != ROOT and not is_installed():
         yield Finding("program", f"complete; start the app in {ROOT}, where its settings are")
     else:
         yield Finding("program", "complete")
@@ -161,24 +162,23 @@ def secrets() -> Iterator[Finding]:
 
 def stored() -> Iterator[Finding]:
     """The database: reachable, at this program's schema, and what its own kind needs."""
-    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy.exc import SQLAlchemyError
 
     from triptych import settings
     from triptych.errors import TriptychError
     from triptych.storage import database
 
-    if not settings.is_shared() and not (settings.local_folder() / "triptych.db").exists():
-        yield Finding("database", "none yet; it is made at the first start")
-        return
+    url = settings.database_url()
     try:
-        engine = database.open_engine(settings.database_url())
+        if database.backend_of(url) == "sqlite" and not database.sqlite_path(url).exists():
+            yield Finding("database", "none yet; it is made at the first start")
+            return
+        engine = database.open_engine(url)
         with database.explained(), engine.connect() as connection:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
             may_make = not settings.is_shared() or connection.exec_driver_sql(MAY_MAKE_TABLES).scalar()
         yield schema(engine, may_make)
         engine.dispose()
-    except ArgumentError:
-        yield Finding("database", "TRIPTYCH_DATABASE_URL is no address of a database.", problem=True)
     except (SQLAlchemyError, TriptychError) as error:
         yield Finding("database", refusal(error), problem=True)
 
@@ -187,8 +187,11 @@ def refusal(error: Exception) -> str:
     """Why the database does not answer, or what it refused: the driver's first line, which holds no password."""
     from sqlalchemy.exc import DBAPIError
 
+    from triptych.errors import TriptychError
     from triptych.storage import database
 
+    if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
+        return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
     if isinstance(cause, DBAPIError) and not database.is_away(cause):
@@ -251,5 +254,5 @@ def report(say: Callable[[str], None]) -> int:
     for finding in findings:
         say(str(finding))
     problems = sum(finding.problem for finding in findings)
-    say(f"{problems} problem{'s' * (problems != 1)} found." if problems else "Nothing stands in the way.")
+    say(f"{counted(problems, 'problem')} found." if problems else "Nothing stands in the way.")
     return 1 if problems else 0

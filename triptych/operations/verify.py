@@ -19,7 +19,10 @@ from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import (
+    text_hash,
+)
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,
@@ -100,8 +103,9 @@ class Verdict:
             more = len(self.differences) - 1
             count = f"At least {more}" if len(self.differences) == MOST else str(more)
             return self.differences[0] + (f" {count} more differ." if more else "")
-        gone = f" The values of {self.erased} annotations were erased with their annotator." if self.erased else ""
-        return f"{self.events} events hold and every row is as they say, last hash {self.hash[:12]}.{gone}"
+        gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
+        events = counted(self.events, "event")
+        return f"The log of {events} holds, and every row is as it says; last hash {self.hash[:12]}.{gone}"
 
 
 @dataclass

@@ -69,17 +69,22 @@ def panel_of(study: Study) -> PanelAddress:
 
 
 def read_name(name: str) -> str:
-    """The name without stray spaces. Raises NotAllowed if it is empty or too long."""
-    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
-    neat = " ".join(printable.split())
-    if not neat or len(neat) > LONGEST_NAME:
+    """The name as it is stored: see `tidied`. Raises NotAllowed if it is empty or too long."""
+    tidy = tidied(name)
+    if not tidy or len(tidy) > LONGEST_NAME:
         raise NotAllowed(f"A name has 1 to {LONGEST_NAME} characters.")
-    return neat
+    return tidy
+
+
+def tidied(name: str) -> str:
+    """The name in NFC, without control characters and with single spaces."""
+    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
+    return " ".join(printable.split())
 
 
 def folded(name: str | None) -> str:
     """What makes two spellings one name."""
-    return unicodedata.normalize("NFKC", name or "").casefold()
+    return unicodedata.normalize("NFKC", tidied(name or "")).casefold()
 
 
 def new_person(session: Session, role: Role, **fields: str | None) -> Person:
@@ -126,31 +131,39 @@ def refuse_taken_lead(session: Session, name: str) -> None:
         raise Conflict(f"There is a lead called {name} already. Choose another name.")
 
 
+def _lead_called(session: Session, name: str) -> Person | None:
+    """The lead whose account has this name, disabled or not."""
+    return next((lead for lead in _leads(session) if folded(lead.name) == folded(name)), None)
+
+
 def lead_called(session: Session, name: str) -> Person | None:
-    """The lead who signs in with this name."""
-    return next((lead for lead in _leads(session) if folded(lead.name) == folded(name.strip())), None)
+    """The lead who can sign in with this name; None if there is none or the account is disabled."""
+    lead = _lead_called(session, name)
+    return None if lead is None or lead.disabled_at is not None else lead
 
 
 def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
     """The lead with this name and passcode. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"lead:{folded(name.strip())}"
+    account = f"lead:{folded(name)}"
     passcodes.refuse_if_guessing(session, account)
     lead = lead_called(session, name)
-    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead.disabled_at is not None:
+    # a passcode is checked for no account too, so that the time taken does not tell which names have one
+    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead is None:
         passcodes.note_failure(session, account)
         raise NotAllowed(WRONG)
     passcodes.forget_failures(session, account)
     return lead
 
 
-def reset_passcode(session: Session, name: str, passcode: str) -> None:
-    """Gives a lead a new passcode and signs her out everywhere. Raises NotAllowed if there is no such lead."""
-    lead = lead_called(session, name)
+def reset_passcode(session: Session, name: str, passcode: str) -> Person:
+    """Gives a lead a new passcode and signs them out everywhere. Raises NotAllowed if there is no such lead."""
+    lead = _lead_called(session, name)
     if lead is None:
         raise NotAllowed(f"There is no lead called {name.strip()!r}.")
     lead.passcode_hash = passcodes.hash_passcode(passcode)
     passcodes.forget_failures(session, f"lead:{folded(lead.name)}")
     end_logins(session, lead.id)
+    return lead
 
 
 def issue_setup_ticket(session: Session) -> str:
@@ -338,16 +351,11 @@ def join(session: Session, study: Study, who: Who) -> Study:
     return study
 
 
-def invite(session: Session, study: Study, name: str, email: str | None = None) -> str:
-    """The secret of a personal link, good for 90 days; an earlier link of the same person stops working.
+def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
+    """The study's annotator of this name, made if there is none.
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
-    return issue_link(session, study, annotator_called(session, study, name, email).id)
-
-
-def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
-    """The study's annotator of this name, made if there is none. Raises as `invite` does."""
     neat = read_name(name)
     _lock(session, study)
     person = next(iter(_called(session, study, neat)), None)
@@ -362,7 +370,7 @@ def annotator_called(session: Session, study: Study, name: str, email: str | Non
 
 
 def issue_link(session: Session, study: Study, person_id: int) -> str:
-    """The secret of a new personal link to the study; an earlier one of the same person stops working."""
+    """The secret of a new personal link to the study, good for 90 days; an earlier one of the person stops working."""
     end_links(session, person_id, study)
     secret = passcodes.new_secret()
     link = {"secret_hash": passcodes.secret_hash(secret), "expires_at": clock.now() + INVITATION_LIFE}

@@ -225,7 +225,7 @@ def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
     """
     study = lifecycle.lock(session, study.id)
     lead = accounts.lead_called(session, name)
-    if lead is None or lead.disabled_at is not None:
+    if lead is None:
         raise NotFound(f"There is no lead account called {name.strip()!r}. Invite this person as a lead instead.")
     enrol_lead(session, study, lead, actor)
     return lead.pseudonym

@@ -16,7 +16,8 @@ from statistics import fmean
 from typing import Any
 
 from triptych.rubric.answers import ABOUT_ITEM, LETTERS, option_name
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 
 NOISE = 0.5
 STEEPNESS = 1.5
@@ -169,7 +170,7 @@ def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, 
     share = 1 / (1 + math.exp(-STEEPNESS * (quality + rng.gauss(0, NOISE))))
     if isinstance(scale, Likert):
         return _point(scale, share, rng)
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         steps = round((scale.high - scale.low) / scale.step)
         return scale.check(scale.low + round(share * steps) * scale.step)
     return _option(scale, share, rng)

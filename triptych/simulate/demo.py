@@ -21,7 +21,7 @@ from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
 from triptych.annotate.assignments import Assigned, Nothing
 from triptych.formats import ItemDraft, read_items
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database

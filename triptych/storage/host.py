@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import socket
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from triptych.errors import UnsafeDatabase
 
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
-INTERNET = (socket.AF_INET, socket.AF_INET6)
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
 
 
@@ -38,18 +34,6 @@ def _lock(handle: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def send_at_once() -> None:
-    """Turns off the delay of small packets on the sockets this process listens on; connections inherit it.
-
-    Streamlit binds its socket in a way that asyncio does not recognise as TCP, so nobody else does: an answer of
-    several small messages then waits up to 40 ms for the browser's acknowledgement of the first.
-    """
-    for found in gc.get_objects():
-        if isinstance(found, socket.socket) and found.family in INTERNET and found.type == socket.SOCK_STREAM:
-            with suppress(OSError):  # closed, or no TCP socket after all
-                found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def is_at_a_screen() -> bool:

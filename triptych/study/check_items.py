@@ -15,7 +15,8 @@ from sqlmodel import Session
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Choice, Rubric
+from triptych.rubric.model import Rubric
+from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
 from triptych.study import contents

@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.formats.model import Turn as TurnDraft
-from triptych.rubric.model import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
-from triptych.rubric.model import Turn as RubricTurn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.rubric.files import parse_rubric, text_hash
+from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
     Criterion,
@@ -84,7 +84,7 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, 
 def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
     if isinstance(scale, Likert):
         return scale.values[0], scale.values[-1], None
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return scale.low, scale.high, scale.step
     return None, None, None
 

@@ -16,7 +16,10 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import (
+    parse_rubric,
+)
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (
     Access,
@@ -171,8 +174,8 @@ def _refuse_after_launch(study: Study, parts: Parts, settings: dict[str, Any]) -
         raise Conflict(ITEMS_FIXED)
     if (parts.raters_per_item or study.raters_per_item) < study.raters_per_item:
         raise Conflict(
-            f"An item has {study.raters_per_item} annotators since launch; the number can only grow, because some "
-            "items may have that many already."
+            f"An item has {counted(study.raters_per_item, 'annotator')} since launch; the number can only grow, as "
+            "some items may have that many already."
         )
 
 

@@ -15,7 +15,8 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.rubric.model import Rubric, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,
@@ -283,11 +284,11 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
-    Items with a field `purpose` become attention or gold items (`sorted_out`). Raises NotAllowed for anybody
+    Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anyone
     but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
     """
     refuse_others(who)
-    _refuse_unusable(plan)
+    refuse_unusable_plan(plan)
     refuse_silent(parse_rubric(rubric_yaml), plan.round)
     refuse_faulty(file)
     items, check_items = sorted_out(file.items)
@@ -311,7 +312,8 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
-def _refuse_unusable(plan: Plan) -> None:
+def refuse_unusable_plan(plan: Plan) -> None:
+    """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
         raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")

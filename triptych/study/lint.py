@@ -22,6 +22,7 @@ from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.pairing import PlanLine
@@ -216,10 +217,6 @@ def _finding(
     return LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
-
-
 # Candidates that are missing or repeated
 
 
@@ -233,15 +230,15 @@ def _missing(m: Material) -> Iterator[LintFinding]:
     add = "Add the missing texts and upload the file again, or leave these items out."
     if most == len(every):
         yield _finding(
-            "grave", f"{_counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
+            "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
         )
         return
     none = [item for item, systems in zip(m.items, systems_of, strict=True) if not systems]
     if none:
-        yield _finding("grave", f"{_counted(len(none), 'item')} without any candidate.", add, none, True)
+        yield _finding("grave", f"{counted(len(none), 'item')} without any candidate.", add, none, True)
     fewer = [item for item in lacking if item.candidates]
     if fewer:
-        text = f"{_counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
+        text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
         yield _finding("warning", text, "Compare systems only where they answered the same items.", fewer)
 
 
@@ -254,7 +251,7 @@ def _empty(m: Material) -> Iterator[LintFinding]:
         or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
     ]
     if blank:
-        text = f"{_counted(len(blank), 'candidate')} without a text."
+        text = f"{counted(len(blank), 'candidate')} without a text."
         yield _finding(
             "grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True
         )
@@ -264,22 +261,21 @@ def _identical(m: Material) -> Iterator[LintFinding]:
     """Two systems with the same text for one item; for most items, one file was probably taken twice."""
     pairs: dict[tuple[str, str], list[ItemDraft]] = defaultdict(list)
     for texts in m.by_item.values():
-        for first, second in combinations(texts, 2):
-            if first.folded == second.folded:
-                pairs[first.system, second.system].append(first.item)
+        for text, other in combinations(texts, 2):
+            if text.folded == other.folded:
+                pairs[text.system, other.system].append(text.item)
     rest: list[ItemDraft] = []
     for (first, second), items in pairs.items():
         if len(items) >= MIN_TEXTS and len(items) >= SAME_FILE_SHARE * len(m.items):
-            text = (
-                f"{m.name(first)} and {m.name(second)} have the same text in {len(items):,} of {len(m.items):,} items."
-            )
-            yield _finding("grave", text, "Check whether one file was taken for two systems.", items)
+            both = f"{m.name(first)} and {m.name(second)}"
+            sentence = f"{both} have the same text in {len(items):,} of {len(m.items):,} items."
+            yield _finding("grave", sentence, "Check whether one file was taken for two systems.", items)
         else:
             rest += items
     if rest:
-        text = f"{_counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
+        sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
         yield _finding(
-            "warning", text, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
+            "warning", sentence, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
         )
 
 
@@ -306,12 +302,12 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
     if same:
-        text = f"{_counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
+        text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
         yield _finding("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
     known = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
     if shared:
-        text = f"{_counted(len(shared), 'item')} share their context with another item."
+        text = f"{counted(len(shared), 'item')} share their context with another item."
         yield _finding(
             "note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared
         )
@@ -325,7 +321,7 @@ def _trained_on(m: Material) -> Iterator[LintFinding]:
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
     seen += [text.item for text in m.texts if text.folded in texts]
     if seen:
-        text = f"{_counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
+        text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
         yield _finding("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
 
 
@@ -358,7 +354,7 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
             yield _finding("warning" if is_word else "grave", text, advice, _of(naming))
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         if named:
-            text = f"A speaker has the name of {m.name(system)} in {_counted(len(set(map(id, named))), 'item')}."
+            text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
             advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
             yield _finding("grave", text, advice, named)
 
@@ -441,7 +437,7 @@ def _marked(m: Material, what: str, marked: Sequence[CandidateText], severity: S
 def _texts(m: Material, texts: Sequence[CandidateText]) -> str:
     """How many texts, and whose: 3 texts of System 2; 5 texts (System 1: 3, System 2: 2)."""
     whose = Counter(text.system for text in texts).most_common(4)
-    number = _counted(len(texts), "text")
+    number = counted(len(texts), "text")
     if len(whose) == 1:
         return f"{number} of {m.name(whose[0][0])}"
     return f"{number} ({', '.join(f'{m.name(system)}: {n:,}' for system, n in whose)})"
@@ -461,7 +457,7 @@ def _cut(m: Material) -> Iterator[LintFinding]:
     middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
     cut = _in_the_middle(m, middle)
     if cut:
-        text = f"{_counted(len(cut), 'text')} end in the middle of a word or a sentence."
+        text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
         yield _finding("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
     for system, texts in opened.items():
         others = [share[other] for other in share if other != system]
@@ -530,7 +526,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
             spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
             odd += [texts[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER_SCORE * spread)]
     if odd:
-        text = f"{_counted(len(odd), 'text')} far shorter or longer than usual for their system."
+        text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
         yield _finding("note", text, "Look at them: something may be missing or repeated.", odd)
 
 
@@ -566,7 +562,7 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     planned = {line.item_id for line in m.plan}
     left = [item for item in m.items if item.external_id not in planned] if planned else []
     if left:
-        text = f"{_counted(len(left), 'item')} without an annotator in the plan."
+        text = f"{counted(len(left), 'item')} without an annotator in the plan."
         yield _finding("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
 
 

@@ -20,6 +20,7 @@ from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.formats.model import Findings, Problem, Source
 from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (
     Assignment,
@@ -183,7 +184,7 @@ def _check_raters(lines: Sequence[PlanLine], roster: _Roster, findings: Findings
         if len(where) > roster.raters[item_id]:
             rows_told = f" (rows {row_ranges(where)})" if all(where) else ""
             findings.error(
-                f"item '{item_id}' has {len(where)} annotators{rows_told}, "
+                f"item '{item_id}' has {counted(len(where), 'annotator')}{rows_told}, "
                 f"but only {roster.raters[item_id]} rate it. Take lines out, or raise the annotators per item.",
                 where[-1] or None,
             )

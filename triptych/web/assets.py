@@ -6,17 +6,14 @@ import hashlib
 from functools import lru_cache
 from mimetypes import guess_type
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triptych.settings import app_folder
 
 FOLDER = app_folder() / "components" / "workbench"
 SERVED = (".js", ".css")
-PAGE = "/annotate"
 FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -38,27 +35,6 @@ def version() -> str:
 def modules() -> list[str]:
     """The scripts' names: all are asked for at once, instead of one level of imports after the other."""
     return [name for name in files() if name.endswith(".js")]
-
-
-class Ahead:
-    """ASGI middleware: the page with the workbench names its modules, and the browser fetches them beside Streamlit's
-    own files instead of after the page has been drawn. They are asked for last, so that nothing waits for them."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        wanted = (f"<assets/{version()}/{name}>; rel=modulepreload; fetchpriority=low" for name in modules())
-        self.link = ", ".join(wanted)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].endswith(PAGE):
-            return await self.app(scope, receive, send)
-
-        async def send_with_link(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Link"] = self.link
-            await send(message)
-
-        return await self.app(scope, receive, send_with_link)
 
 
 async def _file(request: Request) -> Response:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import IO, Any
 
 from sqlalchemy import Engine
 
@@ -31,21 +31,16 @@ def running(address: str, bound: str | None) -> Iterator[None]:
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
     logs.settle()
-    settings.refuse_unsafe_secrets(bound)
-    lock = database.lock_server(database.open_engine(settings.database_url()))
-    with database.explained():
-        engine = web_engine()
-    metrics.watch(engine)
-    if settings.wants_demo():
-        from triptych.simulate import demo
-
-        demo.load_demo(engine)
+    try:
+        engine, lock = _open(bound)
+    except Exception as error:
+        log.critical("The app did not start.", exc_info=error)
+        # uvicorn would print the first line of a trace after this
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        raise
     link = setup_link(engine, address)
     if link:
         hand_out(link, bound)
-    # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
-    gc.freeze()
-    gc.enable()
     log.info("Started.")
     try:
         yield
@@ -55,6 +50,29 @@ def running(address: str, bound: str | None) -> Iterator[None]:
         if lock:
             lock.close()
         log.info("Stopped.")
+
+
+def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
+    """The migrated database, and the lock on its file where it is one."""
+    settings.refuse_unsafe_secrets(bound)
+    lock = database.lock_server(database.open_engine(settings.database_url()))
+    with database.explained():
+        engine = web_engine()
+    metrics.watch(engine)
+    if settings.wants_demo():
+        from triptych.simulate import demo  # rarely needed: the studies are loaded once
+
+        demo.load_demo(engine)
+    return engine, lock
+
+
+def address(option: Callable[[str], Any]) -> str:
+    """Where this computer's own browser reaches the app; `option` gives Streamlit's setting of a name."""
+    bound = option("server.address")
+    host_name = "127.0.0.1" if bound in (None, "", "0.0.0.0", "::") else bound  # noqa: S104
+    scheme = "https" if option("server.sslCertFile") else "http"
+    path = (option("server.baseUrlPath") or "").strip("/")
+    return f"{scheme}://{host_name}:{option('server.port')}" + (f"/{path}" if path else "")
 
 
 def finish_writes(engine: Engine, patience: float = LAST_WRITES) -> bool:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
@@ -19,15 +18,17 @@ from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     Content,
     FinishedRatings,
-    GivenHighlight,
-    GivenNote,
-    GivenRating,
+    ImportedHighlight,
+    ImportedNote,
+    ImportedRating,
     RaterKind,
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
-from triptych.formats.ratings.spans import Span, place
-from triptych.rubric.model import KEY, Choice, Criterion, Number, Rubric
+from triptych.formats.ratings.spans import PlacedSpan, place
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import KEY, Choice, NumberScale
 
+StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
 MOST_POSITIONS = 6
 PLURAL = re.compile(r"s\b")
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
@@ -49,7 +50,7 @@ class Asked:
     apart: Mapping[tuple[str, str], str] = field(default_factory=dict)
     scores: frozenset[str] = frozenset()
 
-    def key_of(self, given: GivenRating) -> str | None:
+    def key_of(self, given: ImportedRating) -> str | None:
         """The criterion of a rating; None where it is left out, "" where there is none."""
         return self.names.get(self.apart.get((judge_of(given), given.criterion), given.criterion), "")
 
@@ -72,11 +73,11 @@ class ReadHighlight:
     system: str
     label: str
     comment: str
-    span: Span
+    span: PlacedSpan
 
 
 @dataclass
-class Work:
+class ItemWork:
     """All that one annotator gave for one item. `of` is not empty for a repeat of it.
 
     systems: → position, if known. spent: seconds by piece of work, of which a row of the file tells.
@@ -105,7 +106,7 @@ class Assembled:
 
     asked: Asked
     items: tuple[ItemDraft, ...]
-    works: tuple[Work, ...]
+    works: tuple[ItemWork, ...]
     excluded: dict[str, str]
     problems: tuple[Problem, ...]
     files: tuple[str, ...]
@@ -190,9 +191,9 @@ class _Builder:
         self.files, self.asked = files, asked
         self.file = ""
         self.findings = Findings()
-        self.works: dict[tuple[str, str, str, str], Work] = {}
-        self.seen: dict[tuple[Any, ...], tuple[str, int]] = {}
-        self.values: dict[tuple[str, str, bool], Any] = {}
+        self.works: dict[tuple[str, str, str, str], ItemWork] = {}
+        self.seen: dict[tuple[str | None, ...], tuple[str, int]] = {}
+        self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
         self.told: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
         self.labels = {spelled: label.key for label in asked.rubric.highlights for spelled in (label.title, label.key)}
@@ -212,7 +213,7 @@ class _Builder:
             self.told.add((self.file, message))
             self.error(message, row, column)
 
-    def add_rating(self, given: GivenRating) -> None:
+    def add_rating(self, given: ImportedRating) -> None:
         key = self.asked.key_of(given)
         if key is None:
             return
@@ -234,7 +235,7 @@ class _Builder:
         part = (self.file, given.part) if given.part else ("", "")
         work.spent[part] = max(work.spent.get(part, 0), given.seconds)
 
-    def _value(self, criterion: Criterion, given: GivenRating) -> tuple[float | None, str | None, bool] | None:
+    def _value(self, criterion: Criterion, given: ImportedRating) -> StoredValue | None:
         name = (criterion.key, given.value, given.missing)
         if name not in self.values:
             missing = self.asked.missing.get(criterion.key, frozenset())
@@ -244,20 +245,21 @@ class _Builder:
             self.error(f"'{given.value}' does not fit the scale of '{criterion.title}'.", given.row, given.criterion)
         return value
 
-    def _work(self, given: GivenRating | GivenHighlight | GivenNote, of: str = "") -> Work | None:
+    def _work(self, given: ImportedRating | ImportedHighlight | ImportedNote, of: str = "") -> ItemWork | None:
         if self.given is not None and given.item not in self.given:
             self.once(f"item '{given.item}' is not in the file of items.", given.row)
             return None
         key = (given.kind, given.annotator, given.item, of)
         if key not in self.works:
-            self.works[key] = Work(given.item, given.annotator, given.kind, of, given.row)
+            self.works[key] = ItemWork(given.item, given.annotator, given.kind, of, given.row)
         return self.works[key]
 
-    def _system(self, work: Work, given: Any, criterion: Criterion | None) -> tuple[str | None, bool]:
+    def _system(
+        self, work: ItemWork, given: ImportedRating | ImportedHighlight, criterion: Criterion | None
+    ) -> tuple[str | None, bool]:
         """The system that a row is about, and whether that makes sense. An unnamed one is the item's only one."""
         known = self.systems.setdefault(work.item, {})
-        about_item = criterion is not None and criterion.about == "item" and criterion.scale.kind != "best"
-        if about_item:
+        if isinstance(given, ImportedRating) and criterion is not None and not criterion.per_response:
             if given.system not in (None, UNKNOWN_SYSTEM):
                 self.once(f"'{given.criterion}' is about the item, but a system stands beside it.", given.row)
                 return None, False
@@ -274,7 +276,7 @@ class _Builder:
         known.setdefault(system)
         return system, True
 
-    def _twice(self, work: Work, system: str | None, criterion: Criterion, given: GivenRating) -> bool:
+    def _twice(self, work: ItemWork, system: str | None, criterion: Criterion, given: ImportedRating) -> bool:
         place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
         before = self.seen.get(place)
         if before is None:
@@ -288,7 +290,7 @@ class _Builder:
         )
         return True
 
-    def _place(self, work: Work, system: str | None, given: GivenRating) -> None:
+    def _place(self, work: ItemWork, system: str | None, given: ImportedRating) -> None:
         """Keeps the position that the file gives; one place holds one response."""
         if system is None:
             return
@@ -302,14 +304,16 @@ class _Builder:
         else:
             work.systems[system] = position
 
-    def add_highlight(self, given: GivenHighlight) -> None:
+    def add_highlight(self, given: ImportedHighlight) -> None:
         label = self.labels.get(given.label)
         if label is None:
             self.once(f"the rubric has no label '{given.label}' for highlights.", given.row)
             return
         work = self._work(given)
-        system, fits = self._system(work, given, None) if work else (None, False)
-        if not fits:
+        if work is None:
+            return
+        system, fits = self._system(work, given, None)
+        if system is None or not fits:
             return
         work.systems.setdefault(system)
         span = place(given, self.texts.get((work.item, system)), self.findings)
@@ -321,19 +325,19 @@ class _Builder:
             )
         work.highlights.append(ReadHighlight(system, label, given.comment.strip(), span))
 
-    def add_note(self, given: GivenNote) -> None:
-        """Free text goes to the rating that it names or that alone stands beside it, or becomes a note."""
+    def add_note(self, given: ImportedNote) -> None:
+        """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""
         work = self._work(given)
         if work is None:
             return
-        beside = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
-        named = [at for at in beside if work.ratings[at].criterion in self._explained(given.name)]
-        at = next(iter(named or beside), 0) if named or len(beside) == 1 else None
-        said = None if at is None else _with_words(work.ratings[at], given, bool(named))
-        if said is None:
+        neighbours = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
+        named = [at for at in neighbours if work.ratings[at].criterion in self._explained(given.name)]
+        targets = named or (neighbours if len(neighbours) == 1 else [])
+        explained = _with_words(work.ratings[targets[0]], given, bool(named)) if targets else None
+        if explained is None:
             work.notes.append(f"{given.name}: {given.text}")
         else:
-            work.ratings[at] = said
+            work.ratings[targets[0]] = explained
 
     def _explained(self, name: str) -> set[str]:
         """The criteria that a box of this name can be about: fluency for fluency_why."""
@@ -355,7 +359,7 @@ class _Builder:
         names = tuple(file.name for file in self.files)
         return Assembled(self.asked, items, works, excluded, self.findings.finish(), names)
 
-    def _check_repeats(self, works: Sequence[Work]) -> None:
+    def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
         for work in works:
             if work.of and (work.kind, work.annotator, work.item) not in first:
@@ -375,11 +379,10 @@ class _Builder:
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
-        spoken = isinstance(context, tuple)
         return ItemDraft(
             external_id=name,
-            context_text=None if spoken else context,
-            context_turns=context if spoken else (),
+            context_text=context if isinstance(context, str) else None,
+            context_turns=context if isinstance(context, tuple) else (),
             candidates=tuple(_candidate(system, self.texts.get((name, system))) for system in systems),
             meta={},
             extra_texts={},
@@ -387,7 +390,7 @@ class _Builder:
         )
 
 
-def _with_words(rating: ReadRating, given: GivenNote, named: bool) -> ReadRating | None:
+def _with_words(rating: ReadRating, given: ImportedNote, named: bool) -> ReadRating | None:
     """The rating with a text as its explanation, or as its reasons; None where there is a text already."""
     keys = tuple(filter(None, re.split(r"[;\n]", given.text)))
     if named and REASONS in given.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
@@ -401,8 +404,8 @@ def _candidate(system: str, content: Content | None) -> CandidateDraft:
 
 def read_value(
     criterion: Criterion, text: str, is_missing: bool, missing: frozenset[str] = frozenset()
-) -> tuple[float | None, str | None, bool] | None:
-    """(number, option, missing) as stored; None where the text does not fit the scale."""
+) -> StoredValue | None:
+    """The value as stored; None where the text does not fit the scale."""
     scale = criterion.scale
     if isinstance(scale, Choice):
         titles = {option.title: option for option in scale.options}
@@ -419,6 +422,6 @@ def read_value(
     if scale.kind == "best":
         return (number, None, False) if number in (0, 1) else None
     try:
-        return scale.check(round(number, DECIMALS) if isinstance(scale, Number) else number), None, False
+        return scale.check(round(number, DECIMALS) if isinstance(scale, NumberScale) else number), None, False
     except InvalidAnnotation:
         return None

@@ -37,5 +37,5 @@ def read(source: Source, into: Gathering) -> None:
             continue
         unit = Unit(given["item"], given.get("system") or None, who, "judge" if judge else into.kind, record.row)
         own = {part: record.values.get(names[part]) for part in OWN if part in names}
-        more = {"comment": named(own.get("comment")), "turn": whole(own.get("turn"))}
-        into.mark(unit, own.get("label"), own["start"], own["end"], record.values.get(quote) or None, **more)
+        words, comment = record.values.get(quote) or None, named(own.get("comment"))
+        into.mark(unit, own.get("label"), own["start"], own["end"], words, comment, whole(own.get("turn")))

@@ -7,10 +7,9 @@ offsets are those of the other export.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from triptych.formats.layout import simple
-from triptych.formats.model import Source
+from triptych.formats.model import Json, Source
 from triptych.formats.ratings.controls import WHO, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
 
@@ -53,17 +52,18 @@ def read(source: Source, into: Gathering) -> None:
                 _answer(unit, criterion, value, into)
 
 
-def _unpacked(cell: Any) -> Any:
+def _unpacked(cell: Json) -> Json:
     """The JSON in a cell, or the cell."""
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
         return cell
     try:
-        return json.loads(cell)
+        value: Json = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
+    return value
 
 
-def _answer(unit: Unit, criterion: str, value: Any, into: Gathering) -> None:
+def _answer(unit: Unit, criterion: str, value: Json, into: Gathering) -> None:
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):

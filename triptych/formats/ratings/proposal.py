@@ -14,14 +14,16 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import yaml
 
 from triptych.errors import ImportRefused
-from triptych.formats.ratings.model import GivenRating
+from triptych.formats.model import JsonObject
+from triptych.formats.ratings.model import ImportedRating
 
+About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 MOST_POINTS = 21
@@ -47,7 +49,7 @@ class ProposedCriterion:
     name: str
     key: str
     use: Use
-    about: Literal["candidate", "item"]
+    about: About
     numbers: bool
     values: dict[str, int]
     low: float = 0
@@ -87,7 +89,7 @@ def number_in(text: str) -> float | None:
     return float(text) if NUMBER.fullmatch(text) else None
 
 
-def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
+def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
     """A criterion for every name in the ratings, in the order of their first rows.
 
     Another one follows it for judges whose scores are on a scale of their own.
@@ -104,7 +106,7 @@ def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
     keys = distinct_keys([*values, *scores.values()], "criterion")
     found = []
     for name, by_judge in values.items():
-        about = "item" if systems[name] == {True} else "candidate"
+        about: About = "item" if systems[name] == {True} else "candidate"
         judges = apart.get(name, ())
         found.append(_proposed(name, keys[name], about, _merged(by_judge, by_judge.keys() - judges)))
         if judges:
@@ -113,7 +115,7 @@ def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
     return tuple(found)
 
 
-def judge_of(rating: GivenRating) -> str:
+def judge_of(rating: ImportedRating) -> str:
     """The judge that gave it; "" where none did."""
     return rating.annotator if rating.kind == "judge" else ""
 
@@ -149,7 +151,7 @@ def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
     return all(whole._fits(value) for value in scores.values if number_in(value) is not None)
 
 
-def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> ProposedCriterion:
+def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> ProposedCriterion:
     numbers = {value: number for value in values if (number := number_in(value)) is not None}
     numeric = sum(values[value] for value in numbers)
     words = [value for value in values if value not in numbers]
@@ -261,7 +263,7 @@ def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
     return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
 
 
-def _criterion(criterion: ProposedCriterion) -> dict[str, Any]:
+def _criterion(criterion: ProposedCriterion) -> JsonObject:
     name = criterion.name
     found = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is not known here."}
     return {
@@ -271,7 +273,7 @@ def _criterion(criterion: ProposedCriterion) -> dict[str, Any]:
     }
 
 
-def _numbers(criterion: ProposedCriterion) -> dict[str, Any]:
+def _numbers(criterion: ProposedCriterion) -> JsonObject:
     if criterion.low >= criterion.high or criterion.step <= 0:
         raise ImportRefused(f"'{criterion.name}': the scale must end above its start.")
     if criterion.points <= MOST_POINTS and criterion.use != "interval":
@@ -281,7 +283,7 @@ def _numbers(criterion: ProposedCriterion) -> dict[str, Any]:
     return {"kind": "number", "level": criterion.use, **ends}
 
 
-def _options(criterion: ProposedCriterion) -> dict[str, Any]:
+def _options(criterion: ProposedCriterion) -> JsonObject:
     """The labels as options; a choice has two at least, so one that everybody chose gets another beside it."""
     options = [
         {"key": key, "title": label}

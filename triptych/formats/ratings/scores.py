@@ -7,17 +7,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from triptych.formats.ratings.assemble import Asked, read_value
-from triptych.formats.ratings.model import GivenRating
+from triptych.formats.ratings.model import ImportedRating
 from triptych.formats.ratings.proposal import ProposedCriterion, distinct_keys, extended, judge_of, propose, scores_of
-from triptych.rubric.model import Criterion, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Criterion
 
 
-def with_scores(asked: Asked, ratings: Iterable[GivenRating]) -> Asked:
+def with_scores(asked: Asked, ratings: Iterable[ImportedRating]) -> Asked:
     """The same rubric with criteria for scores that it cannot read: of another name, or on another scale.
 
     Raises InvalidRubric where the names of the scores make none.
     """
-    given: dict[str, dict[str, list[GivenRating]]] = defaultdict(lambda: defaultdict(list))
+    given: dict[str, dict[str, list[ImportedRating]]] = defaultdict(lambda: defaultdict(list))
     for rating in ratings:
         given[rating.criterion][judge_of(rating)].append(rating)
     found = tuple(_beyond(asked, given))
@@ -39,7 +40,7 @@ def apart(criteria: Iterable[ProposedCriterion]) -> dict[tuple[str, str], str]:
     return {(judge, one.of): one.name for one in criteria for judge in one.judges}
 
 
-def _beyond(asked: Asked, given: Mapping[str, Mapping[str, list[GivenRating]]]) -> Iterator[ProposedCriterion]:
+def _beyond(asked: Asked, given: Mapping[str, Mapping[str, list[ImportedRating]]]) -> Iterator[ProposedCriterion]:
     """given: name in the files → judge, "" for people → ratings.
 
     What people gave under a strange name, and scores that make no scale, stay what does not fit.
@@ -58,5 +59,5 @@ def _beyond(asked: Asked, given: Mapping[str, Mapping[str, list[GivenRating]]]) 
                 yield replace(found, key=keys[names[name]], of=name, judges=tuple(own))
 
 
-def _reads(criterion: Criterion, scores: Collection[GivenRating]) -> bool:
+def _reads(criterion: Criterion, scores: Collection[ImportedRating]) -> bool:
     return all(read_value(criterion, one.value, one.missing) is not None for one in scores)

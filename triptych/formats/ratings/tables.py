@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, simple
 from triptych.formats.long_csv import restore_cell
-from triptych.formats.model import Record, Source
+from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     Gathering,
     RaterKind,
+    RatingExtras,
     Unit,
     moment_of,
     named,
@@ -67,7 +68,7 @@ KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
 TRUE = {"1", "true", "yes"}
 
 
-Cells = dict[str, Any]
+Cells = JsonObject
 
 
 @dataclass
@@ -165,10 +166,10 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
         column = columns.found.get("annotator") or columns.found["judge"]
         into.findings.error("does not say who rated.", record.row, column)
     elif "criterion" in cells and "value" in cells:
-        into.rate(unit, named(cells["criterion"]), _value(cells), **_more(cells))
+        into.rate(unit, named(cells["criterion"]), _value(cells), _is_true(cells.get("missing")), **_extras(cells))
     else:
         for column in columns.wide + ([columns.found["value"]] if "value" in cells else []):
-            into.rate(unit, column, record.values.get(column), **_more(cells))
+            into.rate(unit, column, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
 
 
 def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
@@ -180,43 +181,36 @@ def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
     return KINDS.get(kind, otherwise), named(cells.get("annotator"))
 
 
-def _time(cells: Cells, into: Gathering) -> Any:
-    given = cells.get("at")
-    if not given:
+def _time(cells: Cells, into: Gathering) -> datetime | None:
+    written = cells.get("at")
+    if not written:
         return None
-    at = moment_of(given)
+    at = moment_of(written)
     if at is None:
         into.findings.tally(NO_TIME)
     return at
 
 
-def _is_true(given: Any) -> bool:
-    return given is True or named(given).casefold() in TRUE
+def _is_true(value: Json) -> bool:
+    return value is True or named(value).casefold() in TRUE
 
 
-def _keys(given: Any) -> tuple[str, ...]:
+def _keys(value: Json) -> tuple[str, ...]:
     """Keys of reasons: a list, or a text with ; between them."""
-    return tuple(filter(None, map(named, given if isinstance(given, list) else named(given).split(";"))))
+    return tuple(filter(None, map(named, value if isinstance(value, list) else named(value).split(";"))))
 
 
-def _value(cells: Cells) -> Any:
+def _value(cells: Cells) -> Json:
     """The value, or in our own export the option."""
     return cells.get("option") if cells["value"] in (None, "") else cells["value"]
 
 
-def _more(cells: Cells) -> dict[str, Any]:
+def _extras(cells: Cells) -> RatingExtras:
     """What a rating may carry besides its value."""
-    more: dict[str, Any] = {}
-    if "explanation" in cells:
-        more["explanation"] = named(cells["explanation"])
-    if "reasons" in cells:
-        more["reasons"] = _keys(cells["reasons"])
-    if "position" in cells:
-        more["position"] = whole(cells["position"])
-    if "missing" in cells:
-        more["missing"] = _is_true(cells["missing"])
-    if "repeat" in cells:
-        more["of"] = named(cells["repeat"])
-    if named(cells.get("purpose")) == Purpose.repeat:
-        more["of"] = more.get("of") or "repeat"
-    return more
+    unnamed_repeat = "repeat" if named(cells.get("purpose")) == Purpose.repeat else ""
+    return {
+        "explanation": named(cells.get("explanation")),
+        "reasons": _keys(cells.get("reasons")),
+        "position": whole(cells.get("position")),
+        "of": named(cells.get("repeat")) or unnamed_repeat,
+    }

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import JsonObject
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -27,7 +28,6 @@ from triptych.formats.workbook.columns import (
     TEXT,
     WORDS,
     Column,
-    Value,
     explanation_in,
     folded,
     letters_of,
@@ -35,17 +35,18 @@ from triptych.formats.workbook.columns import (
     value_in,
     ways_out,
 )
-from triptych.formats.workbook.reading import Filled, FilledRow
-from triptych.formats.workbook.writing import GUIDELINES, Book, BookItem, row_key
+from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
+from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
 from triptych.rubric.answers import (
     ABOUT_ITEM,
-    GivenExplanation,
+    DraftExplanation,
     check_answers,
     check_explanation,
     option_name,
     parse_answers,
 )
-from triptych.rubric.model import Ask, Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Value
 
 Severity = Literal["error", "warning", "note"]
 SHOWN_TEXT = 60
@@ -56,7 +57,7 @@ FRESH = "Copy the answers into a fresh download of this workbook."
 
 
 @dataclass(frozen=True)
-class Finding:
+class CellProblem:
     """What is to be said about a cell, a row or the whole file, and what would be right. row: as in the spreadsheet."""
 
     severity: Severity
@@ -74,33 +75,33 @@ class ReadItem:
 
     token: str
     row: int
-    answers: dict[str, Any] | None = None
+    answers: JsonObject | None = None
     way_out: tuple[str, str] | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
-class ReadBook:
+class ReadWorkbook:
     items: tuple[ReadItem, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CellProblem, ...]
 
 
-def check_filled(filled: Filled, book: Book) -> ReadBook:
+def check_filled(filled: FilledWorkbook, book: WorkbookContents) -> ReadWorkbook:
     """The answers of the items that could be read, and all findings, by row."""
     checker = _Checker(filled, book)
     checker.check_rows()
     items = [checker.item(item) for item in book.items if len(checker.rows[item.token]) == len(item.responses)]
     findings = sorted(checker.findings, key=lambda one: one.row or 0)
-    return ReadBook(tuple(item for item in items if item is not None), tuple(findings))
+    return ReadWorkbook(tuple(item for item in items if item is not None), tuple(findings))
 
 
 @dataclass
 class _Checker:
     """Goes through one file. rows: item → letter → row."""
 
-    filled: Filled
-    book: Book
-    findings: list[Finding] = field(default_factory=list)
+    filled: FilledWorkbook
+    book: WorkbookContents
+    findings: list[CellProblem] = field(default_factory=list)
     rows: dict[str, dict[str, FilledRow]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
@@ -111,7 +112,7 @@ class _Checker:
 
     def say(self, severity: Severity, row: int | None, column: str, what: str, right: str = "") -> None:
         title = self.columns[column].title if column in self.columns else column
-        self.findings.append(Finding(severity, row, title, what, right))
+        self.findings.append(CellProblem(severity, row, title, what, right))
 
     def check_rows(self) -> None:
         """Every row once, each beside its own text, no column gone."""
@@ -155,7 +156,7 @@ class _Checker:
             said = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
             self.say("error", None, f"{GUIDELINES}: {AGREE}", said, f"{AGREED}. Without it nothing may be stored.")
 
-    def _check_texts(self, item: BookItem, number: int) -> None:
+    def _check_texts(self, item: WorkbookItem, number: int) -> None:
         """A row that is missing, or whose hidden name stands beside the text of another."""
         letters = letters_of(len(item.responses))
         for letter, text in zip(letters, item.responses, strict=True):
@@ -186,7 +187,7 @@ class _Checker:
             what = f"The text is not the one of {name}: {_start(seen) or 'it is empty'}"
             self.say("error", row.number, column, what, "Texts must stay as they were. " + FRESH)
 
-    def item(self, item: BookItem) -> ReadItem | None:
+    def item(self, item: WorkbookItem) -> ReadItem | None:
         """What was filled in for one item; None if any of it cannot be stored."""
         rows = self.rows[item.token]
         first = rows["A"].number
@@ -234,10 +235,10 @@ class _Checker:
             )
         return self.ways_out.get(folded(cell))
 
-    def _read_answers(self, item: BookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
+    def _read_answers(self, item: WorkbookItem, rows: dict[str, FilledRow]) -> JsonObject:
         letters = letters_of(len(item.responses))
         ratings: dict[str, dict[str, Value]] = defaultdict(dict)
-        explained: dict[str, dict[str, Any]] = defaultdict(dict)
+        explained: dict[str, JsonObject] = defaultdict(dict)
         aside = {letter: reason for letter in letters if (reason := self._aside(rows[letter]))}
         rated = "".join(letter for letter in letters if letter not in aside)
         for criterion, place in self._questions(rated):
@@ -291,7 +292,7 @@ class _Checker:
 
     def _explanation(
         self, criterion: Criterion, place: str, value: Value, get: Callable[[str], tuple[str, int]]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The explanation under the name of the chosen option; checked as the workbench's is."""
         (reasons, number), (words, _) = get(f"{REASONS}{criterion.key}"), get(f"{WORDS}{criterion.key}")
         ask = criterion.scale.ask_for(value)
@@ -304,7 +305,7 @@ class _Checker:
             self.say("warning", number, f"{WORDS}{criterion.key}", f"{NOT_STORED}: only the reasons are asked for.")
         try:
             given = explanation_in(ask, reasons, words)
-            check_explanation(self.rubric, criterion, place, ask, GivenExplanation.model_validate(given))
+            check_explanation(self.rubric, criterion, place, ask, DraftExplanation.model_validate(given))
         except (InvalidAnnotation, ValueError) as error:
             self.say("error", number, column, str(error), _offered(ask, self.rubric))
         else:

@@ -15,10 +15,10 @@ from typing import Literal
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, shown
 
 About = Literal["candidate", "item"]
-Value = str | float | list[str]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
@@ -76,14 +76,14 @@ def letters_of(candidates: int) -> str:
 
 def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     about, scale = criterion.about, criterion.scale
-    limits = (scale.low, scale.high) if isinstance(scale, Number) else None
+    limits = (scale.low, scale.high) if isinstance(scale, NumberScale) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
     # a label may take two lines, no word of the title may
     words = (len(word) + 3 for word in criterion.title.split())
     width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
     yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
-    asks = _asks(scale)
+    asks = scale.asks.values()
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
         hint = "Where your answer asks for reasons. Several: one after the other, with a semicolon between."
@@ -120,11 +120,6 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
     }
 
 
-def _asks(scale: Scale) -> list[Ask]:
-    answers = scale.points if isinstance(scale, Likert) else scale.options if isinstance(scale, Choice) else ()
-    return [answer.ask for answer in answers if answer.ask is not None]
-
-
 def _joined(ask: Ask) -> Iterator[str]:
     """The reasons of one answer, and where they are few, each of their combinations, as nobody likes to type them."""
     texts = [reason.text for reason in ask.reasons]
@@ -140,7 +135,7 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
         yield from scale.values
     elif isinstance(scale, Choice):
         yield from (option.title for option in scale.options)
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         steps = round((scale.high - scale.low) / scale.step)
         if steps < LISTED_STEPS:
             yield from (scale.check(scale.low + n * scale.step) for n in range(steps + 1))
@@ -210,7 +205,7 @@ def right_for(scale: Scale, letters: str) -> str:
         return shown(label(point.value, point.title) for point in scale.points)
     if isinstance(scale, Choice):
         return shown(option.title for option in scale.options)
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
     none = f", or {NONE_OF_THEM}" if scale.none_option else ""
     return f"the best response, or several: {shown(letters)}{none}"

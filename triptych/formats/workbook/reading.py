@@ -30,7 +30,7 @@ class FilledRow:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledWorkbook:
     """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent."""
 
     token: str
@@ -38,7 +38,7 @@ class Filled:
     agreed: str = ""
 
 
-def read_filled(data: bytes) -> Filled:
+def read_filled(data: bytes) -> FilledWorkbook:
     """The rows that hold anything. Raises ImportRefused for what is no workbook of ours."""
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
@@ -57,7 +57,7 @@ def read_filled(data: bytes) -> Filled:
     if not hidden:
         raise ImportRefused(NOT_OURS)
     agreed = next((cells[1] for rows_ in grids.values() for _, cells in rows_ if cells[:1] == [AGREE]), "")
-    return Filled(hidden, rows, agreed.strip())
+    return FilledWorkbook(hidden, rows, agreed.strip())
 
 
 def _refuse_other_formats(data: bytes) -> None:

@@ -37,7 +37,8 @@ from triptych.formats.workbook.columns import (
     label,
     letters_of,
 )
-from triptych.rubric.model import Choice, Criterion, Example, Likert, Number, Rubric
+from triptych.rubric.model import Criterion, Rubric, WorkedExample
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 MARK = "triptych workbook 1"
 TOKEN = "token"  # noqa: S105 (a name)
@@ -57,7 +58,7 @@ FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False
 
 
 @dataclass(frozen=True)
-class BookItem:
+class WorkbookItem:
     """One item as its annotator may see it; `token` is the hidden name of its rows.
 
     beside: title and text of what stands beside the context; responses: one text per slot, in the order of the slots.
@@ -70,7 +71,7 @@ class BookItem:
 
 
 @dataclass(frozen=True)
-class Book:
+class WorkbookContents:
     """What a workbook holds.
 
     guidelines: title and text of what the study says beside its rubric; consent: what its annotator must agree to in
@@ -83,7 +84,7 @@ class Book:
     rubric: Rubric
     round: str
     guidelines: Sequence[tuple[str, str]]
-    items: Sequence[BookItem]
+    items: Sequence[WorkbookItem]
     consent: str = ""
 
     @property
@@ -93,7 +94,7 @@ class Book:
         return columns_of(self.rubric, self.round, list(extras), most)
 
 
-def write_book(book: Book) -> bytes:
+def write_book(book: WorkbookContents) -> bytes:
     """The file. No text of it exceeds LONGEST_TEXT."""
     made = Workbook()
     made.properties.creator = "Triptych"
@@ -128,7 +129,7 @@ def _font(**looks: Any) -> Font:
     return Font(**{"name": "Calibri", "size": 11, **looks})
 
 
-def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
+def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: WorkbookContents) -> None:
     columns = book.columns
     _write_header(sheet, book, columns)
     row = HEADER_ROW + 1
@@ -140,7 +141,7 @@ def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
     _set_up(sheet, columns, row - 1)
 
 
-def _write_header(sheet: Worksheet, book: Book, columns: Sequence[Column]) -> None:
+def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column]) -> None:
     for place, column in enumerate(columns, 1):
         sheet.cell(MACHINE_ROW, place, MARK if column.key == KEY else column.key)
         cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
@@ -155,7 +156,7 @@ def _write_header(sheet: Worksheet, book: Book, columns: Sequence[Column]) -> No
 
 
 def _write_item(
-    sheet: Worksheet, book: Book, columns: Sequence[Column], item: BookItem, number: int, first: int
+    sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column], item: WorkbookItem, number: int, first: int
 ) -> int:
     """The rows of one item; returns the row after them. A text too tall for one row goes over several, merged."""
     texts = item.responses
@@ -167,11 +168,11 @@ def _write_item(
     row = first
     for letter, text, height in zip(letters_of(len(texts)), texts, grown, strict=True):
         over = math.ceil(height / TALLEST)
-        known = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
+        values: dict[str, str | int] = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
         if letter == "A":
-            known |= {NUMBER: number, **beside}
+            values |= {NUMBER: number, **beside}
         for place, column in enumerate(columns, 1):
-            _style(_put(sheet, row, place, known.get(column.key, "")), column, letter == "A")
+            _style(_put(sheet, row, place, values.get(column.key, "")), column, letter == "A")
         for part in range(row, row + over):
             sheet.row_dimensions[part].height = height / over
         _merge(sheet, columns, "candidate", row, row + over - 1)
@@ -180,7 +181,7 @@ def _write_item(
     return row
 
 
-def _beside(item: BookItem, columns: Sequence[Column]) -> dict[str, str]:
+def _beside(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
     """Column → what stands there once for the whole item."""
     extras = dict(item.beside)
     shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
@@ -257,7 +258,7 @@ def _protect(sheet: Worksheet) -> None:
         setattr(sheet.protection, name, locked)
 
 
-def _write_guidelines(sheet: Worksheet, book: Book) -> None:
+def _write_guidelines(sheet: Worksheet, book: WorkbookContents) -> None:
     row = 1
     for title, text in _guidelines(book):
         heading = _put(sheet, row, 1, title)
@@ -281,7 +282,7 @@ def _ask_consent(sheet: Worksheet, row: int) -> None:
     sheet.add_data_validation(check)
 
 
-def _guidelines(book: Book) -> Iterator[tuple[str, str]]:
+def _guidelines(book: WorkbookContents) -> Iterator[tuple[str, str]]:
     """(title, text) of every row; a row without a text is a heading."""
     rubric = book.rubric
     yield rubric.title, ""
@@ -309,7 +310,7 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
             yield label(point.value, point.title), " ".join(filter(None, (point.definition, sparing))) or "–"
     elif isinstance(scale, Choice):
         yield from ((option.title, option.definition or "–") for option in scale.options)
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         ends = [
             f"{end:g} {title}".strip() for end, title in ((scale.low, scale.low_title), (scale.high, scale.high_title))
         ]
@@ -322,7 +323,7 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
     yield from (("Example", _example(example)) for example in criterion.examples)
 
 
-def _example(example: Example) -> str:
+def _example(example: WorkedExample) -> str:
     said = [f"{turn.speaker}: {turn.text}" for turn in example.context]
     rated = [f"“{one.text}”\n→ {one.rating}: {one.reason}" for one in example.candidates]
     return "\n".join([*said, *rated])

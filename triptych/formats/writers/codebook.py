@@ -7,15 +7,16 @@ data. Both name the design hash, and number and hash of the last event, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers.huggingface import USE, card_head
-from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
 from triptych.formats.writers.writing import csv_file, json_file, text_file
 
 if TYPE_CHECKING:
-    from triptych.formats.writers import Format
+    from triptych.formats.writers import ExportFormat
 
 COLUMNS = {
     "study": "Short name of the study.",
@@ -98,7 +99,7 @@ excluded annotator, by a lead after the unblinding, ignored or skipped.
 """
 
 
-def documents(finished: Finished, chosen: Format, options: Options, notes: list[str]) -> Iterator[File]:
+def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """All files of an export, in the order in which they must be written: the README counts what went before."""
     names = []
     for file in chosen.write(finished, options, notes):
@@ -109,7 +110,7 @@ def documents(finished: Finished, chosen: Format, options: Options, notes: list[
     yield text_file("README.md", readme(finished, chosen, names, notes))
 
 
-def codebook(finished: Finished, options: Options) -> dict[str, Any]:
+def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
     """What was asked and how, what every column means, and which state of which design this is."""
     rubric = finished.rubric
     return {
@@ -136,7 +137,7 @@ def codebook(finished: Finished, options: Options) -> dict[str, Any]:
     }
 
 
-def readme(finished: Finished, chosen: Format, names: list[str], notes: list[str]) -> str:
+def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: list[str]) -> str:
     """The README, which is also the card of a dataset."""
     general = [BLIND if finished.blind else NAMED, PEOPLE]
     text = README.format(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.writing import jsonl_file
 
 CHAIN = (
@@ -18,7 +18,7 @@ WITHHELD = (
 )
 
 
-def events_jsonl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     yield jsonl_file("events.jsonl", finished.events())
     notes += [CHAIN, "Values that were erased are null, and so is their salt."]
     if finished.blind:

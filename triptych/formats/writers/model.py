@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from triptych.formats.long_csv import Cell
+from triptych.formats.model import JsonObject
 from triptych.rubric.model import Criterion, Rubric
 
 RATED_STATES = ("submitted", "surplus")
@@ -101,8 +101,8 @@ class FinishedItem:
     purpose: str
     context: str
     turns: tuple[FinishedTurn, ...]
-    meta: dict[str, Any]
-    extra_texts: dict[str, Any]
+    meta: JsonObject
+    extra_texts: JsonObject
     retired: bool
     candidates: tuple[FinishedCandidate, ...]
     annotations: tuple[FinishedAnnotation, ...]
@@ -154,7 +154,7 @@ class Finished:
     items: Callable[[Selection], Iterator[FinishedItem]]
     ratings: Callable[[], Iterable[Sequence[Cell]]]
     highlights: Callable[[], Iterable[Sequence[Cell]]]
-    events: Callable[[], Iterable[dict[str, Any]]]
+    events: Callable[[], Iterable[JsonObject]]
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -163,7 +163,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """What a lead chooses. margin: pairs whose means differ by no more are ties. criterion: this one only."""
 
     margin: float = 0.0
@@ -182,4 +182,4 @@ class File:
 
 
 # the list takes sentences for the README: what was left out and why, counted while the files were written
-Writer = Callable[[Finished, Options, list[str]], Iterator[File]]
+Writer = Callable[[Finished, ExportOptions, list[str]], Iterator[File]]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import yaml
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
-from triptych.rubric.model import Choice, Likert
+from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (
@@ -30,7 +30,7 @@ BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
 
-def potato(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
     yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
@@ -40,7 +40,7 @@ def potato(finished: Finished, options: Options, notes: list[str]) -> Iterator[F
     notes += [*task.said_once(finished, left_out), LINES, OPENING]
 
 
-def _config(finished: Finished) -> dict[str, Any]:
+def _config(finished: Finished) -> JsonObject:
     schemes = [scheme for question in task.questions(finished) for scheme in _schemes(question)]
     labels = [{"name": label.key, "tooltip": label.title} for label in finished.rubric.highlights]
     if labels:
@@ -58,7 +58,7 @@ def _config(finished: Finished) -> dict[str, Any]:
     }
 
 
-def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
+def _fields(finished: Finished) -> Iterator[JsonObject]:
     """What the page shows of an item: the context and every response, in which passages can be marked."""
     yield {"key": "context", "type": "text", "label": "Context"}
     for letter in task.letters(finished):
@@ -66,7 +66,7 @@ def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
         yield shown | ({"span_target": True} if finished.rubric.highlights else {})
 
 
-def _schemes(question: Question) -> Iterator[dict[str, Any]]:
+def _schemes(question: Control) -> Iterator[JsonObject]:
     """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title
@@ -82,7 +82,7 @@ def _schemes(question: Question) -> Iterator[dict[str, Any]]:
         yield {"annotation_type": "text", **box}
 
 
-def _item(item: FinishedItem) -> dict[str, Any]:
+def _item(item: FinishedItem) -> JsonObject:
     return {
         "id": item.item_id,
         "context": task.context(item),
@@ -113,7 +113,7 @@ def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> I
     )
 
 
-def _times(item: FinishedItem, annotation: FinishedAnnotation) -> dict[str, Any]:
+def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
     """When the item was submitted, in seconds since 1970, and how long it took."""
     end = annotation.submitted_at.timestamp()
     seconds = round(annotation.active_seconds, 1)
@@ -139,7 +139,7 @@ def _labels(
 
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[dict[str, Any], int]]:
+) -> Iterator[tuple[JsonObject, int]]:
     texts = task.texts(item)
     for mark in task.marked(item, annotation):
         start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))

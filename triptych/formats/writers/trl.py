@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import preferences
 from triptych.formats.writers.model import (
     MAIN_WORK,
+    ExportOptions,
     File,
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
     FinishedItem,
     FinishedTurn,
-    Options,
 )
 from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
@@ -38,7 +38,7 @@ EXTRA = "Titled texts beside the context are not part of the prompt."
 EXACT = 9  # digits: means of the same values differ only by rounding
 
 
-def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     count: Counter[str] = Counter()
     asked = [criterion for criterion in finished.criteria if options.wants(criterion)]
     yield jsonl_file("pairs.jsonl", _pairs(finished, asked, options.margin, count))
@@ -52,9 +52,7 @@ def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File
     notes.append(EXTRA)
 
 
-def _pairs(
-    finished: Finished, criteria: list[Criterion], margin: float, count: Counter[str]
-) -> Iterator[dict[str, Any]]:
+def _pairs(finished: Finished, criteria: list[Criterion], margin: float, count: Counter[str]) -> Iterator[JsonObject]:
     numeric = [criterion for criterion in criteria if preferences.is_numeric(criterion)]
     for item in finished.items(MAIN_WORK):
         annotations = preferences.counted(finished, item)
@@ -77,11 +75,12 @@ def _pair(
     annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
 ) -> tuple[float, float, int] | None:
     """Both means, and how many rated both; None if nobody did."""
-    both = list(preferences.rated_both(annotations, criterion, first.system, second.system))
-    if not both:
+    both = preferences.rated_both(annotations, criterion, first.system, second.system)
+    pairs = [(rated.first.number, rated.second.number) for rated in both]
+    numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
+    if not numbers:
         return None
-    means = (fmean(rated.first.number for rated in both), fmean(rated.second.number for rated in both))
-    return *means, len(both)
+    return fmean(number for number, _ in numbers), fmean(number for _, number in numbers), len(numbers)
 
 
 def _dropped(
@@ -98,7 +97,7 @@ def _pair_row(
     criterion: Criterion,
     candidates: tuple[FinishedCandidate, FinishedCandidate],
     pair: tuple[float, float, int],
-) -> dict[str, Any]:
+) -> JsonObject:
     means = dict(zip(candidates, pair[:2], strict=True))
     chosen, rejected = sorted(candidates, key=means.__getitem__, reverse=True)
     return {
@@ -114,7 +113,7 @@ def _pair_row(
     }
 
 
-def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]) -> Iterator[dict[str, Any]]:
+def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]) -> Iterator[JsonObject]:
     for item in finished.items(MAIN_WORK):
         annotations = preferences.counted(finished, item)
         for criterion in criteria:
@@ -140,7 +139,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
                 }
 
 
-def _prompt(finished: Finished, item: FinishedItem) -> dict[str, Any]:
+def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
     """The context. Whole conversations without one have no prompt: both sides then start at the beginning."""
     if not _as_messages(finished):
         return {"prompt": item.context}
@@ -152,11 +151,13 @@ def _prompt(finished: Finished, item: FinishedItem) -> dict[str, Any]:
     return {} if finished.has_conversations and not messages else {"prompt": messages}
 
 
-def _completion(finished: Finished, item: FinishedItem, candidate: FinishedCandidate) -> Any:
+def _completion(
+    finished: Finished, item: FinishedItem, candidate: FinishedCandidate
+) -> str | None | list[dict[str, str]]:
     if not _as_messages(finished):
         return candidate.text
     if not candidate.turns:
-        return [{"role": "assistant", "content": candidate.text}]
+        return [{"role": "assistant", "content": candidate.text or ""}]
     return _messages(candidate.turns, (item.turns or candidate.turns[:1])[-1].speaker)
 
 

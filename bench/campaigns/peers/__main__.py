@@ -1,4 +1,4 @@
-"""`python -m bench.peers [tool …] [--only measure] [--quick] [--write-docs]`."""
+"""`python -m bench.campaigns.peers [tool …] [--only measure] [--quick] [--write-docs]`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.peers import report
-from bench.peers.label_studio import LabelStudio
-from bench.peers.measures import QUICK, Effort, Found, measure, measures
-from bench.peers.potato import Potato
-from bench.peers.tool import NotMeasured, Tool
-from bench.peers.triptych import Triptych
+from bench.campaigns.peers import report
+from bench.campaigns.peers.label_studio import LabelStudio
+from bench.campaigns.peers.measures import QUICK, Effort, Found, measure, measures
+from bench.campaigns.peers.potato import Potato
+from bench.campaigns.peers.tool import NotMeasured, Tool
+from bench.campaigns.peers.triptych import Triptych
 from bench.report import other_load
 
 TOOLS: dict[str, Tool] = {"triptych": Triptych(), "potato": Potato(), "label-studio": LabelStudio()}
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.campaigns.peers", description=__doc__)
     parser.add_argument("tools", nargs="*", metavar="tool", help=f"all, or some of: {', '.join(TOOLS)}")
     parser.add_argument("--quick", action="store_true", help="few values of each, to see that everything runs")
     parser.add_argument(

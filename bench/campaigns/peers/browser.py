@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 
 from playwright.sync_api import Error, Page, sync_playwright
 
-from bench.peers.tool import NotMeasured, Project, Screen, Tool
-from bench.surface import PRESS, SIZE, chromium
+from bench.campaigns.peers.tool import NotMeasured, Project, Screen, Tool
+from bench.chromium import launch_chromium
+from bench.surface import FLAGS, PRESS, SIZE
 
 FIRST, NEXT, CLICKS = "bench-first", "bench-next", "bench-clicks"
 PATIENCE = 60_000  # ms
@@ -101,7 +102,7 @@ def _opened(tool: Tool, project: Project, cookies: Mapping[str, str]) -> Iterato
     """The annotation page in a browser with an empty cache, ready to rate."""
     screen = tool.screen(project)
     with sync_playwright() as player:
-        browser = chromium(player)
+        browser = launch_chromium(player, FLAGS)
         try:
             context = browser.new_context(viewport=SIZE)
             context.add_cookies([{"name": n, "value": v, "url": project.url} for n, v in cookies.items()])

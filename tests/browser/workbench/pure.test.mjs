@@ -1,17 +1,17 @@
-// The surface's modules without a page: node --test tests/workbench/
+// The workbench's modules without a page: node --test tests/browser/workbench/*.test.mjs
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Activity } from "../../components/workbench/activity.js";
-import { Answers, canonical } from "../../components/workbench/answers.js";
-import { digitOf } from "../../components/workbench/keyboard.js";
-import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../components/workbench/scale.js";
-import { LocalDrafts, penOf, uuid } from "../../components/workbench/store.js";
-import { Submission } from "../../components/workbench/submission.js";
-import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../components/workbench/textpoints.js";
-import { luminance, parseColour } from "../../components/workbench/theme.js";
-import { isComplete, problems } from "../../components/workbench/validate.js";
-import { judgeLocal } from "../../components/workbench/drafts.js";
+import { createActivity } from "../../../components/workbench/activity.js";
+import { canonical, createAnswers } from "../../../components/workbench/answers.js";
+import { digitOf } from "../../../components/workbench/keyboard.js";
+import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
+import { createLocalDrafts, localKey, penOf, uuid } from "../../../components/workbench/store.js";
+import { createSubmission } from "../../../components/workbench/sending.js";
+import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
+import { luminance, parseColour } from "../../../components/workbench/theme.js";
+import { isComplete, problems } from "../../../components/workbench/validate.js";
+import { judgeLocal } from "../../../components/workbench/drafts.js";
 import * as views from "./views.js";
 
 const FAMILY = "👩‍👩‍👧‍👦";
@@ -65,7 +65,7 @@ test("a selection never splits a grapheme", () => {
   assert.deepEqual(snap("e\u0301t", 1, 2), [0, 2]);
 });
 
-test("a selection backwards is the same selection, and white space at its ends is left out", () => {
+test("a backward selection is the same, without white space at its ends", () => {
   assert.deepEqual(snap("one two three", 8, 3), [4, 7]);
   assert.equal(snap("one   two", 3, 6), null);
   assert.equal(snap("one", 2, 2), null);
@@ -83,15 +83,15 @@ test("words are counted as Python counts them", () => {
   assert.equal(wordCount("a\ufeffb"), 1); // Python's split() does not part at U+FEFF
 });
 
-test("a long text is cut at line ends and is whole when joined", () => {
+test("a long text is cut at line ends and joins to itself", () => {
   const text = "line of text\n".repeat(5000);
   const cut = blocks(text);
   assert.ok(cut.length > 3);
   assert.equal(cut.join("\n"), text);
 });
 
-test("undo takes back ratings, reasons, highlights and set-asides in turn, and redo brings them back", () => {
-  const answers = new Answers(null);
+test("undo reverts every kind of change, redo restores them", () => {
+  const answers = createAnswers(null);
   answers.rate("A", "fluency", 5, "Fluency");
   answers.rate("A", "fluency", 6, "Fluency");
   answers.setReasons("A", "fluency", 6, ["r1"], "reasons");
@@ -105,8 +105,8 @@ test("undo takes back ratings, reasons, highlights and set-asides in turn, and r
   assert.equal(canonical(answers.draft), full);
 });
 
-test("undo of a rating leaves text typed since", () => {
-  const answers = new Answers(null);
+test("undo of a rating keeps text typed since", () => {
+  const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setText("A", "c", "no", "because of it");
   answers.undo();
@@ -114,8 +114,8 @@ test("undo of a rating leaves text typed since", () => {
   assert.equal(answers.explanation("A", "c", "no").text, "because of it");
 });
 
-test("each option keeps its own reasons", () => {
-  const answers = new Answers(null);
+test("each option has its own reasons", () => {
+  const answers = createAnswers(null);
   answers.rate("A", "c", "no", "C");
   answers.setReasons("A", "c", "no", ["r1"], "reasons");
   answers.rate("A", "c", "yes", "C");
@@ -125,7 +125,7 @@ test("each option keeps its own reasons", () => {
 });
 
 test("a sent draft has no empty explanations and shares nothing with the live one", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   answers.setText("A", "c", "no", "x");
   answers.setText("A", "c", "no", "");
   const sent = answers.snapshot();
@@ -135,7 +135,7 @@ test("a sent draft has no empty explanations and shares nothing with the live on
 });
 
 test("the same highlight twice is one highlight", () => {
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   const span = { slot: "A", turn: 2, start: 0, end: 4, label: "x" };
   assert.equal(answers.addHighlight(span, "h"), true);
   assert.equal(answers.addHighlight({ ...span }, "h"), false);
@@ -143,9 +143,9 @@ test("the same highlight twice is one highlight", () => {
   assert.equal(answers.highlightsOf("A", null).length, 0);
 });
 
-test("what is missing is named, and a response set aside misses nothing", () => {
+test("a response that is set aside has no missing answers", () => {
   const view = views.reviews();
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   assert.equal(problems(view, answers).length, 15);
   answers.put(["set_aside", "B"], "unsuitable", "set aside");
   assert.equal(problems(view, answers).length, 10);
@@ -154,17 +154,17 @@ test("what is missing is named, and a response set aside misses nothing", () => 
 
 test("zero is an answer", () => {
   const view = views.conversation();
-  const answers = new Answers({ ratings: { A: { fluency: 0 } } });
+  const answers = createAnswers({ ratings: { A: { fluency: 0 } } });
   assert.ok(!problems(view, answers).some(({ id }) => id === "A:fluency"));
 });
 
 test("an optional question may stay empty", () => {
-  assert.ok(!problems(views.conversation(), new Answers(null)).some(({ id }) => id === "A:effort"));
+  assert.ok(!problems(views.conversation(), createAnswers(null)).some(({ id }) => id === "A:effort"));
 });
 
-test("an explanation is asked for, and its words are limited", () => {
+test("an explanation needs its reason and its number of words", () => {
   const view = views.dialogue();
-  const answers = new Answers(null);
+  const answers = createAnswers(null);
   const about = () => problems(view, answers).find(({ id }) => id === "A:appropriate")?.problem;
   answers.rate("A", "appropriate", "no", "a");
   assert.equal(about(), "needs a reason or a few words");
@@ -181,11 +181,11 @@ test("an explanation is asked for, and its words are limited", () => {
   assert.equal(about(), "needs an explanation");
 });
 
-test("best needs one response at least, unless none of them is an answer", () => {
+test("best needs a response unless none of them is an answer", () => {
   const strict = views.dialogue();
-  assert.ok(problems(strict, new Answers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(problems(strict, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
   const lenient = views.succession();
-  assert.ok(!problems(lenient, new Answers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  assert.ok(!problems(lenient, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
 });
 
 test("digits are read from the key or, without Shift, from its place", () => {
@@ -204,7 +204,7 @@ class MemoryStorage {
   removeItem(key) { this.map.delete(key); }
 }
 
-test("a reload keeps the pen, a new or duplicated tab gets its own", () => {
+test("a reload keeps the pen, another tab gets its own", () => {
   const session = new MemoryStorage();
   const first = penOf({}, session, "navigate");
   assert.equal(penOf({}, session, "reload"), first);
@@ -221,26 +221,26 @@ test("a uuid is one of version 4", () => {
   assert.match(uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
-test("only drafts of this person and assignment are found, old ones are swept away", () => {
+test("only this assignment's drafts are found, old ones are removed", () => {
   const storage = new MemoryStorage();
   let now = 1_000_000_000;
-  const local = new LocalDrafts(storage, () => now);
-  local.write(LocalDrafts.key("mine", "p"), { base: 1, seq: 2, draft: { note: "x" } });
-  local.write(LocalDrafts.key("theirs", "p"), { base: 1, seq: 2, draft: { note: "y" } });
-  storage.setItem("other", "kept");
-  assert.equal(local.find("mine").draft.note, "x");
-  assert.equal(local.find("nobody"), null);
+  const local = createLocalDrafts(() => storage, () => now);
+  local.write(localKey("this", "p"), { base: 1, seq: 2, draft: { note: "x" } });
+  local.write(localKey("other", "p"), { base: 1, seq: 2, draft: { note: "y" } });
+  storage.setItem("unrelated", "text");
+  assert.equal(local.find("this").draft.note, "x");
+  assert.equal(local.find("none"), null);
   now += 8 * 24 * 3600 * 1000;
   local.sweep();
-  assert.deepEqual([...storage.map.keys()], ["other"]);
+  assert.deepEqual([...storage.map.keys()], ["unrelated"]);
 });
 
-test("a full storage is survived", () => {
-  const local = new LocalDrafts({ length: 0, key: () => null, setItem() { throw new Error("full"); } });
+test("a full storage raises no error", () => {
+  const local = createLocalDrafts(() => ({ setItem() { throw new Error("full"); } }));
   assert.equal(local.write("k", { draft: {} }), false);
 });
 
-test("a draft found here is adopted when nothing was stored since, else the annotator is asked", () => {
+test("a local draft is adopted when nothing was stored since", () => {
   assert.equal(judgeLocal(null, 3, false), "none");
   assert.equal(judgeLocal({ base: 3 }, 3, false), "adopt");
   assert.equal(judgeLocal({ base: 2 }, 3, false), "choose");
@@ -249,7 +249,7 @@ test("a draft found here is adopted when nothing was stored since, else the anno
 
 test("idle and hidden time is not counted", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   now += 10_000; activity.mark();
   now += 600_000; activity.mark();
   now += 5_000; activity.mark();
@@ -259,17 +259,17 @@ test("idle and hidden time is not counted", () => {
   assert.equal(activity.seconds(), 15);
 });
 
-test("a pause is suggested after three quarters of an hour, and not again at once", () => {
+test("a pause is due once after 45 minutes", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   for (let minute = 0; minute < 45; minute += 1) { now += 60_000; activity.mark(); }
   assert.ok(activity.pauseDue());
   assert.ok(!activity.pauseDue());
 });
 
-test("a break starts the count to the pause anew", () => {
+test("a break restarts the count to the pause", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   for (let minute = 0; minute < 44; minute += 1) { now += 60_000; activity.mark(); }
   now += 400_000; activity.mark();
   now += 60_000; activity.mark();
@@ -278,7 +278,7 @@ test("a break starts the count to the pause anew", () => {
 
 test("a reservation is renewed every five minutes at most", () => {
   let now = 0;
-  const activity = new Activity(() => now);
+  const activity = createActivity(() => now);
   now += 299_000;
   assert.ok(!activity.renewDue());
   now += 2_000;
@@ -289,7 +289,7 @@ test("a reservation is renewed every five minutes at most", () => {
 test("a submit is repeated with the same id until it is answered", () => {
   const sent = [];
   let repeat = null;
-  const submission = new Submission((action) => sent.push(action.submission), { later: (fn) => (repeat = fn), cancel: () => (repeat = null) });
+  const submission = createSubmission((action) => sent.push(action.submission), { later: (fn) => (repeat = fn), cancel: () => (repeat = null) });
   submission.start({ submission: "s1", assignment: "t1" });
   repeat();
   repeat();
@@ -301,7 +301,7 @@ test("a submit is repeated with the same id until it is answered", () => {
   assert.equal(repeat, null);
 });
 
-test("colours of the theme are read, and dark is told from light", () => {
+test("colours of the theme are read, with their luminance", () => {
   assert.deepEqual(parseColour("#fff"), [255, 255, 255]);
   assert.deepEqual(parseColour(" rgb(29, 26, 23) "), [29, 26, 23]);
   assert.equal(parseColour("papayawhip"), null);

@@ -15,9 +15,9 @@ from typing import ClassVar
 import aiohttp
 import yaml
 
+from bench.campaigns.peers.material import PLACES, Question, questions, texts
+from bench.campaigns.peers.tool import Project, Screen, browserlike, clean, environment, reachable, start_process
 from bench.client import PageFailed
-from bench.peers.material import PLACES, Question, questions, texts
-from bench.peers.tool import Project, Screen, browserlike, clean, environment, reachable, start_process
 from bench.server import Server, free_port
 
 VERSION = "2.12.1"

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from bench.world import RUBRIC, TEXTS
 from triptych.formats import read_items
-from triptych.rubric.model import Criterion, Likert, load_rubric
+from triptych.rubric.files import load_rubric
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Likert
 
 PLACES = ("a", "b", "c")
 

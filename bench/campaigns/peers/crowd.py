@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import aiohttp
 import numpy as np
 
+from bench.campaigns.peers.tool import Project, Server, Tool, Visitor
 from bench.client import PageFailed
-from bench.peers.tool import Project, Server, Tool, Visitor
 
 STRETCHES = 5
 AGAIN = 0.5  # seconds until an annotator tries again what failed

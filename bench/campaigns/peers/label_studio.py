@@ -20,9 +20,8 @@ from xml.sax.saxutils import quoteattr
 
 import aiohttp
 
-from bench.client import PageFailed
-from bench.peers.material import PLACES, Question, questions, texts
-from bench.peers.tool import (
+from bench.campaigns.peers.material import PLACES, Question, questions, texts
+from bench.campaigns.peers.tool import (
     NotMeasured,
     Project,
     Screen,
@@ -33,6 +32,7 @@ from bench.peers.tool import (
     serving,
     start_process,
 )
+from bench.client import PageFailed
 from bench.server import Server, free_port
 
 VERSION = "1.23.2"

@@ -12,9 +12,9 @@ from pathlib import Path
 from subprocess import CalledProcessError
 from urllib.error import URLError
 
-from bench.peers import browser, crowd
-from bench.peers.crowd import LOST, Work
-from bench.peers.tool import NotMeasured, Project, Tool, seconds, serving
+from bench.campaigns.peers import browser, crowd
+from bench.campaigns.peers.crowd import LOST, Work
+from bench.campaigns.peers.tool import NotMeasured, Project, Tool, seconds, serving
 from bench.server import Server, ServerFailed
 
 ITEMS, RATERS, PAUSE = 200, 50, 1.0

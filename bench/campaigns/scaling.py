@@ -1,4 +1,4 @@
-"""What one more annotator costs: `python -m bench.scaling [--quick] [--write-docs]` measures it for docs/scaling.md."""
+"""What one more annotator costs: `python -m bench.campaigns.scaling [--quick] [--write-docs]`, for docs/scaling.md."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from typing import Any
 import aiohttp
 import numpy as np
 
+from bench.campaigns.peers import browser
+from bench.campaigns.peers.tool import serving
+from bench.campaigns.peers.triptych import Triptych
 from bench.client import Annotator
 from bench.figures import percentile, rounded, table
 from bench.load import work_until
-from bench.peers import browser
-from bench.peers.tool import serving
-from bench.peers.triptych import Triptych
 from bench.report import OUT, ROOT, machine, other_load, write_part
 from bench.server import Server, running_app
 from bench.world import World, build_world
@@ -258,7 +258,7 @@ def write_docs(result: dict[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.scaling", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.campaigns.scaling", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two small crowds, to see that everything runs")
     parser.add_argument("--write-docs", action="store_true", help="write the tables of docs/scaling.md")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")

@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from sqlmodel import Session, select
 
+from bench.campaigns.peers.tool import Project, Screen, browserlike, reachable
 from bench.client import OUR_HEADERS, Annotator
-from bench.peers.tool import Project, Screen, browserlike, reachable
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
 from triptych.annotate import annotations, assignments

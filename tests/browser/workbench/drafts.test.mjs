@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DraftSender } from "../../components/workbench/drafts.js";
+import { createDraftSender } from "../../../components/workbench/drafts.js";
 
 class Clock {
   time = 0;
@@ -32,16 +32,16 @@ class Clock {
 const settle = async () => { for (let n = 0; n < 10; n += 1) await Promise.resolve(); };
 
 function setUp({ reply = (body) => ({ status: 200, answer: { stored: body.seq } }), seq = 0 } = {}) {
-  const world = { clock: new Clock(), posts: [], kept: undefined, states: [], refused: [], reply, note: "" };
-  world.sender = new DraftSender({
+  const world = { clock: new Clock(), posts: [], copy: undefined, states: [], refused: [], reply, note: "" };
+  world.sender = createDraftSender({
     body: () => ({ assignment: "t", draft: { note: world.note } }),
     post: async (text, options) => {
       const body = JSON.parse(text);
       world.posts.push({ at: world.clock.now(), body, keepalive: options.keepalive });
       return world.reply(body, options);
     },
-    keep: (entry) => (world.kept = entry), onState: (state) => world.states.push(state),
-    onRefused: (status, answer) => world.refused.push([status, answer]), clock: world.clock, seq,
+    keep: (entry) => (world.copy = entry), onState: (state) => world.states.push(state),
+    onRefused: (answer) => world.refused.push(answer), clock: world.clock, seq,
   });
   world.type = (note) => {
     world.note = note;
@@ -52,19 +52,19 @@ function setUp({ reply = (body) => ({ status: 200, answer: { stored: body.seq } 
 
 const hang = (body, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
 
-test("one change is sent 400 ms later, acknowledged and then forgotten here", async () => {
+test("a change is sent after 400 ms and its copy removed once acknowledged", async () => {
   const world = setUp({ seq: 4 });
   world.type("a");
   await world.clock.run(399);
   assert.equal(world.posts.length, 0);
-  assert.equal(world.kept.draft.note, "a");
+  assert.equal(world.copy.draft.note, "a");
   await world.clock.run(1);
   assert.deepEqual([world.posts.length, world.posts[0].body.seq, world.posts[0].body.base], [1, 5, 4]);
-  assert.equal(world.kept, null);
+  assert.equal(world.copy, null);
   assert.deepEqual(world.states, ["saving", "saved"]);
 });
 
-test("while changes go on, one draft a second is sent at most", async () => {
+test("at most one draft a second is sent while changes go on", async () => {
   const world = setUp();
   for (let n = 0; n < 50; n += 1) {
     world.type(`text ${n}`);
@@ -78,7 +78,7 @@ test("while changes go on, one draft a second is sent at most", async () => {
   assert.equal(world.states.at(-1), "saved");
 });
 
-test("only one request is under way at a time", async () => {
+test("one request is under way at a time", async () => {
   let open = 0;
   let most = 0;
   const world = setUp({
@@ -97,26 +97,26 @@ test("only one request is under way at a time", async () => {
   await world.clock.run(6000);
   assert.equal(most, 1);
   assert.equal(world.states.at(-1), "saved");
-  assert.equal(world.kept, null);
+  assert.equal(world.copy, null);
 });
 
-test("without an answer for three seconds it says so, sends again, and the copy here stays", async () => {
+test("three seconds without an answer show as waiting and keep the copy", async () => {
   const world = setUp({ reply: hang });
   world.type("a");
   await world.clock.run(3399);
   assert.equal(world.states.at(-1), "saving");
   await world.clock.run(1);
   assert.equal(world.states.at(-1), "waiting");
-  assert.equal(world.kept.draft.note, "a");
+  assert.equal(world.copy.draft.note, "a");
   await world.clock.run(1000);
   assert.equal(world.posts.length, 2);
   world.reply = (body) => ({ status: 200, answer: { stored: body.seq } });
   await world.clock.run(60_000);
   assert.equal(world.states.at(-1), "saved");
-  assert.equal(world.kept, null);
+  assert.equal(world.copy, null);
 });
 
-test("a dead network is tried again ever more slowly, and at once when it comes back", async () => {
+test("retries slow down, and start at once when the network is back", async () => {
   const world = setUp({ reply: () => Promise.reject(new Error("offline")) });
   world.type("a");
   await world.clock.run(60_000);
@@ -144,7 +144,7 @@ test("numbers rise with every attempt", async () => {
   assert.deepEqual(numbers, numbers.map((_, i) => i + 1));
 });
 
-test("a refusal stops the drafts, keeps the copy and says why once", async () => {
+test("a refusal stops the drafts, keeps the copy and is reported once", async () => {
   const world = setUp({ reply: () => ({ status: 409, answer: { refused: "open_elsewhere", draft: {}, draft_seq: 9, message: "m" } }) });
   world.type("a");
   await world.clock.run(2000);
@@ -152,10 +152,10 @@ test("a refusal stops the drafts, keeps the copy and says why once", async () =>
   await world.clock.run(5000);
   assert.equal(world.posts.length, 1);
   assert.equal(world.refused.length, 1);
-  assert.equal(world.kept.draft.note, "b");
+  assert.equal(world.copy.draft.note, "b");
 });
 
-test("continuing here takes the pen from the stored number on", async () => {
+test("taking over continues from the stored number", async () => {
   const world = setUp({ reply: () => ({ status: 409, answer: { refused: "open_elsewhere", draft_seq: 9 } }) });
   world.type("a");
   await world.clock.run(2000);
@@ -168,7 +168,7 @@ test("continuing here takes the pen from the stored number on", async () => {
   assert.equal(world.posts.at(-1).body.take, false);
 });
 
-test("leaving the page sends what is unsent, with keepalive, even while a request is under way", async () => {
+test("leaving the page sends the last draft with keepalive", async () => {
   const world = setUp({ reply: hang });
   world.type("a");
   await world.clock.run(500);
@@ -176,18 +176,18 @@ test("leaving the page sends what is unsent, with keepalive, even while a reques
   world.sender.leave();
   assert.equal(world.posts.at(-1).keepalive, true);
   assert.equal(world.posts.at(-1).body.draft.note, "b");
-  assert.ok(world.kept.seq >= world.posts.at(-1).body.seq);
+  assert.ok(world.copy.seq >= world.posts.at(-1).body.seq);
 });
 
-test("a draft too large for keepalive is kept here instead", async () => {
+test("a draft too large for keepalive is only stored on this computer", async () => {
   const world = setUp();
   world.type("x".repeat(70_000));
   world.sender.leave();
   assert.equal(world.posts.length, 0);
-  assert.equal(world.kept.draft.note.length, 70_000);
+  assert.equal(world.copy.draft.note.length, 70_000);
 });
 
-test("settled waits for the acknowledgement, and gives up in time", async () => {
+test("settled waits for the acknowledgement until its limit", async () => {
   const world = setUp({ reply: hang });
   world.type("a");
   let result;
@@ -203,28 +203,28 @@ test("settled waits for the acknowledgement, and gives up in time", async () => 
   assert.equal(await saved, true);
 });
 
-for (const [what, reply] of [
+for (const [fate, reply] of [
   ["lost", hang],
   ["refused", (body, options) => new Promise((resolve) => {
     options.signal.addEventListener("abort", () => resolve({ status: 409, answer: { refused: "submitted" } }));
   })],
 ]) {
-  test(`a draft under way when the receipt comes leaves nothing here, even where it is ${what}`, async () => {
+  test(`a draft that is ${fate} after the receipt leaves no copy`, async () => {
     const world = setUp({ reply });
     world.type("a");
     await world.clock.run(500);
     assert.equal(world.posts.length, 1);
     world.sender.done();
     await world.clock.run(120_000);
-    assert.deepEqual([world.kept, world.posts.length, world.refused, world.sender.isSettled], [null, 1, [], true]);
+    assert.deepEqual([world.copy, world.posts.length, world.refused, world.sender.isSettled], [null, 1, [], true]);
   });
 }
 
-test("after a receipt nothing is kept and nothing sent", async () => {
+test("after a receipt nothing is stored and nothing sent", async () => {
   const world = setUp();
   world.type("a");
   world.sender.done();
   await world.clock.run(5000);
   assert.equal(world.posts.length, 0);
-  assert.equal(world.kept, null);
+  assert.equal(world.copy, null);
 });

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.campaigns.peers.measures import Found
+from bench.campaigns.peers.tool import Tool
 from bench.figures import percentile, rounded, table
-from bench.peers.measures import Found
-from bench.peers.tool import Tool
 from bench.report import DOCS, OUT, machine, write_part
 
 FOLDER = OUT / "peers"

@@ -1,24 +1,24 @@
-// What the server answers to an action, and what becomes of it.
+// The answers of the server to an action, and their effects.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Desk } from "../../components/workbench/desk.js";
-import { postTo } from "../../components/workbench/network.js";
+import { createDesk } from "../../../components/workbench/desk.js";
+import { postTo } from "../../../components/workbench/network.js";
 
 const RUBRIC = { criteria: [] };
-const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, ...more });
+const view = (token, more = {}) => ({ rubric: RUBRIC, work: { token, version: 1, receipt: null }, notice: null, routes: { act: "desk/act" }, ...more });
 const seen = (token, more) => {
   const { rubric, ...rest } = view(token, more);
   return rest;
 };
 const submit = { kind: "submit", assignment: "t-1", version: 1, submission: "s-1" };
 
-/** A desk with item t-1 on it; `answers` are what the server says in turn, an Error where it is not reached. */
+/** A desk with item t-1 on it; `answers` are the server's in turn, an Error where it is not reached. */
 function deskWith(...answers) {
   const shown = [];
   const left = [];
   const asked = [];
-  const desk = new Desk({
+  const desk = createDesk({
     post: async (text) => {
       asked.push(JSON.parse(text));
       const answer = answers.shift();
@@ -33,13 +33,13 @@ function deskWith(...answers) {
   return { desk, shown, left, asked };
 }
 
-test("the next view is shown with the rubric that is here already", async () => {
+test("the next view is shown with the rubric of the first", async () => {
   const { desk, shown } = deskWith({ status: 200, answer: { showing: null, view: seen("t-2") } });
   await desk.act(submit);
   assert.deepEqual(shown, [view("t-2")]);
 });
 
-test("what is shown of earlier work is said with the next action", async () => {
+test("an action names the earlier item that is shown", async () => {
   const { desk, asked } = deskWith(
     { status: 200, answer: { showing: "t-0", view: seen("t-0") } },
     { status: 200, answer: { showing: null, view: seen("t-1") } },
@@ -49,14 +49,14 @@ test("what is shown of earlier work is said with the next action", async () => {
   assert.deepEqual(asked.map(({ showing }) => showing), [null, "t-0"]);
 });
 
-test("the last submission is acknowledged before the desk is left", async () => {
+test("the last submission is acknowledged before the annotator leaves", async () => {
   const { desk, shown, left } = deskWith({ status: 200, answer: { nothing: "finished" } });
   await desk.act(submit);
   assert.equal(shown[0].work.receipt, "s-1");
   assert.deepEqual(left, ["nothing"]);
 });
 
-test("a second answer to a repeated submission does not move her back", async () => {
+test("a second answer to a repeated submission is ignored", async () => {
   let late;
   const { desk, shown } = deskWith(
     new Promise((resolve) => { late = resolve; }),
@@ -69,26 +69,26 @@ test("a second answer to a repeated submission does not move her back", async ()
   assert.deepEqual(shown.map(({ work }) => work.token), ["t-2"]);
 });
 
-test("a submission that did not arrive waits for its repetition in silence", async () => {
+test("a submission that did not arrive shows no notice", async () => {
   const { desk, shown, left } = deskWith(new Error("offline"), { status: 503, answer: { message: "away" } });
   await desk.act(submit);
   await desk.act(submit);
   assert.deepEqual([shown, left], [[], []]);
 });
 
-test("going back without a network says so", async () => {
+test("going back without a network shows a notice", async () => {
   const { desk, shown } = deskWith(new Error("offline"));
   await desk.act({ kind: "back", assignment: "t-1" });
   assert.match(shown[0].notice.text, /did not answer/);
 });
 
-test("a refusal is said in the server's words", async () => {
+test("a refusal shows the server's message", async () => {
   const { desk, shown } = deskWith({ status: 409, answer: { message: "This study is closed." } });
   await desk.act(submit);
   assert.equal(shown[0].notice.text, "This study is closed.");
 });
 
-test("somebody who was signed out leaves, and stopping needs no server", async () => {
+test("being signed out leaves, and stopping needs no server", async () => {
   const { desk, left, asked } = deskWith({ status: 401, answer: { message: "signed out" } });
   await desk.act(submit);
   await desk.act({ kind: "stop" });
@@ -96,14 +96,14 @@ test("somebody who was signed out leaves, and stopping needs no server", async (
   assert.equal(asked.length, 1);
 });
 
-test("a submission that was refused is not acknowledged, even with no item left", async () => {
+test("a refused submission is not acknowledged when no item is left", async () => {
   const { desk, shown, left } = deskWith({ status: 409, answer: { nothing: "closed", message: "Closed." } });
   await desk.act(submit);
   assert.deepEqual(shown.map(({ work, notice }) => [work.receipt, notice.text]), [[null, "Closed."]]);
   assert.deepEqual(left, ["nothing"]);
 });
 
-test("the answer to going back no longer counts once an annotation is on its way", async () => {
+test("the answer to going back is ignored after a submit", async () => {
   let late;
   const { desk, shown } = deskWith(
     new Promise((resolve) => { late = resolve; }),
@@ -116,15 +116,15 @@ test("the answer to going back no longer counts once an annotation is on its way
   assert.deepEqual(shown.map(({ work }) => work.token), ["t-2"]);
 });
 
-test("a preview has no routes: drafts vanish, and whoever submits or stops is told and stays", async () => {
-  const told = [];
+test("a preview stores no drafts and stays open after submit and stop", async () => {
+  const notices = [];
   const left = [];
   const preview = { ...view("t-1"), routes: { draft: "", renew: "", act: "" } };
-  const desk = new Desk({ post: postTo(""), show: (next) => told.push(next.notice?.text), leave: (why) => left.push(why) });
+  const desk = createDesk({ post: postTo(""), show: (next) => notices.push(next.notice?.text), leave: (why) => left.push(why) });
   desk.open(preview);
   await desk.act(submit);
   await desk.act({ kind: "stop" });
-  assert.deepEqual([told[1], told[2]], Array(2).fill("This is a preview: nothing you do here is sent or kept."));
+  assert.deepEqual(notices.slice(1), Array(2).fill("This is a preview: nothing you do here is sent or saved."));
   assert.deepEqual(left, []);
   assert.equal((await postTo("")(JSON.stringify({ draft: {} }))).status, 200);
 });
