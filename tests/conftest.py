@@ -153,7 +153,7 @@ def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
 
     def make(session, items: int = 4, annotators: int = 2, rubric: str = SMALL_RUBRIC, **plan):
         lead = add_person(session, f"lead{uuid.uuid4().hex[:6]}", Role.lead)
-        plan = lifecycle.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
+        plan = lifecycle.StudyPlan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
         study = lifecycle.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         people = [

@@ -35,7 +35,7 @@ def plan_form(
     study: Study,
     stored: Sequence[PlanLine],
     propose: Callable[[], Sequence[PlanLine] | None],
-    read: Callable[[bytes, str], plans.Plan | None],
+    read: Callable[[bytes, str], plans.AssignmentPlan | None],
 ) -> PlanChange | None:
     """The stored plan, or the proposed or uploaded one, as a table to edit; returns the plan to store.
 

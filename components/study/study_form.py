@@ -18,7 +18,7 @@ from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_fi
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
-from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 from triptych.study.settings import USUAL_CHECKS
 
 OWN_FILE = "A file of my own"
@@ -169,7 +169,7 @@ def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str |
     return field, right.selectbox(label, names, index=None, accept_new_options=True, key="append_speaker")
 
 
-def choose_plan(rubric: Rubric) -> Plan:
+def choose_plan(rubric: Rubric) -> StudyPlan:
     """What the lead decides about a study, unchecked."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, help="Annotators see it.", key="title")
     left, right = st.columns(2)
@@ -179,7 +179,7 @@ def choose_plan(rubric: Rubric) -> Plan:
     key = f"presentation-{rubric.key}"
     presentation = choose_key(right, "Responses appear", PRESENTATIONS, rubric.presentation, key)
     study_round = choose_key(left, "Round", ROUNDS, Round.main, "round")
-    return Plan(
+    return StudyPlan(
         title=title.strip(),
         raters_per_item=raters,
         access=access,

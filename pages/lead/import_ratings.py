@@ -9,7 +9,7 @@ from components.study import ratings_preview as preview
 from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
-from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 
 FORMATS = (
     "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "
@@ -20,14 +20,14 @@ FORMATS = (
 CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays open for people you invite"
 
 
-def choose_plan(assembled: Assembled) -> tuple[Plan, bool]:
+def choose_plan(assembled: Assembled) -> tuple[StudyPlan, bool]:
     """Title, and whether the study goes on, which needs the texts."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, key="title")
     state_after = st.radio("These ratings are", [CLOSED, OPEN] if assembled.has_texts else [CLOSED], key="state_after")
     raters = 1
     if state_after == OPEN:
         raters = st.number_input("Annotators per item in total", 1, MOST_RATERS, 3, key="raters")
-    return Plan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
+    return StudyPlan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
 
 
 who = state.require("lead")

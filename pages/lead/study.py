@@ -10,9 +10,9 @@ from components.people.people_table import progress
 from components.shell import live, state
 from components.shell.clearing import clear
 from components.shell.study_choice import choose_study
-from components.study import copies
+from components.study import duplicate_form
+from components.study.access_address import access_address
 from components.study.study_form import PRESENTATIONS
-from components.study.way_in import way_in
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview
@@ -69,7 +69,7 @@ def steps(study: Study) -> None:
 
 def more(study: Study) -> None:
     """Duplicating the study, and deleting a draft."""
-    request = copies.copy_form(study, free)
+    request = duplicate_form.copy_form(study, free)
     if request is not None:
         options = {"next_round": request.next_round, "with_items": request.with_items}
         draft = state.run_command(
@@ -78,7 +78,7 @@ def more(study: Study) -> None:
         if draft:
             st.switch_page("lead/study.py", query_params={"study": draft.slug})
         st.rerun()
-    if copies.delete_form(study):
+    if duplicate_form.delete_form(study):
         if state.run_command(lifecycle.delete_draft, study, done="The draft was deleted."):
             clear()
         st.switch_page("lead/studies.py")
@@ -109,7 +109,7 @@ state.show_messages()
 state_of(study)
 facts(study, view)
 st.subheader("For annotators", anchor=False)
-way_in(study)
+access_address(study)
 
 
 live.follow(lambda: live.number_now(study), number)

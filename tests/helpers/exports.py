@@ -91,7 +91,7 @@ def opened(session, rubric, items, annotators=1):
     """An open study with these items; returns it with its annotators."""
     lead = add_person(session, uuid.uuid4().hex[:6], Role.lead)
     study = lifecycle.create_study(
-        session, lifecycle.Plan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
+        session, lifecycle.StudyPlan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
     )
     lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     people = [add_person(session, uuid.uuid4().hex[:6]) for _ in range(annotators)]

@@ -12,7 +12,7 @@ from triptych.formats.model import ItemDraft
 from triptych.storage import events
 from triptych.storage.models import Access, Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.study import contents, lifecycle
-from triptych.study.lifecycle import Plan
+from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
 from triptych.study.settings import Codes, Preregistration, changed, settings_of, stored
 
@@ -33,7 +33,7 @@ def duplicate(
     if next_round is not None:
         _refuse_taken(session, study, next_round)
         lifecycle.refuse_silent(lifecycle.design_of(session, study).rubric, next_round)
-    plan = Plan(
+    plan = StudyPlan(
         title=title.strip(),
         raters_per_item=study.raters_per_item,
         access=Access(study.access),

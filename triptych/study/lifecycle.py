@@ -53,7 +53,7 @@ ALLOWED_NEXT = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a lead decides when making a study."""
 
     title: str
@@ -119,7 +119,12 @@ def lock(session: Session, study_id: int) -> Study:
 
 
 def create_study(
-    session: Session, plan: Plan, rubric_yaml: str, items: Sequence[ItemDraft], actor: str, lead_id: int | None = None
+    session: Session,
+    plan: StudyPlan,
+    rubric_yaml: str,
+    items: Sequence[ItemDraft],
+    actor: str,
+    lead_id: int | None = None,
 ) -> Study:
     """Make a draft study with all its items, or raise and make nothing."""
     text = contents.store_rubric(session, rubric_yaml)
@@ -152,7 +157,7 @@ def create_study(
     return study
 
 
-def _settings(plan: Plan) -> dict[str, Any]:
+def _settings(plan: StudyPlan) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets its codes at once."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks))
@@ -281,7 +286,7 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
     return delete_without_part(session, members)
 
 
-def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
+def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
     Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anyone
@@ -312,7 +317,7 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
-def refuse_unusable_plan(plan: Plan) -> None:
+def refuse_unusable_plan(plan: StudyPlan) -> None:
     """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:

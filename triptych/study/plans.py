@@ -48,7 +48,7 @@ WORK_STATES = (AssignmentState.reserved, AssignmentState.submitted, AssignmentSt
 
 
 @dataclass(frozen=True)
-class Plan:
+class AssignmentPlan:
     """Lines that were checked against a study: annotators are pseudonyms. Warnings do not keep it from being stored."""
 
     lines: tuple[PlanLine, ...]
@@ -62,7 +62,7 @@ class Plan:
 # Reading and checking
 
 
-def read(session: Session, study: Study, data: bytes, filename: str) -> Plan:
+def read(session: Session, study: Study, data: bytes, filename: str) -> AssignmentPlan:
     """The plan in a CSV or Excel file, checked against the study's people and items.
 
     Raises ImportRefused where the file cannot be read or has other columns.
@@ -81,7 +81,7 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Plan:
     return _checked(session, study, lines, findings)
 
 
-def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> Plan:
+def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> AssignmentPlan:
     """Lines typed or proposed, checked like those of a file."""
     return _checked(session, study, lines, Findings())
 
@@ -143,7 +143,7 @@ def _folded(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> Plan:
+def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> AssignmentPlan:
     roster = _roster(session, study)
     resolved_lines = [resolved for line in lines if (resolved := _resolved(line, roster, findings)) is not None]
     once: dict[tuple[str, str], PlanLine] = {}
@@ -157,7 +157,7 @@ def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings
     _check_whole(lines_once, roster, findings)
     if not lines:
         findings.error("The plan has no lines.")
-    return Plan(tuple(lines_once), findings.finish())
+    return AssignmentPlan(tuple(lines_once), findings.finish())
 
 
 def _resolved(line: PlanLine, roster: _Roster, findings: Findings) -> PlanLine | None:
@@ -241,7 +241,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
         raise Conflict("This study is closed. Reopen it before changing who rates what.")
     if study.state != StudyState.draft and not reason.strip():
         raise NotAllowed(design.NO_REASON)
-    plan = check(session, study, lines) if lines else Plan((), ())
+    plan = check(session, study, lines) if lines else AssignmentPlan((), ())
     if lines and not plan.ok:
         raise ImportRefused("\n".join(str(problem) for problem in plan.problems if problem.severity == "error"))
     _refuse_crowded(session, study, plan.lines)
