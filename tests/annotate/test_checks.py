@@ -162,7 +162,7 @@ def checked(module_engine):
     with writing(module_engine) as session:
 
         def make(items: int, *drafts: ItemDraft, **rules: int):
-            plan = lifecycle.Plan(title="Checked", seed="fixed", raters_per_item=1)
+            plan = lifecycle.StudyPlan(title="Checked", seed="fixed", raters_per_item=1)
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
             study.settings = stored(StudySettings(checks=Checks(**rules)))
             add_check_items(session, study, sorted_out(drafts)[1], "lead")
@@ -254,7 +254,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
 )
 def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_engine, reference, why):
     with writing(module_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
 
         with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):

@@ -248,7 +248,7 @@ def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_t
             ("crowd", 8, Stage.passed),
             ("crowd", 7, Stage.failed_test),
         ):
-            plan = lifecycle.Plan(title=f"Posts {right}", round=study_round)
+            plan = lifecycle.StudyPlan(title=f"Posts {right}", round=study_round)
             study = lifecycle.create_study(session, plan, path.read_text(), draft_items(1), "lead")
             lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, f"ann{right}"))
