@@ -19,10 +19,10 @@ from bench.server import PATIENCE, ServerFailed, free_port
 
 
 def postgres_binaries() -> Path | None:
-    """Where initdb and postgres lie; None if PostgreSQL is not installed."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
+    """Where initdb and postgres are; None if PostgreSQL is not installed."""
+    initdb = shutil.which("initdb")
+    if initdb:
+        return Path(initdb).parent
     return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
 
 
@@ -38,15 +38,36 @@ def throw_away_postgres(durable: bool = False) -> Iterator[str]:
         raise ServerFailed("PostgreSQL (initdb) is not installed.")
     # a folder of its own: another user must be able to walk to it
     with TemporaryDirectory(prefix="triptych-postgres-") as folder:
-        other = {"user": "postgres"} if os.geteuid() == 0 else {}
-        if other:
-            shutil.chown(folder, **other)
+        owner = "postgres" if os.geteuid() == 0 else None
+        if owner:
+            shutil.chown(folder, owner)
         port, data = free_port(), Path(folder) / "data"
-        making = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"]
-        subprocess.run(making, check=True, capture_output=True, cwd="/", timeout=PATIENCE, **other)
-        serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
+        making: list[str | Path] = [
+            binaries / "initdb",
+            "-D",
+            data,
+            "-A",
+            "trust",
+            "-U",
+            "triptych",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
+        subprocess.run(making, check=True, capture_output=True, cwd="/", timeout=PATIENCE, user=owner)
+        serving: list[str | Path] = [
+            binaries / "postgres",
+            "-D",
+            data,
+            "-p",
+            str(port),
+            "-k",
+            folder,
+            "-h",
+            "127.0.0.1",
+        ]
         serving += [] if durable else ["-F"]
-        with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
+        with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, user=owner) as server:
             url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
             try:
                 wait_for_postgres(f"{url}/postgres", server)

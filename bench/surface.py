@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, Playwright, sync_playwright
+from playwright.sync_api import Page, Playwright, ViewportSize, sync_playwright
 
 from bench.chromium import launch_chromium
 from bench.figures import Figure, at_least, at_most
@@ -15,7 +15,7 @@ from bench.server import running_app
 from bench.world import World, build_world
 
 FLAGS = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-SIZE = {"width": 1440, "height": 900}
+SIZE: ViewportSize = {"width": 1440, "height": 900}
 USABLE = ".tw [data-tw-submit]"
 KEYS = "142671"
 PRESS = 60  # ms between pressing a button of the mouse and letting go; the click comes with the second
@@ -123,7 +123,7 @@ def keys(options: Options, home: Path) -> list[Figure]:
 
 
 def _right_keys(page: Page) -> int:
-    return sum(given == wanted for (_, given), wanted in zip(page.evaluate(RATED), KEYS, strict=False))
+    return sum(answer == pressed for (_, answer), pressed in zip(page.evaluate(RATED), KEYS, strict=False))
 
 
 def _answer_and_submit(page: Page) -> None:

@@ -93,10 +93,12 @@ async def _at_work(world: World, server: Server, seconds: float, drafts: int) ->
     empty, traffic = server.resident_mb(), Traffic()
     async with AsyncExitStack() as stack:
         people = [await stack.enter_async_context(world.annotator(server.url, n)) for n in range(len(world.cookies))]
-        for one in people:
-            one.http.trace_configs.append(traffic.tracing())
+        for person in people:
+            person.http.trace_configs.append(traffic.tracing())
         opened, before, began = server.resident_mb(), server.cpu_seconds(), time.perf_counter()
-        done = await asyncio.gather(*(_begin(n, one, len(people), seconds, drafts) for n, one in enumerate(people)))
+        done = await asyncio.gather(
+            *(_begin(n, person, len(people), seconds, drafts) for n, person in enumerate(people))
+        )
         waits = [1000 * wait for own in done for _, wait in own]
         span, cpu = time.perf_counter() - began, server.cpu_seconds() - before
         return Crowd(
@@ -175,14 +177,14 @@ def costs(result: dict[str, Any]) -> dict[str, float]:
 
     ms of an annotation without drafts (`act_ms`) and of a draft; MiB of a process without pages and of a page.
     """
-    crowds = [Crowd(**one) for one in result["crowds"]]
-    calm = [one for one in crowds if one.drafts == 1]
-    many = next(one for one in crowds if one.drafts > 1)
-    one_draft = next(one for one in calm if one.annotators == many.annotators)
+    crowds = [Crowd(**crowd) for crowd in result["crowds"]]
+    calm = [crowd for crowd in crowds if crowd.drafts == 1]
+    many = next(crowd for crowd in crowds if crowd.drafts > 1)
+    one_draft = next(crowd for crowd in calm if crowd.annotators == many.annotators)
     draft = max((many.cpu_ms - one_draft.cpu_ms) / (many.drafts - 1), 0.0)
-    page, base = np.polyfit([one.annotators for one in calm], [one.worked_mb for one in calm], 1)
-    sockets, _ = np.polyfit([one.annotators for one in calm], [one.sockets for one in calm], 1)
-    most = max(calm, key=lambda one: one.annotators)
+    page, base = np.polyfit([crowd.annotators for crowd in calm], [crowd.worked_mb for crowd in calm], 1)
+    sockets, _ = np.polyfit([crowd.annotators for crowd in calm], [crowd.sockets for crowd in calm], 1)
+    most = max(calm, key=lambda crowd: crowd.annotators)
     return {
         "draft_ms": draft,
         "act_ms": max(most.cpu_ms - draft, 0.0),
@@ -195,27 +197,36 @@ def costs(result: dict[str, Any]) -> dict[str, float]:
 def crowd_table(result: dict[str, Any]) -> str:
     heading = ["Annotators", "drafts per item", "annotations /s", "median", "95 %", "CPU per item", "one processor"]
     heading += ["memory: empty", "pages open", "after work", "sockets", "threads", "received per item", "sent per item"]
-    return table([_crowd_row(Crowd(**one)) for one in result["crowds"]], heading)
+    return table([_crowd_row(Crowd(**crowd)) for crowd in result["crowds"]], heading)
 
 
-def _crowd_row(one: Crowd) -> list[str]:
-    times = [f"{rounded(median(one.waits))} ms", f"{rounded(percentile(one.waits, 95))} ms"]
-    cpu = [f"{rounded(one.cpu_ms)} ms", f"{one.cpu_ms * one.per_second / 10:.0f} %"]
-    memory = [f"{value:.0f} MB" for value in (one.empty_mb, one.open_mb, one.worked_mb)]
-    traffic = [f"{value / 1000:.1f} kB" for value in (one.received, one.sent)]
-    counts = [str(one.sockets), str(one.threads)]
-    return [str(one.annotators), str(one.drafts), f"{one.per_second:.1f}", *times, *cpu, *memory, *counts, *traffic]
+def _crowd_row(crowd: Crowd) -> list[str]:
+    times = [f"{rounded(median(crowd.waits))} ms", f"{rounded(percentile(crowd.waits, 95))} ms"]
+    cpu = [f"{rounded(crowd.cpu_ms)} ms", f"{crowd.cpu_ms * crowd.per_second / 10:.0f} %"]
+    memory = [f"{value:.0f} MB" for value in (crowd.empty_mb, crowd.open_mb, crowd.worked_mb)]
+    traffic = [f"{value / 1000:.1f} kB" for value in (crowd.received, crowd.sent)]
+    counts = [str(crowd.sockets), str(crowd.threads)]
+    return [
+        str(crowd.annotators),
+        str(crowd.drafts),
+        f"{crowd.per_second:.1f}",
+        *times,
+        *cpu,
+        *memory,
+        *counts,
+        *traffic,
+    ]
 
 
 def cost_table(result: dict[str, Any]) -> str:
-    found, grown = costs(result), result["database"]
+    cost, grown = costs(result), result["database"]
     rows = [
-        ["processor: a submit and the next item", f"{rounded(found['act_ms'])} ms"],
-        ["processor: a draft", f"{rounded(found['draft_ms'])} ms"],
-        [f"processor: an item with {PER_ITEM} drafts", f"{rounded(_item_ms(found))} ms"],
-        ["memory: a process without pages", f"{found['base_mb']:.0f} MB"],
-        ["memory: an open page at work", f"{found['page_mb']:.2f} MB"],
-        ["connections of an open page", f"{found['sockets']:.1f}"],
+        ["processor: a submit and the next item", f"{rounded(cost['act_ms'])} ms"],
+        ["processor: a draft", f"{rounded(cost['draft_ms'])} ms"],
+        [f"processor: an item with {PER_ITEM} drafts", f"{rounded(_item_ms(cost))} ms"],
+        ["memory: a process without pages", f"{cost['base_mb']:.0f} MB"],
+        ["memory: an open page at work", f"{cost['page_mb']:.2f} MB"],
+        ["connections of an open page", f"{cost['sockets']:.1f}"],
         ["first load over HTTP, nothing cached", f"{result['page'] / MB:.1f} MB"],
         ["database: a rating, everything about it included", f"{grown['bytes_per_rating']:.0f} bytes"],
         [
@@ -227,8 +238,8 @@ def cost_table(result: dict[str, Any]) -> str:
     return table(rows, ["What", "Cost"])
 
 
-def _item_ms(found: dict[str, float]) -> float:
-    return found["act_ms"] + PER_ITEM * found["draft_ms"]
+def _item_ms(cost: dict[str, float]) -> float:
+    return cost["act_ms"] + PER_ITEM * cost["draft_ms"]
 
 
 def server_table(result: dict[str, Any]) -> str:
@@ -238,13 +249,13 @@ def server_table(result: dict[str, Any]) -> str:
 
 
 def _server_row(count: int, result: dict[str, Any]) -> list[str]:
-    found, items = costs(result), count / ITEM_SECONDS
-    busy = items * _item_ms(found) / 1000
+    cost, items = costs(result), count / ITEM_SECONDS
+    busy = items * _item_ms(cost) / 1000
     processes = max(int(np.ceil(busy / BUSY)), 1)
-    memory = processes * found["base_mb"] + count * found["page_mb"]
+    memory = processes * cost["base_mb"] + count * cost["page_mb"]
     locked = 100 * items * result["database"]["ms_per_annotation"] / 1000
     drawn = [f"{items:.1f}", f"{busy:.2f}", str(processes), f"{memory / 1024:.1f} GB"]
-    return [f"{count:,}", *drawn, f"{count * found['sockets']:,.0f}", f"{locked:.0f} %"]
+    return [f"{count:,}", *drawn, f"{count * cost['sockets']:,.0f}", f"{locked:.0f} %"]
 
 
 def write_docs(result: dict[str, Any]) -> None:
@@ -262,13 +273,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two small crowds, to see that everything runs")
     parser.add_argument("--write-docs", action="store_true", help="write the tables of docs/scaling.md")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
-    given = parser.parse_args(arguments)
-    if not given.no_run:
+    chosen = parser.parse_args(arguments)
+    if not chosen.no_run:
         OUT.mkdir(exist_ok=True)
-        JSON.write_text(json.dumps(measured(given.quick)) + "\n")
+        JSON.write_text(json.dumps(measured(chosen.quick)) + "\n")
     result = json.loads(JSON.read_text())
     print("\n\n".join([crowd_table(result), cost_table(result), server_table(result)]))
-    if given.write_docs:
+    if chosen.write_docs:
         write_docs(result)
     return 0
 

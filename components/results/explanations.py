@@ -13,9 +13,7 @@ from components.results.marked import pick_item
 from components.shell.words import number
 from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import (
-    HighlightLabel,
-)
+from triptych.rubric.model import HighlightLabel
 from triptych.rubric.scales import (
     Choice,
 )

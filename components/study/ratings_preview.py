@@ -17,7 +17,7 @@ from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
-from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.stats.numbers import counted
 
 SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
@@ -174,7 +174,7 @@ def _display(value: str) -> str:
 
 def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
     uses: list[Use] = list(USE_LABELS) if proposal.numbers else ["nominal", "ordinal", "leave out"]
-    if not proposal.numbers and not 0 < len(proposal.labels) <= MOST_OPTIONS:
+    if not proposal.numbers and not 0 < len(proposal.labels) <= MAX_OPTIONS:
         uses = ["leave out"]
     key = f"proposed-{proposal.key}"
     use = st.selectbox("Level", uses, uses.index(proposal.use), USE_LABELS.__getitem__, key=f"{key}-use")
@@ -206,7 +206,7 @@ def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | 
 
 def assembled_preview(result: Assembled) -> None:
     """The study to be made, and every problem that only shows when the files are read together."""
-    st.text(result.told()[-1])
+    st.text(result.summary()[-1])
     problems(result.problems)
     if result.ok:
         state.say("The ratings can be imported.", "success")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.desk import login_of, submitting
+from helpers.annotations import login_of, submitting
 from helpers.studies import add_person, full_answers, join
 from sqlalchemy import event
 

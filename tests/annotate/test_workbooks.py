@@ -406,7 +406,7 @@ def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
     doubled = rearranged((b, whole[a]))
     assert [what for *_, what in errors(doubled)] == [
         "The row of item 1, Response B, is missing.",
-        f"This row stands twice: it is also row {a}.",
+        f"This row is repeated: it is also row {a}.",
     ]
     made_up = rearranged((c, [None, *whole[c][1:]]))
     assert "This row has answers, but is no row of this workbook." in {what for *_, what in errors(made_up)}

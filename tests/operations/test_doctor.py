@@ -27,7 +27,7 @@ def test_a_fresh_installation_is_fine_and_stays_untouched(tmp_path, capsys):
 
     assert code == 0, out
     assert "none yet; it is made at the first start" in out
-    assert "Nothing stands in the way." in out
+    assert "No problem found." in out
     assert list(tmp_path.iterdir()) == []
 
 

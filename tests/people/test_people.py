@@ -482,10 +482,10 @@ def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_i
 
 def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
     for lines, told in {
-        "": "names nobody",
-        "name,email\n": "names nobody",
-        "Anna\nAnna": "Row 2, column 'name': 'Anna' stands in row 1 already",
-        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' stands in row 1 already",
+        "": "is empty",
+        "name,email\n": "is empty",
+        "Anna\nAnna": "Row 2, column 'name': 'Anna' is in row 1 already",
+        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' is in row 1 already",
         'name\n"Anna': "Row 2",
         "x" * 81: "1 to 80 characters",
         "Anna,,owner": "'owner' is no role",
@@ -561,7 +561,7 @@ def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_pas
     with writing(sqlite_engine) as session:
         other = make_study(session, annotators=0)[0]
         dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
-    assert "as soon as she has chosen a passcode" in refused(
+    assert "as soon as they have chosen a passcode" in refused(
         sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
     )
     with writing(sqlite_engine) as session:

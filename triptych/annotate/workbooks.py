@@ -23,7 +23,7 @@ from triptych.annotate.assignments import FINISHED, SEEN
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
-    LONGEST_TEXT,
+    MAX_TEXT_CHARACTERS,
     CellProblem,
     FilledWorkbook,
     ReadItem,
@@ -210,10 +210,10 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
 
 def _refuse_long_texts(book: WorkbookContents) -> None:
     for number, item in enumerate(book.items, 1):
-        texts = [item.context, *(text for _, text in item.beside), *item.responses]
-        if any(len(text) > LONGEST_TEXT for text in texts):
+        texts = [item.context, *(text for _, text in item.extra_texts), *item.responses]
+        if any(len(text) > MAX_TEXT_CHARACTERS for text in texts):
             raise ImportRefused(
-                f"Item {number} of this workbook has a text of more than {LONGEST_TEXT:,} characters, which no "
+                f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which no "
                 "spreadsheet cell can hold. Let this study be annotated in the browser."
             )
 
@@ -305,7 +305,7 @@ def _book_item(token: str, seen: blinding.SeenItem) -> WorkbookItem:
     return WorkbookItem(
         token=token,
         context=_context(seen.context),
-        beside=[(extra.title, extra.text) for extra in extras],
+        extra_texts=[(extra.title, extra.text) for extra in extras],
         responses=[_text(candidate.text, candidate.turns) for candidate in seen.candidates],
     )
 

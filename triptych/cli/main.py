@@ -80,16 +80,16 @@ def migrate(_: argparse.Namespace) -> int:
 def verify(_: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
     with database.reading(_to_read()) as session:
-        found = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
-    if not found:
+        verdicts = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
-    for verdict in found:
+    for verdict in verdicts:
         say(f"{verdict.slug}: {verdict.sentence}")
-    return 0 if all(verdict.holds for verdict in found) else 1
+    return 0 if all(verdict.holds for verdict in verdicts) else 1
 
 
 def doctor(_: argparse.Namespace) -> int:
-    """Look at this installation and say in plain words what stands in its way; changes nothing."""
+    """Check this installation and report every problem with its remedy; changes nothing."""
     return examination.report(say)
 
 
@@ -106,7 +106,7 @@ def move(arguments: argparse.Namespace) -> int:
 
 
 def backup(_: argparse.Namespace) -> int:
-    """Back the database up, while the app is in use or not, into the folder backups beside it."""
+    """Back the database up, in use or not, into the folder backups next to it."""
     from triptych.operations import backup as backups
 
     made = backups.make(_to_read())
@@ -123,18 +123,16 @@ def restore(arguments: argparse.Namespace) -> int:
     engine = database.open_engine(settings.database_url())
     with _alone(engine):
         done = backups.restore(engine, Path(arguments.file), COMMAND_LINE, alone=True)
-    say(
-        f"The database is that of {done.name} again. The state before lies in {done.before or 'no file: it was empty'}."
-    )
+    say(f"Restored {done.name}. The state before is in {done.before or 'no file: it was empty'}.")
     for head in done.heads:
         say(f"{head.slug}: last event {head.number}, hash {head.hash}")
     for pseudonym in done.again:
-        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: do it once more.")
+        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: repeat that.")
     return 0
 
 
 def capsule(arguments: argparse.Namespace) -> int:
-    """Write a study into one file that opens on another machine; it knows pseudonyms only, and names of systems."""
+    """Write a study into one file that opens on another machine; it holds pseudonyms only, and the names of systems."""
     from triptych.cli import studies
     from triptych.operations import capsule as capsules
 
@@ -144,7 +142,7 @@ def capsule(arguments: argparse.Namespace) -> int:
 
 
 def open_capsule(arguments: argparse.Namespace) -> int:
-    """Lay a study capsule into an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
+    """Open a study capsule in an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
     from triptych.operations import capsule as capsules
 
     engine = database.open_engine(settings.database_url())
@@ -182,7 +180,7 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     lifecycle.refuse_unusable_plan(plan)
     files = ratings.ratings_in(arguments.files, arguments.judge)
     assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
-    for line in (*map(str, assembled.problems), *assembled.told()):
+    for line in (*map(str, assembled.problems), *assembled.summary()):
         say(line)
     if not assembled.ok:
         return 2
@@ -247,14 +245,15 @@ def set_state(arguments: argparse.Namespace) -> int:
 
 
 def invite(arguments: argparse.Namespace) -> int:
-    """Make a personal link for everybody named, or on a CSV list; each is shown once and not stored."""
+    """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
     from triptych.cli import studies
 
     made = _written(
         lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
     )
-    for one in made:
-        say(f"{one.pseudonym}\t{one.name}\t{arguments.address.rstrip('/')}/?{urlencode({'join': one.secret})}")
+    for guest in made:
+        link = f"{arguments.address.rstrip('/')}/?{urlencode({'join': guest.secret})}"
+        say(f"{guest.pseudonym}\t{guest.name}\t{link}")
     return 0
 
 
@@ -277,7 +276,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
+    """Write the current report of a study into a folder: tables, figures, datasheet, data, a script."""
     # numpy and the writers take a second to import, which no other command needs
     from triptych.exchange import exports
     from triptych.reports.build import build_report
@@ -300,7 +299,7 @@ def _passcode(question: str) -> str:
 
 
 def _to_read() -> Engine:
-    """The database as it is, for a command that may run beside a server of whatever version."""
+    """The database as it is, for a command that may run next to a server of any version."""
     return database.open_to_read(settings.database_url())
 
 
@@ -388,9 +387,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m triptych", description="Triptych without the browser.")
     parser.add_argument("--version", action="version", version=f"triptych {settings.version()}")
     choices = parser.add_subparsers(dest="command", required=True)
-    for name, (command, wanted) in COMMANDS.items():
+    for name, (command, required) in COMMANDS.items():
         choice = choices.add_parser(name, help=command.__doc__, description=command.__doc__)
-        for argument, about in wanted:
+        for argument, about in required:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
     arguments = parser.parse_args(words)

@@ -1,4 +1,4 @@
-"""What a lead does in the browser, from files and words on a command line: thin over the same commands of the core."""
+"""What a lead does in the browser, from the command line, through the same functions."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Stud
 
 
 def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None) -> list[Invited]:
-    """Invites people by name, or all of a CSV file, or nobody. Raises NotFound, NotAllowed, ImportRefused."""
+    """Invites people by name, or everybody on a CSV list. Raises NotFound, NotAllowed, ImportRefused."""
     who = acting_lead(session, lead)
     study = lifecycle.led_by(session, who, slug)
     if bool(names) == bool(guests):
         raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
     if not guests:
         return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
-    found = read_list(session, study, read(guests))
-    if not found.ok:
-        raise ImportRefused("\n".join(map(str, found.problems)))
-    return invite_all(session, study, found.guests, who.pseudonym)
+    guest_list = read_list(session, study, read(guests))
+    if not guest_list.ok:
+        raise ImportRefused("\n".join(map(str, guest_list.problems)))
+    return invite_all(session, study, guest_list.guests, who.pseudonym)
 
 
 def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:

@@ -74,8 +74,8 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     groups = list(_grouped(reading))
     if len(groups) > MAX_ITEMS:
         raise ImportRefused(f"The file holds {len(groups):,} items; at most {MAX_ITEMS:,} can be read. Split it.")
-    found = (_item(reading, rows) for rows in groups)
-    items = tuple(item for item in found if item is not None)
+    drafts = (_item(reading, rows) for rows in groups)
+    items = tuple(item for item in drafts if item is not None)
     check_items(items, findings, candidates_expected=layout.has_candidates and not (judged or joined))
     return _item_file(reading, items)
 
@@ -129,8 +129,8 @@ def _external_id(reading: Reading, record: Record) -> str | None:
         return str(record.row)
     value = record.values.get(column)
     if not isinstance(value, str):
-        told = "has no id" if value is None else f"has {kind_of(value)} as its id"
-        reading.findings.error(f"{told}; every item needs a text or number as its id.", record.row, column)
+        fault = "has no id" if value is None else f"has {kind_of(value)} as its id"
+        reading.findings.error(f"{fault}; every item needs a text or number as its id.", record.row, column)
         return None
     text = clean(str(value), reading.findings, record.row, column).strip()
     if not text:
@@ -143,11 +143,11 @@ def _context(reading: Reading, rows: Sequence[Record]) -> Content:
     """The context; rows of a long file must agree on it or leave it blank."""
     column = reading.layout.context
     contents = [(row, _content(reading, row.values.get(column, ""), row.row, column)) for row in rows] if column else []
-    given = [(row, content) for row, content in contents if content]
-    if not given:
+    filled = [(row, content) for row, content in contents if content]
+    if not filled:
         return _appended(reading, "", rows[0])
-    first, context = given[0]
-    for row, other in given[1:]:
+    first, context = filled[0]
+    for row, other in filled[1:]:
         if other != context:
             reading.findings.error(f"has another context than row {first.row} of the same item.", row.row, column)
     return _appended(reading, context, first)
@@ -261,9 +261,9 @@ def _entry(entry: Json, number: int, row: int, column: str) -> RawCandidate:
 def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[CandidateDraft, ...]:
     drafts: dict[str, CandidateDraft] = {}
     rows: dict[str, int] = {}
-    told = reading.system if len(raws) == 1 else None
+    only_system = reading.system if len(raws) == 1 else None
     for raw in raws:
-        system = clean(told or raw.system, reading.findings, raw.row, raw.column).strip()
+        system = clean(only_system or raw.system, reading.findings, raw.row, raw.column).strip()
         if not system:
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
         elif system in drafts:
@@ -281,8 +281,8 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
     if not isinstance(content, str):
         return CandidateDraft(system, None, content)
     if not content.strip():
-        how = "holds white space only" if content else "is empty"
-        reading.findings.warning(f"the candidate of system '{system}' {how}.", raw.row, raw.column)
+        blank_kind = "holds white space only" if content else "is empty"
+        reading.findings.warning(f"the candidate of system '{system}' {blank_kind}.", raw.row, raw.column)
     return CandidateDraft(system, content)
 
 

@@ -40,8 +40,8 @@ class SystemFile:
 def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _DEFAULT) -> ItemFile:
     """Read files (name, content, system) and join them: the same item id in each, the texts of one system in each.
 
-    Contexts, meta fields and extra texts may stand in any of them; a file without texts gives only those. What
-    disagrees, is missing or stands twice is a problem that names file and row.
+    Contexts, meta fields and extra texts may be in any of them; a file without texts gives only those. What
+    disagrees, is missing or repeated is a problem that names file and row.
     Raises ImportRefused where a file cannot be read at all; the message names it.
     """
     whole = Findings()
@@ -91,7 +91,7 @@ def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFi
 
 
 def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
-    """Items that other files have and this one lacks, each with the place where it stands."""
+    """Items that other files have and this one lacks, each with its place there."""
     own = {item.external_id for item in part.file.items if item.candidates}
     others: dict[str, tuple[str, int]] = {}
     for other in parts:
@@ -104,41 +104,41 @@ def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
         return
     for name in missing:
         file, row = others[name]
-        part.findings.error(f"has no text for item '{name}', which stands in row {row} of '{file}'.")
+        part.findings.error(f"has no text for item '{name}', which is in row {row} of '{file}'.")
 
 
 def _joined(parts: Sequence[SystemFile], ids: Iterable[str]) -> Iterable[ItemDraft]:
     by_id: dict[str, list[tuple[SystemFile, ItemDraft]]] = {name: [] for name in ids}
     for part in parts:
         for item in part.file.items:
-            if not any(known is part for known, _ in by_id[item.external_id]):  # a double id is an error already
+            if not any(owner is part for owner, _ in by_id[item.external_id]):  # a double id is an error already
                 by_id[item.external_id].append((part, item))
-    return (_item(found) for found in by_id.values())
+    return (_item(pairs) for pairs in by_id.values())
 
 
-def _item(found: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
+def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
     """One item from the rows that the files have for it."""
-    given = [(part, item) for part, item in found if item.context_text or item.context_turns]
-    part, context = given[0] if given else found[0]
-    for other, item in given[1:]:
+    with_context = [(part, item) for part, item in pairs if item.context_text or item.context_turns]
+    part, context = with_context[0] if with_context else pairs[0]
+    for other, item in with_context[1:]:
         if (item.context_text, item.context_turns) != (context.context_text, context.context_turns):
             other.findings.error(f"has another context than row {context.row} of '{part.name}'.", item.row)
     return replace(
         context,
-        candidates=tuple(item.candidates[0] for _, item in found if item.candidates),
-        meta=_named(found, "meta"),
-        extra_texts=_named(found, "extra_texts"),
+        candidates=tuple(item.candidates[0] for _, item in pairs if item.candidates),
+        meta=_named(pairs, "meta"),
+        extra_texts=_named(pairs, "extra_texts"),
     )
 
 
-def _named(found: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
+def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
     """Meta fields or extra texts of all rows of an item; the first file that has one counts."""
-    kept: dict[str, str] = {}
-    for part, item in found:
+    values: dict[str, str] = {}
+    for part, item in pairs:
         for name, value in getattr(item, which).items():
-            if kept.setdefault(name, value) != value:
+            if values.setdefault(name, value) != value:
                 part.findings.warning(f"has another '{name}' than the files before; left out.", item.row)
-    return kept
+    return values
 
 
 def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:

@@ -120,9 +120,9 @@ def _whole(value: Json, findings: Findings) -> tuple[str, list[tuple[int, Json]]
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_campaign(value):
-            found = segments(value, findings)
-            _refuse_number(len(found))
-            return "campaign", found
+            entries = segments(value, findings)
+            _refuse_number(len(entries))
+            return "campaign", entries
         if is_task(value) or (is_header(tuple(value)) and not isinstance(value.get("items"), list)):
             return "JSON", [(1, value)]
         path, value = _only_list(value)
@@ -142,18 +142,18 @@ def _only_list(value: JsonObject) -> tuple[str, list[Json]]:
     """The one list of objects inside an object, with its path; 'items' at the top comes first."""
     if isinstance(value.get("items"), list):
         return "items", value["items"]
-    found: list[tuple[str, list[Json]]] = []
+    lists: list[tuple[str, list[Json]]] = []
     open_objects: list[tuple[str, JsonObject]] = [("", value)]
     while open_objects:
         path, inside = open_objects.pop()
         for key, part in inside.items():
             if isinstance(part, dict):
                 open_objects.append((f"{path}{key}.", part))
-            elif isinstance(part, list) and part and all(isinstance(one, dict) for one in part):
-                found.append((f"{path}{key}", part))
-    if len(found) == 1:
-        return found[0]
-    places = f"lists under {', '.join(path for path, _ in found[:5])}" if found else "no list of items"
+            elif isinstance(part, list) and part and all(isinstance(entry, dict) for entry in part):
+                lists.append((f"{path}{key}", part))
+    if len(lists) == 1:
+        return lists[0]
+    places = f"lists under {', '.join(path for path, _ in lists[:5])}" if lists else "no list of items"
     raise ImportRefused(f'The file holds {places}. It must hold one, for example {{"items": [{OBJECT_EXAMPLE}]}}')
 
 
@@ -170,7 +170,7 @@ def _record(row: int, value: Json, findings: Findings) -> Record | None:
 
 
 def _flaws(value: Json, column: str | None = None) -> Iterator[tuple[str | None, str]]:
-    """What strict JSON does not have: NaN, Infinity, and keys that stand twice in one object, by field."""
+    """What strict JSON does not have: NaN, Infinity, and keys that are repeated in one object, by field."""
     if isinstance(value, NotFinite):
         yield column, f"is {value}, which is no JSON value; write null or a text."
     elif isinstance(value, dict):

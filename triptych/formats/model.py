@@ -143,7 +143,7 @@ class Source:
 class Findings:
     """Collects the problems of one file: the first ones of each severity, and how many more.
 
-    `file` stands before each problem where several files are read together.
+    `file` is written before each problem where several files are read together.
     """
 
     file: str | None = None
@@ -169,7 +169,7 @@ class Findings:
         return self.counts["error"] > 0
 
     def finish(self) -> tuple[Problem, ...]:
-        """All problems, errors first. Past `MAX_PROBLEMS` their number is told, as grave as the gravest."""
+        """All problems, errors first. Past `MAX_PROBLEMS` the last says how many more, with their worst severity."""
         for message, number in self.tallies.items():
             self.note(message.replace("{n}", f"{number:,}"))
         self.tallies.clear()

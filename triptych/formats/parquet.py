@@ -13,7 +13,7 @@ from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, Json, JsonOb
 from triptych.formats.values import NumberText
 
 MAX_INFLATED = 200 * 2**20
-BATCH = 5_000
+ROWS_PER_BATCH = 5_000
 
 
 def read_parquet(data: bytes, options: ReadOptions, findings: Findings) -> Source:
@@ -49,7 +49,7 @@ def _refuse_inflated(size: int) -> None:
 
 def _rows(file: Any) -> Iterator[JsonObject]:
     size = 0
-    for batch in file.iter_batches(BATCH):
+    for batch in file.iter_batches(ROWS_PER_BATCH):
         size += batch.nbytes
         _refuse_inflated(size)
         for row in batch.to_pylist():

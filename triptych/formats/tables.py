@@ -124,7 +124,7 @@ def find_header(filled: Sequence[Cells], within: int) -> int | None:
 
 
 def as_source(table: RawTable, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
-    """A table as records. Columns without a name are left out, columns of one name are told apart.
+    """A table as records. Columns without a name are left out, columns of one name are numbered.
 
     Raises ImportRefused where two columns have the same meaning.
     """
@@ -162,7 +162,7 @@ def _report_ragged(table: RawTable, delimiter: str, findings: Findings) -> None:
         if len(cells) != width:
             findings.error(
                 f"has {len(cells)} cells, the header has {width} columns. A cell that contains "
-                f"{delimiter!r} must stand in double quotes.",
+                f"{delimiter!r} must be in double quotes.",
                 row,
             )
         elif any(_swallowed(cell, at, width, delimiter) for at, cell in enumerate(cells)):

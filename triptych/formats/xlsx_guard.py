@@ -2,7 +2,7 @@
 
 An .xlsx file is a zip of XML. Small ones can hold gigabytes, entities, or a cell in the last corner of the
 sheet that makes a reader allocate the whole of it. So every member is inflated here, counted while inflating
-and checked. Only what passed is given to the reader, in a zip written anew (two programs may read one zip
+and checked. Only what passed is given to the reader, in a new zip (two programs may read one zip
 differently).
 Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
 """
@@ -23,13 +23,13 @@ from triptych.errors import ImportRefused
 
 MAX_MEMBERS = 200
 MAX_INFLATED = 64 * 2**20
-RATIO_FROM = 8 * 2**20
+RATIO_FROM_BYTES = 8 * 2**20
 MAX_RATIO = 100
 MAX_CELLS = 100_000
 MAX_AREA = 2_000_000
 MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
-CHUNK = 2**18
+CHUNK_BYTES = 2**18
 EMPTY = b"<none/>"
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -55,7 +55,7 @@ class Members(dict[str, bytes]):
 
 @dataclass
 class SheetSurvey:
-    """What a sheet's XML tells and its values do not. Rows from 1; `merged`: (first, last, reference)."""
+    """What a sheet's XML says and its values do not. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
     hidden: bool
@@ -146,7 +146,7 @@ def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
     inflater, content, rest = zlib.decompressobj(-zlib.MAX_WBITS), bytearray(), bytes(packed)
     try:
         while rest and not inflater.eof:
-            content += inflater.decompress(rest, CHUNK)
+            content += inflater.decompress(rest, CHUNK_BYTES)
             rest = inflater.unconsumed_tail
             _refuse_inflated(before + len(content), file_size)
         content += inflater.flush()
@@ -157,7 +157,7 @@ def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
 
 
 def _refuse_inflated(size: int, file_size: int) -> None:
-    if size > MAX_INFLATED or (size > RATIO_FROM and size > MAX_RATIO * file_size):
+    if size > MAX_INFLATED or (size > RATIO_FROM_BYTES and size > MAX_RATIO * file_size):
         raise ImportRefused(
             f"The workbook grows from {file_size / 2**20:.1f} MB to {size // 2**20} MB or more when opened: "
             "that is no table of items. Save the sheet as CSV UTF-8 instead."
@@ -207,17 +207,17 @@ def _sheet_paths(members: Members) -> list[tuple[SheetSurvey, str]]:
             path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
             targets[attributes.get("Id", "")] = posixpath.normpath(path)
 
-    found: list[tuple[SheetSurvey, str]] = []
+    sheets: list[tuple[SheetSurvey, str]] = []
 
     def sheet(name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             relation_id = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             hidden = attributes.get("state", "visible") != "visible"
-            found.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
+            sheets.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
 
     _walk(members.part("xl/_rels/workbook.xml.rels"), relation)
     _walk(members.part("xl/workbook.xml"), sheet)
-    return found
+    return sheets
 
 
 class _SheetReader:
@@ -299,7 +299,7 @@ def _refuse_cells(sheet: SheetSurvey, cells: int) -> None:
 
 
 def _refuse_repeated_text(members: Members, sheets: list[SheetSurvey]) -> None:
-    """One long text may stand in a workbook once and be shown in every cell."""
+    """One long text may be stored once in a workbook and be shown in every cell."""
     lengths: list[int] = []
     inside = False
 

@@ -85,7 +85,7 @@ def settle() -> None:
     formatter = JsonLines() if settings.logs_json() else TextLines()
 
     class Settled(logging.Logger):
-        """A logger whose handlers write our lines, whoever sets them up."""
+        """A logger whose handlers write our lines, whichever library adds them."""
 
         def addHandler(self, handler: logging.Handler) -> None:  # noqa: N802 (the name is logging's)
             handler.setFormatter(formatter)

@@ -85,7 +85,7 @@ def hash_code(code: str) -> str:
 
 def fits(stored: str | None, passcode: str) -> bool:
     """Whether the passcode belongs to the stored hash; takes as long where there is none."""
-    unknown = _nobody()  # made at the first check of all, whoever is asked for
+    unknown = _nobody()  # made at the first check, for whatever name
     try:
         right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):

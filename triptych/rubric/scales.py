@@ -20,11 +20,11 @@ Words = Annotated[str, Field(min_length=1)]
 Value = str | float | list[str]  # what may be answered: an option, a number, the letters of the best responses
 
 
-def unique(keys: list[str], what: str) -> None:
+def unique(keys: list[str], noun: str) -> None:
     """Raises ValueError, which pydantic turns into a message with a path, if a key is repeated."""
     repeated = sorted({key for key in keys if keys.count(key) > 1})
     if repeated:
-        raise ValueError(f"each {what} may be used once; repeated: {shown(repeated)}")
+        raise ValueError(f"each {noun} may be used once; repeated: {shown(repeated)}")
 
 
 def shown(values: Iterable[object]) -> str:
@@ -122,7 +122,7 @@ class Likert(ScaleKind):
 class ChoiceOption(RubricPart):
     """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise.
 
-    `apart: true` keeps it in them, and shows agreement without it beside them.
+    `apart: true` keeps it in them, and shows agreement without it as well.
     """
 
     key: Key

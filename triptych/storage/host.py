@@ -1,4 +1,4 @@
-"""What depends on the operating system: file locks, safe folders for a database, whether somebody sits here."""
+"""What depends on the operating system: file locks, safe folders for a database, whether someone is at this screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", 
 
 
 def lock_file(path: Path, message: str) -> IO[str]:
-    """Holds an exclusive lock on the file while the returned handle is open. Raises UnsafeDatabase if it is taken."""
+    """Lock the file exclusively until the returned handle is closed. Raises UnsafeDatabase if it is locked."""
     handle = path.open("a+")
     try:
         _lock(handle)
@@ -65,8 +65,8 @@ def file_system(place: Path, mounts: Path = Path("/proc/mounts")) -> str:
         return ""
     best, kind = "", ""
     for line in mounts.read_text(errors="replace").splitlines():
-        _, point, found, *_ = line.split(" ")
+        _, point, mounted_kind, *_ = line.split(" ")
         point = point.replace("\\040", " ")
         if len(point) >= len(best) and place.is_relative_to(point):
-            best, kind = point, found
+            best, kind = point, mounted_kind
     return kind

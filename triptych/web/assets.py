@@ -1,4 +1,4 @@
-"""The workbench's own files under an address that names their content, so that browsers may keep them for ever."""
+"""The workbench's own files, under an address that names their content, so that browsers may cache them for good."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from triptych.settings import app_folder
 
 FOLDER = app_folder() / "components" / "workbench"
 SERVED = (".js", ".css")
-FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+CACHE_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
-    """Scripts and styles of the folder, never anything else that lies in it, as they were when the process started."""
+    """File name → bytes of the scripts and styles, and nothing else in the folder, as they were when first read."""
     return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in SERVED}
 
 
@@ -33,16 +33,16 @@ def version() -> str:
 
 
 def modules() -> list[str]:
-    """The scripts' names: all are asked for at once, instead of one level of imports after the other."""
+    """The scripts' names: the page requests all at once instead of one level of imports after the other."""
     return [name for name in files() if name.endswith(".js")]
 
 
 async def _file(request: Request) -> Response:
-    place, _, name = request.path_params["path"].partition("/")
-    if place != version() or name not in files():
-        # without this Streamlit answers with its page, and a browser would read that as a script
+    digest, _, name = request.path_params["path"].partition("/")
+    if digest != version() or name not in files():
+        # otherwise Streamlit answers with its page, which a browser would run as a script
         return PlainTextResponse("No such file in this version.", status_code=404)
-    return Response(files()[name], media_type=guess_type(name)[0], headers=FOR_EVER)
+    return Response(files()[name], media_type=guess_type(name)[0], headers=CACHE_FOR_GOOD)
 
 
 ASSET_ROUTES = [Route("/assets/{path:path}", _file)]

@@ -19,13 +19,13 @@ from triptych.storage.database import reading, writing
 from triptych.web import metrics
 from triptych.web.session import web_engine
 
-LAST_WRITES = 10.0  # seconds that a stopping server gives them
+SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
 def running(address: str, bound: str | None) -> Iterator[None]:
-    """Holds the database for this server; hands out the set-up link where there is no lead yet.
+    """Hold the database for this server, and print the set-up link where there is no lead yet.
 
     `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
@@ -75,18 +75,18 @@ def address(option: Callable[[str], Any]) -> str:
     return f"{scheme}://{host_name}:{option('server.port')}" + (f"/{path}" if path else "")
 
 
-def finish_writes(engine: Engine, patience: float = LAST_WRITES) -> bool:
-    """Waits until no transaction is under way, or patience ends; whether all are finished.
+def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
+    """Wait until no transaction is under way, or `patience` seconds are over; whether all are finished.
 
-    Requests are waited for by the HTTP server, before this; a page's run goes on in a thread of its own.
+    The HTTP server has waited for requests before this; a run of a page goes on in its own thread.
     """
-    end = time.monotonic() + patience
-    while engine.pool.checkedout() and time.monotonic() < end:
+    deadline = time.monotonic() + patience
+    while engine.pool.checkedout() and time.monotonic() < deadline:
         time.sleep(0.02)
-    left = engine.pool.checkedout()
-    if left:
-        log.warning("%d transactions were still under way and are undone.", left)
-    return not left
+    unfinished = engine.pool.checkedout()
+    if unfinished:
+        log.warning("%d transactions were still under way and are undone.", unfinished)
+    return not unfinished
 
 
 def setup_link(engine: Engine, address: str) -> str | None:
@@ -99,10 +99,10 @@ def setup_link(engine: Engine, address: str) -> str | None:
 
 
 def hand_out(link: str, bound: str | None) -> None:
-    """Prints the set-up link, and opens it where whoever started the server sits at this computer."""
+    """Print the set-up link, and open it for someone who starts the server at this computer."""
     sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
     sys.stdout.flush()
     if settings.is_loopback(bound) and host.is_at_a_screen():
-        import webbrowser  # of use at the first start only
+        import webbrowser  # needed at the first start only
 
         webbrowser.open(link)

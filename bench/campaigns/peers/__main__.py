@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.campaigns.peers import report
 from bench.campaigns.peers.label_studio import LabelStudio
-from bench.campaigns.peers.measures import QUICK, Effort, Found, measure, measures
+from bench.campaigns.peers.measures import QUICK, Effort, Quantity, measure, measures
 from bench.campaigns.peers.potato import Potato
 from bench.campaigns.peers.tool import NotMeasured, Tool
 from bench.campaigns.peers.triptych import Triptych
@@ -24,38 +24,40 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("tools", nargs="*", metavar="tool", help=f"all, or some of: {', '.join(TOOLS)}")
     parser.add_argument("--quick", action="store_true", help="few values of each, to see that everything runs")
     parser.add_argument(
-        "--only", action="append", metavar="measure", help="take this anew, keep the others; repeatable"
+        "--only", action="append", metavar="measure", help="measure this again, keep the others; can be repeated"
     )
     parser.add_argument("--write-docs", action="store_true", help="write the peers' part of docs/benchmarks.md")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
-    given = parser.parse_args()
-    unknown = sorted(set(given.tools) - set(TOOLS))
+    chosen = parser.parse_args()
+    unknown = sorted(set(chosen.tools) - set(TOOLS))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(TOOLS)}")
-    known = measures(QUICK if given.quick else Effort())
-    unknown = sorted(set(given.only or ()) - set(known))
+    available = measures(QUICK if chosen.quick else Effort())
+    unknown = sorted(set(chosen.only or ()) - set(available))
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
-    return given
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(available)}")
+    return chosen
 
 
 def main() -> int:
     """Installs all tools first, then measures one after the other."""
-    given = arguments()
-    effort = QUICK if given.quick else Effort()
-    wanted = [] if given.no_run else [TOOLS[name] for name in given.tools or TOOLS]
-    installed = [(tool, _installed(tool)) for tool in wanted]
+    chosen = arguments()
+    effort = QUICK if chosen.quick else Effort()
+    tools = [] if chosen.no_run else [TOOLS[name] for name in chosen.tools or TOOLS]
+    installed = [(tool, _installed(tool)) for tool in tools]
     for tool, version in installed:
         load = other_load()
-        found = (
-            _measured(tool, effort, given.only) if isinstance(version, str) else [Found("", "", failed=str(version))]
+        quantities = (
+            _measured(tool, effort, chosen.only)
+            if isinstance(version, str)
+            else [Quantity("", "", failed=str(version))]
         )
-        if given.only:
-            found = report.kept(tool, given.only) + found
-        report.save(tool, str(version), given.quick, load, found)
+        if chosen.only:
+            quantities = report.earlier(tool, chosen.only) + quantities
+        report.save(tool, str(version), chosen.quick, load, quantities)
     results = report.saved(TOOLS.values())
     print(report.part(results))
-    if given.write_docs:
+    if chosen.write_docs:
         report.write_docs(results)
     return 0
 
@@ -69,7 +71,7 @@ def _installed(tool: Tool) -> str | NotMeasured:
         return reason
 
 
-def _measured(tool: Tool, effort: Effort, only: Sequence[str] | None) -> list[Found]:
+def _measured(tool: Tool, effort: Effort, only: Sequence[str] | None) -> list[Quantity]:
     with tempfile.TemporaryDirectory(prefix="triptych-peers-") as home:
         return measure(tool, Path(home), effort, only)
 

@@ -23,7 +23,7 @@ LOST = (PageFailed, aiohttp.ClientError, ConnectionError, TimeoutError)
 class Work:
     """What a crowd did: (when, seconds from submit to next item, work) of each annotation, and what went wrong."""
 
-    done: list[tuple[float, float, str]] = field(default_factory=list)
+    done: list[tuple[float, float, str | None]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     cpu_seconds: float = 0.0
     began: float = 0.0
@@ -63,7 +63,7 @@ async def work(
     over = asyncio.Event()
     before = server.cpu_seconds()
 
-    async def one(number: int, visitor: Visitor) -> None:
+    async def annotate_until_the_end(number: int, visitor: Visitor) -> None:
         await asyncio.sleep(pause * number / len(people))
         while not over.is_set() and time.perf_counter() < end:
             try:
@@ -76,7 +76,7 @@ async def work(
             if visitor.work is None:
                 over.set()
 
-    await asyncio.gather(*(one(n, visitor) for n, visitor in enumerate(people)))
+    await asyncio.gather(*(annotate_until_the_end(n, visitor) for n, visitor in enumerate(people)))
     result.ended = time.perf_counter()
     result.cpu_seconds = server.cpu_seconds() - before if server.process.poll() is None else 0.0
     return result
@@ -86,16 +86,16 @@ async def _annotate(visitor: Visitor, pause: float, result: Work) -> None:
     if pause:
         await asyncio.sleep(pause)
         await visitor.draft()
-    given = visitor.work
+    item = visitor.work
     waited = await visitor.submit()
-    result.done.append((time.perf_counter(), waited, given))
+    result.done.append((time.perf_counter(), waited, item))
 
 
 async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
-    """Everyone annotates without a pause until nothing is left for her, for this long at most; what went wrong."""
+    """Everyone annotates without a pause until nothing is left for them, for this long at most; what went wrong."""
     errors: list[str] = []
 
-    async def one(visitor: Visitor) -> None:
+    async def annotate_all(visitor: Visitor) -> None:
         while visitor.work is not None:
             try:
                 await visitor.submit()
@@ -103,7 +103,7 @@ async def use_up(people: Sequence[Visitor], seconds: float) -> list[str]:
                 errors.append(str(error) or repr(error))
                 await asyncio.sleep(AGAIN)
 
-    tasks = [asyncio.create_task(one(visitor)) for visitor in people]
+    tasks = [asyncio.create_task(annotate_all(visitor)) for visitor in people]
     _, late = await asyncio.wait(tasks, timeout=seconds)
     for task in late:
         task.cancel()

@@ -90,7 +90,13 @@ class LabelStudio:
         return replace(project, importing=importing)
 
     def start(self, project: Project) -> Server:
-        command = [environment("label-studio", VERSION) / "label-studio", "start", "--no-browser", "--data-dir", "."]
+        command: list[str | Path] = [
+            environment("label-studio", VERSION) / "label-studio",
+            "start",
+            "--no-browser",
+            "--data-dir",
+            ".",
+        ]
         command += ["--internal-host", "127.0.0.1", "--port", str(project.port), "--enable-legacy-api-token"]
         command += ["--username", LEAD, "--password", PASSCODE, "--user-token", TOKEN]
         return start_process(project, command, QUIET)
@@ -139,11 +145,11 @@ class LabelStudio:
 
 
 class StudioVisitor:
-    """An annotator as Label Studio's page acts for her."""
+    """What Label Studio's page does for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
-        self.task: Mapping[str, Any] | None = None
+        self.task: Any = None  # as JSON; None when there is none left
         self.draft_id: int | None = None
         self.view = 0
 
@@ -161,9 +167,9 @@ class StudioVisitor:
         await self._send("GET", "/api/label_links?project=1&expand=label")
 
     async def draft(self) -> None:
-        """The page saves while she rates."""
-        said = await self._send("POST", f"/api/tasks/{self.task['id']}/drafts?project=1", self._annotation())
-        self.draft_id = said["id"]
+        """The page saves while the annotator rates."""
+        draft = await self._send("POST", f"/api/tasks/{self.task['id']}/drafts?project=1", self._annotation())
+        self.draft_id = draft["id"]
 
     async def submit(self) -> float:
         annotation = self._annotation() | ({"draft_id": self.draft_id} if self.draft_id else {})
@@ -179,10 +185,10 @@ class StudioVisitor:
         return {"lead_time": 5.0, "result": _result(self.asked, self.number), "project": "1"}
 
     async def _next(self) -> None:
-        wanted = {"ordering": [], "selectedItems": {"all": False, "included": []}, "project": "1"}
-        wanted["filters"] = {"conjunction": "and", "items": []}
+        query = {"ordering": [], "selectedItems": {"all": False, "included": []}, "project": "1"}
+        query["filters"] = {"conjunction": "and", "items": []}
         path = f"/api/dm/actions?id=next_task&tabID={self.view}&project=1"
-        self.task = await self._send("POST", path, wanted, missing=404)
+        self.task = await self._send("POST", path, query, missing=404)
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None, missing: int = 0) -> Any:
         """The answer's JSON; None where the answer has the status `missing`. Raises PageFailed."""
@@ -253,7 +259,10 @@ async def _cookies(project: Project, email: str) -> dict[str, str]:
     page = f"{project.url}/user/signup/"
     async with browserlike({}) as http:
         async with http.get(page) as answer:
-            token = CSRF.search(await answer.text())[1]
+            match = CSRF.search(await answer.text())
+            if match is None:
+                raise NotMeasured("The sign-up form has no token.")
+            token = match[1]
         form = {"csrfmiddlewaretoken": token, "email": email, "password": PASSCODE}
         async with http.post(page, data=form, headers={"Referer": page}) as answer:
             answer.raise_for_status()

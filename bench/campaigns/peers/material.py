@@ -8,7 +8,7 @@ from bench.world import RUBRIC, TEXTS
 from triptych.formats import read_items
 from triptych.rubric.files import load_rubric
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Likert
+from triptych.rubric.scales import Choice, Likert
 
 PLACES = ("a", "b", "c")
 
@@ -35,15 +35,17 @@ def _question(criterion: Criterion, place: str) -> Question:
         options = tuple(f"{point.value:g}" for point in scale.points)
         ends = scale.points[0].title, scale.points[-1].title
     else:
+        assert isinstance(scale, Choice)  # the rubric has no other kind
         options = tuple(option.title for option in scale.options)
     return Question(f"{criterion.key}_{place}", place, f"Response {place.upper()}: {criterion.title}", options, ends)
 
 
 def texts(count: int) -> list[dict[str, str]]:
     """`count` items as {id, review, response_a, response_b, response_c}, the demo's texts over and over."""
-    found = read_items(TEXTS.read_bytes(), TEXTS.name).items
+    items = read_items(TEXTS.read_bytes(), TEXTS.name).items
     rows = [
-        {"review": item.context_text, **{f"response_{p}": c.text for p, c in zip(PLACES, item.candidates, strict=True)}}
-        for item in found
+        {"review": item.context_text or ""}
+        | {f"response_{place}": each.text or "" for place, each in zip(PLACES, item.candidates, strict=True)}
+        for item in items
     ]
     return [{"id": f"item-{n}", **rows[n % len(rows)]} for n in range(count)]

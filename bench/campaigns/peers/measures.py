@@ -40,7 +40,7 @@ QUICK = Effort(rated=2, crowds=(1, 12), seconds=4.0, starts=1, sizes=(1_000,), s
 
 
 @dataclass(frozen=True)
-class Found:
+class Quantity:
     """One quantity of one tool: its values in `unit`, or in words why there are none.
 
     Without a `what` the reason holds for every quantity of the measure.
@@ -54,38 +54,38 @@ class Found:
     measure: str = ""
 
 
-def measures(effort: Effort) -> dict[str, Callable[[Tool, Path, Effort], Iterator[Found]]]:
+def measures(effort: Effort) -> dict[str, Callable[[Tool, Path, Effort], Iterator[Quantity]]]:
     """Every measure by its name, in the order of the table."""
     crowds = {f"crowd-{n}": _crowd_of(n) for n in effort.crowds}
     sizes = {f"size-{n}": _size_of(n) for n in effort.sizes}
     return {"browser": look, "start": start, **crowds, **sizes, "kill": kill, "cap": cap, "export": export}
 
 
-def measure(tool: Tool, home: Path, effort: Effort, only: Sequence[str] | None = None) -> list[Found]:
+def measure(tool: Tool, home: Path, effort: Effort, only: Sequence[str] | None = None) -> list[Quantity]:
     """Everything of one tool, or `only` these; a measure that fails leaves its reason instead of its values."""
-    found = []
+    quantities = []
     for name, take in measures(effort).items():
         if only and name not in only:
             continue
         print(f"{tool.name}: {name} …", file=sys.stderr, flush=True)
         try:
-            found += [replace(one, measure=name) for one in take(tool, home / name, effort)]
+            quantities += [replace(quantity, measure=name) for quantity in take(tool, home / name, effort)]
         except REFUSED as error:
             lines = (str(error) or repr(error)).strip().splitlines()
-            found.append(Found("", "", failed=lines[-1][:200], measure=name))
-    return found
+            quantities.append(Quantity("", "", failed=lines[-1][:200], measure=name))
+    return quantities
 
 
-def look(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def look(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
     """One annotator with a mouse."""
     project = tool.prepare(home, ITEMS, 1, RATERS)
     with serving(tool, project):
         seen = browser.look(tool, project, tool.sign_up(project)[0], effort.rated)
-    yield Found("submit → next item shown", "ms", seen.next)
-    yield Found("click on a rating → shown", "ms", seen.clicks)
+    yield Quantity("submit → next item shown", "ms", seen.next)
+    yield Quantity("click on a rating → shown", "ms", seen.clicks)
 
 
-def start(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def start(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
     """Command to answer, and first load of the page in a browser with an empty cache; memory at rest after it."""
     project = tool.prepare(home, ITEMS, 1, RATERS)
     starts, loads, idle = [], [], []
@@ -96,13 +96,13 @@ def start(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
             loads.append(browser.first_load(tool, project, tool.sign_up(project)[0]))
             time.sleep(2)
             idle.append(server.resident_mb())
-    yield Found("first load of the page", "ms", loads)
-    yield Found("command → answers requests", "s", starts)
-    yield Found("memory after the first page", "MB", idle)
+    yield Quantity("first load of the page", "ms", loads)
+    yield Quantity("command → answers requests", "s", starts)
+    yield Quantity("memory after the first page", "MB", idle)
 
 
-def _crowd_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Found]]:
-    def load(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def _crowd_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Quantity]]:
+    def load(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
         project = tool.prepare(home, ITEMS, count, max(RATERS, count))
         with serving(tool, project) as server:
             cookies = tool.sign_up(project)
@@ -111,7 +111,7 @@ def _crowd_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Found]]:
         who = f"{count} annotator{'s' * (count > 1)}"
         yield from _load_found(f"{who}, {PAUSE:g} s pause", calm)
         yield from _load_found(f"{who}, no pause", rush)
-        yield Found(f"{who}: memory afterwards", "MB", [memory])
+        yield Quantity(f"{who}: memory afterwards", "MB", [memory])
 
     return load
 
@@ -124,7 +124,7 @@ async def _calm_and_rush(
         return calm, await crowd.work(people, server, length, 0.0)
 
 
-def _load_found(who: str, work: Work) -> Iterator[Found]:
+def _load_found(who: str, work: Work) -> Iterator[Quantity]:
     done = max(len(work.done), 1)
     for what, unit, values in (
         ("submit → next item", "ms", work.milliseconds()),
@@ -132,15 +132,15 @@ def _load_found(who: str, work: Work) -> Iterator[Found]:
         ("server CPU per annotation", "ms", [1000 * work.cpu_seconds / done]),
     ):
         if work.done:
-            yield Found(f"{who}: {what}", unit, values, more_is_better=unit == "/s")
+            yield Quantity(f"{who}: {what}", unit, values, more_is_better=unit == "/s")
         else:
             reason = work.errors[-1][:160] if work.errors else "none was answered in time"
-            yield Found(f"{who}: {what}", unit, failed=f"no annotation was stored: {reason}")
-    yield Found(f"{who}: failed requests", "", [len(work.errors)])
+            yield Quantity(f"{who}: {what}", unit, failed=f"no annotation was stored: {reason}")
+    yield Quantity(f"{who}: failed requests", "", [len(work.errors)])
 
 
-def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Found]]:
-    def size(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Quantity]]:
+    def size(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
         began = time.perf_counter()
         project = tool.prepare(home, count, 1, RATERS)
         prepared = time.perf_counter()
@@ -149,9 +149,9 @@ def _size_of(count: int) -> Callable[[Tool, Path, Effort], Iterator[Found]]:
             cookies = tool.sign_up(project)
             waits = asyncio.run(_one_by_one(tool, project, server, cookies, effort.submits))
         importing = prepared - began if project.importing is None else project.importing
-        yield Found(f"{count:,} items: putting them in", "s", [importing])
-        yield Found(f"{count:,} items: command → answers requests", "s", [started - prepared])
-        yield Found(f"{count:,} items: submit → next item", "ms", waits)
+        yield Quantity(f"{count:,} items: putting them in", "s", [importing])
+        yield Quantity(f"{count:,} items: command → answers requests", "s", [started - prepared])
+        yield Quantity(f"{count:,} items: submit → next item", "ms", waits)
 
     return size
 
@@ -161,7 +161,7 @@ async def _one_by_one(tool: Tool, project: Project, server: Server, cookies: Seq
         return [1000 * await visitor.submit() for _ in range(submits + 1)][1:]
 
 
-def kill(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def kill(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
     """`kill -9` while ten annotators submit: what was acknowledged and is not there after the next start."""
     project = tool.prepare(home, ITEMS, KILLED, RATERS)
     with serving(tool, project) as server:
@@ -171,7 +171,7 @@ def kill(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
         raise NotMeasured("nothing was acknowledged before the kill")
     with serving(tool, project):
         lost = acknowledged - set(tool.stored(project))
-    yield Found("`kill -9`: acknowledged annotations lost", f"of {len(acknowledged)}", [len(lost)])
+    yield Quantity("`kill -9`: acknowledged annotations lost", f"of {len(acknowledged)}", [len(lost)])
 
 
 async def _until_killed(tool: Tool, project: Project, server: Server, cookies: Sequence) -> set[str]:
@@ -182,15 +182,15 @@ async def _until_killed(tool: Tool, project: Project, server: Server, cookies: S
             await asyncio.sleep(0.02)
         server.kill()
         await working
-        return {given for _, _, given in result.done}
+        return {item for _, _, item in result.done if item is not None}
 
 
-def cap(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def cap(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
     """All annotators there before the first begins: the most annotations that one item gets, in two studies."""
     most = max(effort.crowds)
     for items, name in ((most, "enough places for all"), (SCARCE, f"{SCARCE} items, too few places")):
         counts = _counted(tool, home / str(items), items, most, 4 * effort.seconds)
-        yield Found(f"most annotations on an item capped at {CAP}: {name}", "", [max(counts.values())])
+        yield Quantity(f"most annotations on an item capped at {CAP}: {name}", "", [max(counts.values())])
 
 
 def _counted(tool: Tool, home: Path, items: int, annotators: int, length: float) -> Counter[str]:
@@ -208,7 +208,7 @@ async def _all_at_once(tool: Tool, project: Project, cookies: Sequence, length: 
         await crowd.use_up(people, length)
 
 
-def export(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
+def export(tool: Tool, home: Path, effort: Effort) -> Iterator[Quantity]:
     """All annotations as the tool's flat file."""
     project = tool.prepare(home, ITEMS, RATERS, RATERS)
     times: list[float] = []
@@ -219,4 +219,4 @@ def export(tool: Tool, home: Path, effort: Effort) -> Iterator[Found]:
             times.append(seconds(lambda: came_out.append(tool.export(project))))  # noqa: B023
             if came_out != [effort.exported]:
                 raise NotMeasured(f"{came_out[0]:,} of {effort.exported:,} annotations came out")
-    yield Found(f"export of {effort.exported:,} annotations", "s", times)
+    yield Quantity(f"export of {effort.exported:,} annotations", "s", times)

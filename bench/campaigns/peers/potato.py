@@ -1,4 +1,4 @@
-"""Potato: a YAML configuration, one state file per annotator, a page that is loaded anew for every item."""
+"""Potato: a YAML configuration, one state file per annotator, a page that is loaded again for every item."""
 
 from __future__ import annotations
 
@@ -16,11 +16,21 @@ import aiohttp
 import yaml
 
 from bench.campaigns.peers.material import PLACES, Question, questions, texts
-from bench.campaigns.peers.tool import Project, Screen, browserlike, clean, environment, reachable, start_process
+from bench.campaigns.peers.tool import (
+    NotMeasured,
+    Project,
+    Screen,
+    browserlike,
+    clean,
+    environment,
+    reachable,
+    start_process,
+)
 from bench.client import PageFailed
 from bench.server import Server, free_port
 
 VERSION = "2.12.1"
+EXPORTING = 600  # seconds
 SHOWN = re.compile(r'id="instance_id"[^>]*value="([^"]+)"')
 EXPORTED = re.compile(r"num_records: (\d+)")
 # what the page asks for whenever it was loaded; its scripts and styles come from the browser's cache
@@ -54,7 +64,7 @@ class Potato:
         return Project(home, items, annotators, raters, free_port())
 
     def start(self, project: Project) -> Server:
-        command = [self._commands() / "potato", "start", "config.yaml", "--host", "127.0.0.1"]
+        command: list[str | Path] = [self._commands() / "potato", "start", "config.yaml", "--host", "127.0.0.1"]
         return start_process(project, [*command, "-p", str(project.port)], {})
 
     def answers(self, project: Project) -> bool:
@@ -90,11 +100,20 @@ class Potato:
             (folder / "user_state.json").write_text(json.dumps(_state(folder.name, done)))
 
     def export(self, project: Project) -> int:
-        command = [self._commands() / "python", "-m", "potato.export", "-c", "config.yaml", "-f", "csv", "-o", "out"]
-        said = subprocess.run(
-            command, cwd=project.home, env=clean({}), check=True, capture_output=True, text=True
-        ).stdout
-        return int(EXPORTED.search(said)[1])
+        program, arguments = self._commands() / "python", ["-c", "config.yaml", "-f", "csv", "-o", "out"]
+        ended = subprocess.run(
+            [program, "-m", "potato.export", *arguments],
+            cwd=project.home,
+            env=clean({}),
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=EXPORTING,
+        )
+        count = EXPORTED.search(ended.stdout)
+        if count is None:
+            raise NotMeasured(f"The export does not say how much it wrote: {ended.stdout[-1000:]}")
+        return int(count[1])
 
     def stored(self, project: Project) -> dict[str, str]:
         files = (project.home / "annotation_output").glob("*/user_state.json")
@@ -107,7 +126,7 @@ class Potato:
 
 
 class PotatoVisitor:
-    """An annotator as Potato's page acts for her."""
+    """What Potato's page does for an annotator."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, asked: Sequence[Question], number: int) -> None:
         self.http, self.url, self.asked, self.number = http, url, asked, number
@@ -150,8 +169,8 @@ class PotatoVisitor:
 
     async def _page(self) -> None:
         async with self.http.get(f"{self.url}/annotate") as answer:
-            found = SHOWN.search(await answer.text())
-            self.item = found[1] if answer.status == 200 and found else None
+            match = SHOWN.search(await answer.text())
+            self.item = match[1] if answer.status == 200 and match else None
 
     async def _reads(self) -> None:
         """As a browser does it: together, over at most six connections."""
@@ -165,9 +184,9 @@ class PotatoVisitor:
     async def _post(self, path: str, body: Mapping[str, object]) -> None:
         headers = {"X-Potato-Navigation": "1"}
         async with self.http.post(f"{self.url}{path}", json=body, headers=headers) as answer:
-            said = await answer.text()
+            text = await answer.text()
             if answer.status != 200:
-                raise PageFailed(f"{path} was answered with {answer.status}: {said[:300]}")
+                raise PageFailed(f"{path} was answered with {answer.status}: {text[:300]}")
 
 
 def _configuration(items: int, annotators: int, raters: int) -> dict[str, object]:

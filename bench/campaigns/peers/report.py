@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.campaigns.peers.measures import Found
+from bench.campaigns.peers.measures import Quantity
 from bench.campaigns.peers.tool import Tool
 from bench.figures import percentile, rounded, table
 from bench.report import DOCS, OUT, machine, write_part
@@ -34,18 +34,18 @@ peer is. The HTTP clients send what the tool's own page sends, in its order.
 """
 
 
-def save(tool: Tool, version: str, quick: bool, load: float, found: Sequence[Found]) -> None:
+def save(tool: Tool, version: str, quick: bool, load: float, quantities: Sequence[Quantity]) -> None:
     """Keeps one tool's figures; `load` is the machine's before it began."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     about = {"tool": tool.name, "version": version, "notes": tool.notes, "quick": quick, "load": load}
-    result = {**about, "machine": machine(), "found": [asdict(one) for one in found]}
+    result = {**about, "machine": machine(), "found": [asdict(quantity) for quantity in quantities]}
     _path(tool).write_text(json.dumps(result, ensure_ascii=False) + "\n")
 
 
-def kept(tool: Tool, anew: Sequence[str]) -> list[Found]:
-    """What was measured of this tool before, without the measures that are taken anew."""
+def earlier(tool: Tool, repeated: Sequence[str]) -> list[Quantity]:
+    """What was measured of this tool before, without the measures that are repeated."""
     before = json.loads(_path(tool).read_text())["found"] if _path(tool).exists() else []
-    return [Found(**one) for one in before if one["measure"] not in anew]
+    return [Quantity(**quantity) for quantity in before if quantity["measure"] not in repeated]
 
 
 def _path(tool: Tool) -> Path:
@@ -74,13 +74,13 @@ def part(results: Sequence[dict[str, Any]]) -> str:
     return "\n".join([*lines, *(f"- **{result['tool']}**: {result['notes']}." for result in results)]) + "\n"
 
 
-class Measured(dict[str, Found]):
+class Measured(dict[str, Quantity]):
     """One tool's quantities by what they are, and why a measure was not taken."""
 
     def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
-        found = [Found(**row) for row in rows]
-        super().__init__({one.what: one for one in found if one.what})
-        self._reasons = {one.measure: one.failed for one in found if not one.what}
+        quantities = [Quantity(**row) for row in rows]
+        super().__init__({quantity.what: quantity for quantity in quantities if quantity.what})
+        self._reasons = {quantity.measure: quantity.failed for quantity in quantities if not quantity.what}
 
     def why_not(self, measure: str) -> str:
         return self._reasons.get(measure) or self._reasons.get("", "")
@@ -93,29 +93,31 @@ def _version(result: dict[str, Any]) -> str:
 
 
 def _row(what: str, ours: Measured, peers: Sequence[Measured]) -> list[str]:
-    measure = next(found[what].measure for found in (ours, *peers) if what in found)
-    cells = [_cell(found.get(what), found.why_not(measure)) for found in (ours, *peers)]
-    return [what, *cells, *(_times(_ratio(ours.get(what), found.get(what))) for found in peers)]
+    measure = next(tool[what].measure for tool in (ours, *peers) if what in tool)
+    cells = [_cell(tool.get(what), tool.why_not(measure)) for tool in (ours, *peers)]
+    return [what, *cells, *(_times(_ratio(ours.get(what), tool.get(what))) for tool in peers)]
 
 
-def _cell(found: Found | None, reason: str = "") -> str:
-    if found is None or not found.values:
-        return f"not measured: {(found.failed if found else reason) or 'not part of this run'}".replace("|", "/")
-    middle = f"{rounded(median(found.values))} {found.unit}".strip()
-    if len(found.values) < 2:
+def _cell(quantity: Quantity | None, reason: str = "") -> str:
+    if quantity is None or not quantity.values:
+        return f"not measured: {(quantity.failed if quantity else reason) or 'not part of this run'}".replace("|", "/")
+    middle = f"{rounded(median(quantity.values))} {quantity.unit}".strip()
+    if len(quantity.values) < 2:
         return middle
-    low, high = percentile(found.values, 5), percentile(found.values, 95)
+    low, high = percentile(quantity.values, 5), percentile(quantity.values, 95)
     return f"{middle} ({rounded(low)} to {rounded(high)})"
 
 
-def _ratio(ours: Found | None, theirs: Found | None, by: str = "median") -> float | None:
+def _ratio(ours: Quantity | None, theirs: Quantity | None, by: str = "median") -> float | None:
     """How many times as good we are; None where one of them has no value or is 0."""
     if ours is None or theirs is None or not ours.values or not theirs.values:
         return None
-    mine, other = (median(one.values) if by == "median" else percentile(one.values, 95) for one in (ours, theirs))
-    if not mine or not other:
+    our_value, their_value = (
+        median(quantity.values) if by == "median" else percentile(quantity.values, 95) for quantity in (ours, theirs)
+    )
+    if not our_value or not their_value:
         return None
-    return mine / other if ours.more_is_better else other / mine
+    return our_value / their_value if ours.more_is_better else their_value / our_value
 
 
 def _times(ratio: float | None) -> str:
@@ -127,37 +129,37 @@ TARGET_HEADING = ["Measure", "Value", "Triptych", "Potato", "Ratio", "Target", "
 
 def _targets(ours: Measured, theirs: Measured) -> Iterator[list[str]]:
     for what, (by, least) in TARGETS.items():
-        mine, other = ours.get(what), theirs.get(what)
-        found = _ratio(mine, other, by)
+        our_quantity, their_quantity = ours.get(what), theirs.get(what)
+        ratio = _ratio(our_quantity, their_quantity, by)
         drawn = (
-            ("–", "not measured") if found is None else (f"{rounded(found)} ×", "pass" if found >= least else "FAIL")
+            ("–", "not measured") if ratio is None else (f"{rounded(ratio)} ×", "pass" if ratio >= least else "FAIL")
         )
-        yield [what, by, _value(mine, by), _value(other, by), drawn[0], f"≥ {least} ×", drawn[1]]
+        yield [what, by, _value(our_quantity, by), _value(their_quantity, by), drawn[0], f"≥ {least} ×", drawn[1]]
 
 
-def _value(found: Found | None, by: str) -> str:
-    if found is None or not found.values:
+def _value(quantity: Quantity | None, by: str) -> str:
+    if quantity is None or not quantity.values:
         return "–"
-    value = median(found.values) if by == "median" else percentile(found.values, 95)
-    return f"{rounded(value)} {found.unit}"
+    value = median(quantity.values) if by == "median" else percentile(quantity.values, 95)
+    return f"{rounded(value)} {quantity.unit}"
 
 
 def _better(ours: Measured, peers: Mapping[str, Measured]) -> list[str]:
     """A line for each quantity in which a peer's median is better than ours, by more than chance would allow to say."""
     lines = [
-        f"- **{name}**, {what}: {_cell(found[what])} against {_cell(mine)}."
-        for name, found in peers.items()
-        for what, mine in ours.items()
-        if _is_better(mine, found.get(what))
+        f"- **{name}**, {what}: {_cell(quantities[what])} against {_cell(quantity)}."
+        for name, quantities in peers.items()
+        for what, quantity in ours.items()
+        if _is_better(quantity, quantities.get(what))
     ]
     return lines or ["In nothing that was measured here."]
 
 
-def _is_better(ours: Found, theirs: Found | None) -> bool:
+def _is_better(ours: Quantity, theirs: Quantity | None) -> bool:
     ratio = _ratio(ours, theirs)
     if ratio is not None:
         return ratio * CLOSE < 1
     if theirs is None or not ours.values or not theirs.values:
         return False
-    mine, other = median(ours.values), median(theirs.values)
-    return other > mine if ours.more_is_better else other < mine
+    our_value, their_value = median(ours.values), median(theirs.values)
+    return their_value > our_value if ours.more_is_better else their_value < our_value

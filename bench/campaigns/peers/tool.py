@@ -47,10 +47,10 @@ class Visitor(Protocol):
 
     @property
     def work(self) -> str | None:
-        """What names her and the item she has, as in `Tool.stored`; None when there is nothing left for her."""
+        """The annotator and their item, as in `Tool.stored`; None when they have no item left."""
 
     async def draft(self) -> None:
-        """What the page sends on its own while she rates."""
+        """What the page sends on its own while the annotator rates."""
 
     async def submit(self) -> float:
         """Sends the annotation and fetches the next item; seconds from the one to the other. Raises PageFailed."""
@@ -58,7 +58,7 @@ class Visitor(Protocol):
 
 @dataclass(frozen=True)
 class Project:
-    """A tool's study, ready to be served: where it lies, how large it is, and what its tool keeps to itself.
+    """A tool's study, ready to be served: its folder, its size, and what its tool keeps to itself.
 
     importing: seconds that its items took to go in, where `prepare` does more than that.
     """
@@ -68,7 +68,7 @@ class Project:
     annotators: int
     raters: int
     port: int
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    material: Mapping[str, Any] = field(default_factory=dict)
     importing: float | None = None
 
     @property
@@ -124,7 +124,7 @@ def serving(tool: Tool, project: Project) -> Iterator[Server]:
 
 
 def cache() -> Path:
-    """Where the peers' environments lie: outside the repository, in the user's cache."""
+    """The folder of the peers' environments: outside the repository, in the user's cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "triptych-bench-peers"
 
 
@@ -136,7 +136,15 @@ def environment(package: str, version: str) -> Path:
     home = cache() / f"{package}-{version}"
     if not (home / "installed").exists():
         python = home / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{package}=={version}"]
+        pip: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            f"{package}=={version}",
+        ]
         try:
             subprocess.run([sys.executable, "-m", "venv", home], check=True, timeout=INSTALLING)
             subprocess.run(pip, check=True, timeout=INSTALLING)

@@ -20,8 +20,9 @@ from bench.campaigns.peers.tool import Project, Screen, browserlike, reachable
 from bench.client import OUR_HEADERS, Annotator
 from bench.server import ROOT, Server, free_port, start_server
 from bench.world import World, build_world
-from triptych.annotate import annotations, assignments
-from triptych.annotate.annotations import SubmitMessage
+from triptych.annotate import assignments
+from triptych.annotate.annotations import SubmitMessage, submit
+from triptych.annotate.assignments import Assigned
 from triptych.people import accounts
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database
@@ -111,7 +112,7 @@ class TriptychVisitor:
 
 
 def _world(project: Project) -> World:
-    return project.kept["world"]
+    return project.material["world"]
 
 
 @contextmanager
@@ -126,6 +127,7 @@ def _database(project: Project) -> Iterator[Session]:
 
 def _annotate(session: Session, study: Study, who: Who, project: Project, random: Random) -> None:
     work = assignments.current(session, study, who)
+    assert isinstance(work, Assigned)  # the study has items for everybody
     candidates = [SimulatedCandidate(random.random(), "A response.") for _ in range(3)]
     answers = generate_answers(_world(project).rubric, study.round, candidates, random)
     message = SubmitMessage(
@@ -137,7 +139,7 @@ def _annotate(session: Session, study: Study, who: Who, project: Project, random
         active_seconds=5,
         answers={**answers, "highlights": []},
     )
-    annotations.submit(session, who, message)
+    submit(session, who, message)
 
 
 async def _exported(project: Project) -> str:

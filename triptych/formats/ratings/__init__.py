@@ -36,7 +36,7 @@ from triptych.formats.ratings.sources import ENDINGS, read_source
 
 @dataclass(frozen=True)
 class RatingsFormat:
-    """How the files of one program are told and read."""
+    """How the files of one program are recognised and read."""
 
     name: str
     fits: Callable[[frozenset[str]], bool]
@@ -87,6 +87,6 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> Finis
     findings = Findings()
     source = read_source(data, filename, findings)
     into = Gathering(kind, findings)
-    found = next(one for one in FORMATS if one.fits(frozenset(source.columns)))
-    found.read(source, into)
-    return into.finished(filename, found.name, source)
+    program = next(candidate for candidate in FORMATS if candidate.fits(frozenset(source.columns)))
+    program.read(source, into)
+    return into.finished(filename, program.name, source)

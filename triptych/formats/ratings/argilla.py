@@ -38,14 +38,14 @@ def read(source: Source, into: Gathering) -> None:
         )
         responses = list(_responses(record, into) if nested else _flat(record, into))
         asked = {question for question, *_ in responses}
-        for question, who, value, status in responses:
+        for question, annotator, value, status in responses:
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
-            elif who and explains(question, asked):
+            elif annotator and explains(question, asked):
                 criterion, system = fields.place(question)
-                into.note(Unit(fields.item, system, who, into.kind, record.row), criterion, value)
+                into.note(Unit(fields.item, system, annotator, into.kind, record.row), criterion, value)
             else:
-                _answer(fields, question, (who, into.kind), value, record.row, into)
+                _answer(fields, question, (annotator, into.kind), value, record.row, into)
         for question, agent, value in _suggestions(record, into):
             _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
 
@@ -92,10 +92,12 @@ def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Js
             yield name.removesuffix(".suggestion"), named(record.values.get(f"{name}.agent")), value
 
 
-def _answer(fields: Fields, question: str, who: tuple[str, RaterKind], value: Json, row: int, into: Gathering) -> None:
+def _answer(
+    fields: Fields, question: str, rater: tuple[str, RaterKind], value: Json, row: int, into: Gathering
+) -> None:
     """One answer: a value, one label in a list, or spans."""
     criterion, system = fields.place(question)
-    annotator, kind = who
+    annotator, kind = rater
     if not annotator:
         into.findings.error("a response does not say who gave it.", row, question)
         return

@@ -44,7 +44,7 @@ class Fields:
 
 
 def explains(control: str, asked: Container[str]) -> bool:
-    """Whether it asks for words about the answer to another question: fluency_why_a beside fluency_a."""
+    """Whether it asks for words about the answer to another question: fluency_why_a for fluency_a."""
     return any(part in control and control.replace(part, "", 1) in asked for part in EXPLAINING)
 
 

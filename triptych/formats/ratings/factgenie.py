@@ -27,13 +27,13 @@ def read(source: Source, into: Gathering) -> None:
     for record in source.records:
         values, row = record.values, record.row
         meta = into.mapped(values.get("metadata"), row, "metadata")
-        who, kind = _annotator(meta, into)
-        if not who:
+        annotator, kind = _annotator(meta, into)
+        if not annotator:
             into.findings.error("does not say who annotated.", row, "metadata")
             continue
         parts = (named(values.get(name)) for name in ("dataset", "split", "example_idx"))
         item, system = "/".join(part for part in parts if part), named(values.get("setup_id")) or UNKNOWN_SYSTEM
-        unit = Unit(item, system, who, kind, row, moment_of(meta.get("end_timestamp") or meta.get("time")))
+        unit = Unit(item, system, annotator, kind, row, moment_of(meta.get("end_timestamp") or meta.get("time")))
         into.text(item, system, values.get("output"), row, "output")
         _ratings(record, unit, into)
         _spans(record, unit, meta, into)

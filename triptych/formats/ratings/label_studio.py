@@ -63,8 +63,8 @@ def _box_name(result: Json) -> str:
     return named(texts[0] if isinstance(texts, list) and texts else texts)
 
 
-def _results(work: JsonObject, fields: Fields, who: str, row: int, into: Gathering, judge: bool = False) -> None:
-    if not who:
+def _results(work: JsonObject, fields: Fields, annotator: str, row: int, into: Gathering, judge: bool = False) -> None:
+    if not annotator:
         into.findings.error("an annotation does not say who made it.", row, "completed_by")
         return
     kind: RaterKind = "judge" if judge else into.kind
@@ -76,7 +76,7 @@ def _results(work: JsonObject, fields: Fields, who: str, row: int, into: Gatheri
         if result.get("from_name") == WHO:
             continue
         criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
-        _result(Unit(fields.item, system, who, kind, row, at, seconds, part=str(row)), criterion, result, into)
+        _result(Unit(fields.item, system, annotator, kind, row, at, seconds, part=str(row)), criterion, result, into)
 
 
 def _result(unit: Unit, control: str, result: JsonObject, into: Gathering) -> None:

@@ -19,14 +19,14 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 UNKNOWN_SYSTEM = "unknown"
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
-FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or stand beside, or as a note."
+FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRating:
     """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
 
-    `of` tells repeated ratings of one unit apart: "" for the first, otherwise what the file calls the repeat.
+    `of` distinguishes repeated ratings of one unit: "" for the first, otherwise what the file calls the repeat.
     `part`: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
     """
 
@@ -94,7 +94,7 @@ class ImportedNote:
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → what it was taken for. items: those that lay beside it in an archive.
+    recognised: column or field → what it was taken for. items: those in the same archive.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Gathering:
         )
 
     def note(self, unit: Unit, name: str, value: Json) -> None:
-        """Free text beside the ratings of a unit; blank texts are nothing."""
+        """Free text about a unit; blank texts are nothing."""
         texts = value if isinstance(value, list) else [value]
         text = "\n".join(str(part) for part in texts if isinstance(part, str) and part.strip())
         if text:

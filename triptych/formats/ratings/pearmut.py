@@ -18,8 +18,8 @@ from triptych.formats.values import NumberText
 
 MISSING = "[missing]"
 NO_DATA = ("welcome_", "random_", "goodbye_")
-LEFT_OUT = "{n} welcome, random or goodbye document(s) are left out."
-NOTHING = "{n} segment(s) without an annotation are left out."
+NO_DATA_NOTE = "{n} welcome, random or goodbye document(s) are left out."
+NOT_ANNOTATED_NOTE = "{n} segment(s) without an annotation are left out."
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -37,7 +37,7 @@ def read(source: Source, into: Gathering) -> None:
     }
     for record in source.records:
         if named(record.values.get("item_i")).startswith(NO_DATA):
-            into.findings.tally(LEFT_OUT)
+            into.findings.tally(NO_DATA_NOTE)
             continue
         at, seconds = _times(into.listed(record.values.get("actions"), record.row, "actions"))
         for item, annotation, segment in _segments(record, into):
@@ -63,7 +63,7 @@ def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject
         return
     for at, (annotation, item) in enumerate(zip(annotations, items, strict=True)):
         if annotation is None:
-            into.findings.tally(NOTHING)
+            into.findings.tally(NOT_ANNOTATED_NOTE)
         else:
             shown = into.mapped(item, record.row, "item")
             name = named(shown.get("item_id")) or f"{record.values.get('item_i')}/{at}"

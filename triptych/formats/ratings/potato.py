@@ -4,7 +4,7 @@ Answers are pairs of {schema, name} and value, in older descriptions an object p
 scheme may hold several labels although only one can be meant (before Potato's fix of issue 167): such a unit is an
 error that names them, never a choice of ours. The order shown is not recorded. Spans have no quote and count code
 points; those of a text field count them in the page, where a line break is a tag and no character. The older layout
-has quotes and counts UTF-16 units. Only a project tells what the responses are; alone, a state file rates one text.
+has quotes and counts UTF-16 units. Only a project says what the responses are; alone, a state file rates one text.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Po
         shown = ", ".join(f"'{label}'" for label in labels)
         into.findings.error(
             f"annotator '{unit.annotator}' has several labels for item '{unit.item}': {shown}. "
-            "Which one was meant cannot be told; correct the file or take these entries out.",
+            "Which one was meant is not known; correct the file or take these entries out.",
             unit.row,
             scheme,
         )

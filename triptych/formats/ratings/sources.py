@@ -66,8 +66,8 @@ def _cleaned_object(value: JsonObject, findings: Findings, row: int, column: str
 def _read(data: bytes, filename: str, findings: Findings, endings: Sequence[str], example: str) -> Source:
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
     if ending not in endings:
-        known = ", ".join(f".{name}" for name in endings)
-        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {known}.")
+        known_endings = ", ".join(f".{name}" for name in endings)
+        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {known_endings}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")

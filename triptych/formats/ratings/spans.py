@@ -14,9 +14,9 @@ from triptych.formats.model import Findings
 from triptych.formats.ratings.model import Content, ImportedHighlight
 
 MENDED = {
-    "units": "{n} highlight(s) were counted in other units than their format says; their quotes told the place.",
-    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes told the place.",
-    "quote": "{n} highlight(s) stood at another place; their quotes stand in the text exactly once and told it.",
+    "units": "{n} highlight(s) were counted in other units than their format says; their quotes gave the place.",
+    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes gave the place.",
+    "quote": "{n} highlight(s) were at another place; their quotes occur in the text exactly once and gave it.",
 }
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from triptych.formats.workbook.checking import CellProblem, ReadItem, ReadWorkbook, check_filled
 from triptych.formats.workbook.reading import FilledRow, FilledWorkbook, read_filled
-from triptych.formats.workbook.writing import LONGEST_TEXT, WorkbookContents, WorkbookItem, write_book
+from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
 
 __all__ = [
-    "LONGEST_TEXT",
+    "MAX_TEXT_CHARACTERS",
     "WorkbookContents",
     "WorkbookItem",
     "FilledWorkbook",

@@ -22,7 +22,7 @@ OLD_EXCEL, ZIP, OPEN_DOCUMENT = b"\xd0\xcf\x11\xe0", b"PK", b"application/vnd.oa
 
 @dataclass(frozen=True)
 class FilledRow:
-    """One row as it stands in the sheet. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
+    """One row as the sheet has it. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
 
     number: int
     key: str
@@ -76,5 +76,5 @@ def _counts(number: int, cells: Sequence[str]) -> bool:
 
 
 def _row(number: int, keys: Sequence[str], cells: Sequence[str]) -> FilledRow:
-    known = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
-    return FilledRow(number, known.pop(KEY), known)
+    values = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
+    return FilledRow(number, values.pop(KEY), values)

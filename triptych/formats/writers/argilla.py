@@ -24,8 +24,8 @@ from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
-LARGEST = 10
-DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."
+MAX_RATING = 10
+DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 means 2.5."
 AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0 to 10 in whole numbers."
 COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
 
@@ -36,7 +36,7 @@ def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Ite
     yield json_file("settings.json", _settings(finished))
     yield json_list_file("records.json", _records(finished, users, left_out))
     yield csv_file("users.csv", ("user_id", "annotator"), ((str(user), name) for name, user in users.items()))
-    notes += task.said_once(finished, left_out)
+    notes += task.notes_of(finished, left_out)
     for criterion in finished.criteria:
         factor = factor_of(criterion.scale)
         if factor != 1 and not isinstance(criterion.scale, Choice):
@@ -46,7 +46,7 @@ def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Ite
 def factor_of(scale: Scale) -> int | None:
     """What a value is multiplied by to become a whole number from 0 to 10; None where nothing does that."""
     points = _points(scale)
-    fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= LARGEST for v in points))
+    fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= MAX_RATING for v in points))
     return next(fits, None) if points else None
 
 
@@ -117,7 +117,7 @@ def _answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[str, object]]:
     """(question, value) of one annotation."""
-    for question, rating in task.given(finished, item, annotation):
+    for question, rating in task.answers(finished, item, annotation):
         value = _value(question, rating)
         if value is None:
             left_out[task.NO_VALUE] += 1

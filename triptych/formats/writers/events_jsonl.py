@@ -13,7 +13,7 @@ CHAIN = (
     "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
 )
 WITHHELD = (
-    "Lines with `withheld: true` keep their values back, because they would tell which system is which. After the "
+    "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "
     "unblinding they are written."
 )
 

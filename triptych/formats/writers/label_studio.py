@@ -3,7 +3,7 @@
 One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
 about resp_a. Offsets count code points, as the page of Label Studio 1.23 does; before, it counted UTF-16 units (its
 issue 1347). Label Studio takes an annotation only of a user it knows, and none of its users is a pseudonym: so every
-annotation becomes the importing user's, and a box beside the context says whose it is.
+annotation becomes the importing user's, and a box next to the context names its annotator.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def label_studio(finished: Finished, options: ExportOptions, notes: list[str]) -
     left_out: Counter[str] = Counter()
     yield text_file("labelling_config.xml", labelling_config(finished))
     yield json_list_file("tasks.json", _tasks(finished, left_out))
-    notes += [*task.said_once(finished, left_out), PEOPLE]
+    notes += [*task.notes_of(finished, left_out), PEOPLE]
 
 
 def labelling_config(finished: Finished) -> str:
@@ -137,7 +137,7 @@ def _whose(annotation: FinishedAnnotation) -> JsonObject:
 def _answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[JsonObject]:
-    for question, rating in task.given(finished, item, annotation):
+    for question, rating in task.answers(finished, item, annotation):
         value = task.value_of(rating)
         if value is None:
             left_out[task.NO_VALUE] += 1

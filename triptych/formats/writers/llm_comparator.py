@@ -56,7 +56,10 @@ def _examples(finished: Finished, criteria: list[Criterion], first: str, second:
         by_person, by_criterion = _shares(finished, item, criteria, first, second)
         if not by_person:
             continue
-        scores = {who: MAX_SCORE * fmean(share - other for share, other in pairs) for who, pairs in by_person.items()}
+        scores = {
+            annotator: MAX_SCORE * fmean(share - other for share, other in pairs)
+            for annotator, pairs in by_person.items()
+        }
         means = {key: [fmean(side) for side in zip(*pairs, strict=True)] for key, pairs in by_criterion.items()}
         yield {
             "input_text": task.context(item),
@@ -65,8 +68,8 @@ def _examples(finished: Finished, criteria: list[Criterion], first: str, second:
             "output_text_b": texts[second],
             "score": round(fmean(scores.values()), 6),
             "individual_rater_scores": [
-                {"is_flipped": False, "score": round(score, 6), "rationale": _rationale(item, who, first, second)}
-                for who, score in scores.items()
+                {"is_flipped": False, "score": round(score, 6), "rationale": _rationale(item, annotator, first, second)}
+                for annotator, score in scores.items()
             ],
             "custom_fields": {
                 "item_id": item.item_id,
@@ -98,9 +101,9 @@ def _shares(
 
 def _rationale(item: FinishedItem, annotator: str, first: str, second: str) -> str:
     """What the annotator wrote about the two, the viewer's letters before it."""
-    said = []
+    lines = []
     for annotation in (a for a in item.annotations if a.annotator == annotator):
         for letter, system in (("A", first), ("B", second)):
             ratings = (rating for slot in annotation.slots if slot.system == system for rating in slot.ratings)
-            said += [f"{letter}, {rating.criterion}: {rating.explanation}" for rating in ratings if rating.explanation]
-    return "\n".join(said)
+            lines += [f"{letter}, {rating.criterion}: {rating.explanation}" for rating in ratings if rating.explanation]
+    return "\n".join(lines)

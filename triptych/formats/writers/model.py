@@ -49,7 +49,7 @@ class FinishedHighlight:
 
 @dataclass(frozen=True)
 class FinishedSlot:
-    """Where a candidate stood in one annotation, and what it got there; position None: the order is not known."""
+    """A candidate's place in one annotation, and what it got there; position None: the order is not known."""
 
     position: int | None
     system: str
@@ -95,7 +95,7 @@ class FinishedCandidate:
 
 @dataclass(frozen=True)
 class FinishedItem:
-    """Candidates stand in the order of their blind codes, which says nothing about any annotator's order."""
+    """Candidates are in the order of their blind codes, which says nothing about any annotator's order."""
 
     item_id: str
     purpose: str
@@ -112,7 +112,7 @@ class FinishedItem:
 class Selection:
     """Which items to walk, with which annotations; an empty part lets everything through.
 
-    systems: only items that have a candidate of each. annotator: only her annotations, and the items that have one.
+    systems: only items that have a candidate of each. annotator: only their annotations, and the items that have one.
     main_only: no training items, no repeats, no attention checks.
     """
 

@@ -25,7 +25,7 @@ OPENING = (
     "Open it with `potato start config.yaml --host 127.0.0.1` in this folder and sign in as one of the annotators. The "
     "config asks for no passwords, which alone lets that work be opened again: keep it to your own machine."
 )
-ANNOTATING = ("annotation", None)  # phase and page; without them Potato sends her in circles
+ANNOTATING = ("annotation", None)  # phase and page; without them Potato shows the same page again
 BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
@@ -37,7 +37,7 @@ def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iter
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
         yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
-    notes += [*task.said_once(finished, left_out), LINES, OPENING]
+    notes += [*task.notes_of(finished, left_out), LINES, OPENING]
 
 
 def _config(finished: Finished) -> JsonObject:
@@ -70,13 +70,13 @@ def _schemes(question: Control) -> Iterator[JsonObject]:
     """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title
-    one = {"name": question.named(), "description": about}
+    named = {"name": question.named(), "description": about}
     if isinstance(scale, Choice):
-        yield {"annotation_type": "radio", **one, "labels": scale.values}
+        yield {"annotation_type": "radio", **named, "labels": scale.values}
     elif isinstance(scale, Likert):
-        yield {"annotation_type": "radio", **one, "labels": [f"{value:g}" for value in scale.values]}
+        yield {"annotation_type": "radio", **named, "labels": [f"{value:g}" for value in scale.values]}
     else:
-        yield {"annotation_type": "number", **one}
+        yield {"annotation_type": "number", **named}
     for part, words in BOXES.items():
         box = {"name": question.named(part), "description": f"{about}: {words}", "multiline": True}
         yield {"annotation_type": "text", **box}
@@ -92,7 +92,7 @@ def _item(item: FinishedItem) -> JsonObject:
 
 
 def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; her items are walked once per part, so that no file has to fit in memory."""
+    """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
 
     def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
         for item in task.items(finished, annotator):
@@ -104,11 +104,11 @@ def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> I
         ['"instance_id_ordering": '],
         json_list(item.item_id for item, _ in work()),
         [',\n"instance_id_to_behavioral_data": '],
-        json_object((item.item_id, _times(item, given)) for item, given in work()),
+        json_object((item.item_id, _times(item, annotation)) for item, annotation in work()),
         [',\n"instance_id_to_label_to_value": '],
-        json_object((item.item_id, list(_labels(finished, item, given, left_out))) for item, given in work()),
+        json_object((item.item_id, list(_labels(finished, item, annotation, left_out))) for item, annotation in work()),
         [',\n"instance_id_to_span_to_value": '],
-        json_object((item.item_id, list(_spans(item, given, left_out))) for item, given in work()),
+        json_object((item.item_id, list(_spans(item, annotation, left_out))) for item, annotation in work()),
         ["}\n"],
     )
 
@@ -125,7 +125,7 @@ def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Pairs of scheme with option, and value; a number box has one option, `number`."""
-    for question, rating in task.given(finished, item, annotation):
+    for question, rating in task.answers(finished, item, annotation):
         value = task.value_of(rating)
         if value is None:
             left_out[task.NO_VALUE] += 1

@@ -58,7 +58,7 @@ PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights
 
 
 def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
-    """Ratings, highlights and items as CSV; annotations.csv stands beside every export."""
+    """Ratings, highlights and items as CSV; annotations.csv is part of every export."""
     yield csv_file("ratings.csv", RATINGS_HEADER, finished.ratings())
     if finished.rubric.highlights:
         yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, finished.highlights())

@@ -110,7 +110,7 @@ def context(item: FinishedItem) -> str:
     return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
 
 
-def given(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
+def answers(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
     """Every rating of an annotation under its question."""
     criteria = {criterion.key: criterion for criterion in finished.criteria}
     at = {system: letter for letter, system in systems(item).items()}
@@ -162,9 +162,9 @@ def value_of(rating: FinishedRating) -> str | float | None:
     return int(rating.number) if rating.number.is_integer() else rating.number
 
 
-def said_once(finished: Finished, left_out: dict[str, int]) -> list[str]:
+def notes_of(finished: Finished, left_out: dict[str, int]) -> list[str]:
     """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
-    said = [MAIN_ONLY]
+    notes = [MAIN_ONLY]
     if finished.has_turns or finished.has_conversations:
-        said.append(ONE_TEXT)
-    return said + [sentence.format(n=count) for sentence, count in left_out.items() if count]
+        notes.append(ONE_TEXT)
+    return notes + [sentence.format(n=count) for sentence, count in left_out.items() if count]

@@ -1,6 +1,6 @@
 """Preference data for TRL: pairs (prompt, chosen, rejected) and, from accept or reject, the unpaired form.
 
-A pair stands for one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
+A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
 rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
 An unpaired row says whether more than half of the annotators chose a positive option.
 Where a study has dialogues, texts are lists of messages: the speaker of the last turn before the candidate is the
@@ -34,8 +34,8 @@ TIES = "{n} pairs were dropped as ties: their means differ by no more than the m
 SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
 SPLIT = "{n} candidates were dropped because exactly half of their annotators chose a positive option."
-EXTRA = "Titled texts beside the context are not part of the prompt."
-EXACT = 9  # digits: means of the same values differ only by rounding
+EXTRA = "Titled texts shown with the context are not part of the prompt."
+MEAN_DIGITS = 9  # digits: means of the same values differ only by rounding
 
 
 def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
@@ -74,7 +74,7 @@ def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
 def _pair(
     annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
 ) -> tuple[float, float, int] | None:
-    """Both means, and how many rated both; None if nobody did."""
+    """Both means, and how many rated both; None if there is none."""
     both = preferences.rated_both(annotations, criterion, first.system, second.system)
     pairs = [(rated.first.number, rated.second.number) for rated in both]
     numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
@@ -86,7 +86,7 @@ def _pair(
 def _dropped(
     pair: tuple[float, float, int], first: FinishedCandidate, second: FinishedCandidate, margin: float
 ) -> str | None:
-    if round(abs(pair[0] - pair[1]), EXACT) <= margin:
+    if round(abs(pair[0] - pair[1]), MEAN_DIGITS) <= margin:
         return "ties"
     return "same" if (first.text, first.turns) == (second.text, second.turns) else None
 
@@ -104,7 +104,7 @@ def _pair_row(
         **_prompt(finished, item),
         "chosen": _completion(finished, item, chosen),
         "rejected": _completion(finished, item, rejected),
-        "margin": round(means[chosen] - means[rejected], EXACT),
+        "margin": round(means[chosen] - means[rejected], MEAN_DIGITS),
         "n_annotators": pair[2],
         "criterion": criterion.key,
         "item_id": item.item_id,
@@ -119,9 +119,9 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
         for criterion in criteria:
             positive = preferences.positive_options(criterion)
             for candidate in _with_text(item):
-                given = (preferences.ratings_of(annotation, criterion) for annotation in annotations)
+                rated = (preferences.ratings_of(annotation, criterion) for annotation in annotations)
                 votes = [
-                    ratings[candidate.system].option in positive for ratings in given if candidate.system in ratings
+                    ratings[candidate.system].option in positive for ratings in rated if candidate.system in ratings
                 ]
                 if not votes or 2 * sum(votes) == len(votes):
                     count["split"] += bool(votes)
@@ -131,7 +131,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
                     **_prompt(finished, item),
                     "completion": _completion(finished, item, candidate),
                     "label": 2 * sum(votes) > len(votes),
-                    "share_positive": round(fmean(votes), EXACT),
+                    "share_positive": round(fmean(votes), MEAN_DIGITS),
                     "n_annotators": len(votes),
                     "criterion": criterion.key,
                     "item_id": item.item_id,

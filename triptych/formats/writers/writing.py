@@ -12,8 +12,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.writers.model import File
 
-INDENT = 1
-BLOCK = 2**16
+INDENT_SPACES = 1
+BLOCK_CHARACTERS = 2**16
 
 
 class Drain(io.RawIOBase):
@@ -42,16 +42,16 @@ class Drain(io.RawIOBase):
         return taken
 
 
-def in_blocks(pieces: Iterable[str], size: int = BLOCK) -> Iterator[bytes]:
+def in_blocks(pieces: Iterable[str], size: int = BLOCK_CHARACTERS) -> Iterator[bytes]:
     """UTF-8 in blocks of about `size`, so that neither the server nor the network sees single lines."""
-    kept, length = [], 0
+    buffered, length = [], 0
     for piece in pieces:
-        kept.append(piece)
+        buffered.append(piece)
         length += len(piece)
         if length > size:
-            yield "".join(kept).encode()
-            kept, length = [], 0
-    yield "".join(kept).encode()
+            yield "".join(buffered).encode()
+            buffered, length = [], 0
+    yield "".join(buffered).encode()
 
 
 def as_json(value: object) -> str:
@@ -61,7 +61,7 @@ def as_json(value: object) -> str:
 
 def json_file(name: str, document: object) -> File:
     """A small document, indented."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=INDENT) + "\n"
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=INDENT_SPACES) + "\n"
     return text_file(name, text)
 
 
