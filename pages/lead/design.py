@@ -18,7 +18,7 @@ from triptych.study import design, lifecycle, lint, pairing, plans
 from triptych.study import launch as launching
 from triptych.study.design import Parts
 
-SAVED_MESSAGE, SEEN_SECTIONS = "Saved.", "sections seen"
+SAVED_MESSAGE, SEEN = "Saved.", "sections seen"
 
 
 def save(study: Study, request: DesignRequest | None) -> None:
@@ -29,10 +29,8 @@ def save(study: Study, request: DesignRequest | None) -> None:
 
 
 def what_is_asked(study: Study, rubric: Rubric) -> None:
-    address = {"study": study.slug}
-    st.page_link(
-        "lead/preview.py", label="See it as annotators will", icon=":material/visibility:", query_params=address
-    )
+    label, address = "See it as annotators will", {"study": study.slug}
+    st.page_link("lead/preview.py", label=label, icon=":material/visibility:", query_params=address)
     if not is_draft(study):
         st.caption("The rubric is fixed after launch: ratings refer to its criteria.")
         rubric_preview(rubric, rubric.asked(study.round))
@@ -110,14 +108,11 @@ with state.reading() as session:
 state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
 requested = st.query_params.get("section")
-tabs = st.tabs(
-    list(SECTIONS), default=requested if requested in SECTIONS else None, key=f"design-{slug}", on_change="rerun"
-)
+default = requested if requested in SECTIONS else None
+tabs = st.tabs(list(SECTIONS), default=default, key=f"design-{slug}", on_change="rerun")
 # a section stays drawn once seen, so that typed values survive a change of tab; the last one has no fields
-seen = state.recall(SEEN_SECTIONS, frozenset()) | {
-    (slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open
-}
-state.remember(SEEN_SECTIONS, seen)
+seen = state.recall(SEEN, frozenset()) | {(slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open}
+state.remember(SEEN, seen)
 for tab, (name, draw) in zip(tabs, SECTIONS.items(), strict=True):
     if tab.open or (name != "Launch" and (slug, name) in seen):
         with tab:
