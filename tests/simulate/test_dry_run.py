@@ -108,7 +108,7 @@ def test_a_dry_run_changes_no_row_of_the_study_and_needs_no_open_study(played):
 def test_systems_stay_blind_and_the_sentence_counts_every_check(played):
     run = played[0]
     assert "System 1" in run.checks[0].planted
-    said = " ".join(f"{one.about} {one.planted} {one.found}" for one in run.checks)
+    said = " ".join(f"{one.about} {one.planted} {one.observed}" for one in run.checks)
     assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
     assert f" of {len(run.checks)} planted effects" in run.sentence
 
@@ -219,7 +219,7 @@ def test_what_comes_out_the_wrong_way_round_is_called_wrong():
     assert found["Difference"].recovered == Recovered.no
     assert found["Difference"].planted == "-2.00"
     assert found["Intervals of differences"].recovered == Recovered.no
-    assert (found["Careless annotators"].found, found["Careless annotators"].recovered) == (
+    assert (found["Careless annotators"].observed, found["Careless annotators"].recovered) == (
         "No alarm",
         Recovered.unclear,
     )

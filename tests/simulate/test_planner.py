@@ -68,7 +68,7 @@ def test_shares_of_answers_are_planned_in_percent():
     assert basis.width == PERCENT
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
-    assert 0 <= basis.found <= PERCENT
+    assert 0 <= basis.mean_difference <= PERCENT
 
 
 def test_a_preset_grows_with_the_scale():
