@@ -59,7 +59,7 @@ FACTS = {
     "seconds": "the time it took",
     "at": "the time it was submitted",
 }
-MOST = 1000
+MAX_DIFFERENCES = 1000
 # events whose values are an annotation, or set one aside
 ANSWERED = ("submitted", "surplus", "imported", "annotation edited", "final value recorded", "final value changed")
 SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
@@ -72,7 +72,7 @@ TESTED = {"entry test started": None, "entry test passed": True, "entry test fai
 CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
 LAUNCHED, AMENDED = "study open", "design amended"
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
-LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
+LEFT_STUDY, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
 
@@ -101,7 +101,7 @@ class Verdict:
             return self.broken
         if self.differences:
             more = len(self.differences) - 1
-            count = f"At least {more}" if len(self.differences) == MOST else str(more)
+            count = f"At least {more}" if len(self.differences) == MAX_DIFFERENCES else str(more)
             return self.differences[0] + (f" {count} more differ." if more else "")
         gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
         events = counted(self.events, "event")
@@ -110,7 +110,8 @@ class Verdict:
 
 @dataclass
 class _Log:
-    """What the log says about people: joined, excluded with the reason, when what befell whom; and about the design.
+    """What the log says about people: joined, excluded with the reason, the last event of each kind; and
+    about the design.
 
     consented: what the last consent of each said. tested: the same of each attempt at the entry test, by its number.
     design: the hashes that launch or the last amendment logged, and the number of that event; None for a draft.
@@ -123,12 +124,12 @@ class _Log:
     asked: set[str] = field(default_factory=set)
     consented: dict[str, Said] = field(default_factory=dict)
     tested: dict[tuple[str, int], Said] = field(default_factory=dict)
-    befell: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    numbers: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     imported: bool = False
 
     def last(self, pseudonym: str, kinds: Sequence[str]) -> int:
         """Number of the last such event about her, 0 if there is none."""
-        return max((self.befell[pseudonym].get(kind, 0) for kind in kinds), default=0)
+        return max((self.numbers[pseudonym].get(kind, 0) for kind in kinds), default=0)
 
 
 @dataclass
@@ -142,13 +143,13 @@ class _Work:
 
 
 def verify(session: Session, study: Study) -> Verdict:
-    """Checks the chain, and if it holds replays it; the first `MOST` rows that differ are named, in the log's order."""
+    """Checks the chain, and if it holds replays it; names at most `MAX_DIFFERENCES` rows, in the log's order."""
     broken = events.first_broken(session, study.id)
     head = study.slug, study.event_number, study.event_hash, broken
     if broken is not None:
         return Verdict(*head)
     erased: list[int] = []
-    differences = tuple(islice(_differences(session, study, erased), MOST))
+    differences = tuple(islice(_differences(session, study, erased), MAX_DIFFERENCES))
     return Verdict(*head, differences, len(erased))
 
 
@@ -165,37 +166,37 @@ def _differences(session: Session, study: Study, erased: list[int]) -> Iterator[
 
 def _lost(session: Session, study: Study) -> Iterator[str]:
     """Assignments that the log names and that are gone."""
-    wanted = (
+    query = (
         select(Event.assignment_id, Event.number)
         .outerjoin(Assignment, Assignment.id == Event.assignment_id)
         .where(Event.study_id == study.id, Event.assignment_id.is_not(None), Assignment.id.is_(None))
         .order_by(Event.number)
     )
-    for number, event in session.execute(wanted):
+    for number, event in session.execute(query):
         yield f"Annotation {number} is gone, the log has it (event {event})."
 
 
 def _read(session: Session, study: Study) -> _Log:
     log = _Log()
-    wanted = (
+    query = (
         select(Event.number, Event.kind, Event.actor, Event.subject, EventDetail.new)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .where(Event.study_id == study.id, Event.assignment_id.is_(None))
         .order_by(Event.number)
     )
-    for number, kind, actor, subject, new in session.execute(wanted):
+    for number, kind, actor, subject, new in session.execute(query):
         new = new or {}
-        log.befell[subject][kind] = number
+        log.numbers[subject][kind] = number
         if kind in (LAUNCHED, AMENDED) and (kind == AMENDED or log.design is None):
             log.design = new, number
         if kind in (CREATED, LEAD_ADDED, LEAD_REMOVED):
             change = log.leads.discard if kind == LEAD_REMOVED else log.leads.add
             change(actor if kind == CREATED else subject)
-        _befell(log, number, kind, subject, new)
+        _read_membership(log, number, kind, subject, new)
     return log
 
 
-def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
+def _read_membership(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
     """What an event says about annotators."""
     if kind == IMPORTED:
         # older versions did not log whom their file excluded, nor who came with it
@@ -219,7 +220,7 @@ def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]
 def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
     members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
-        if pseudonym not in members and not log.last(pseudonym, LEFT):
+        if pseudonym not in members and not log.last(pseudonym, LEFT_STUDY):
             yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
@@ -236,35 +237,37 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
     pseudonym, at, reason = member.pseudonym, member.excluded_at, member.excluded_reason
-    said = log.excluded.get(pseudonym)
+    logged_reason = log.excluded.get(pseudonym)
     if (at is not None) != (pseudonym in log.excluded):
         if not log.imported or pseudonym in log.asked:
             yield f"{pseudonym} is {'' if at else 'not '}excluded, the log says otherwise."
-    elif at is not None and said is not None and reason != said:
-        yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
+    elif at is not None and logged_reason is not None and reason != logged_reason:
+        yield f"{pseudonym} is excluded because of {reason!r}, the log says {logged_reason!r}."
 
 
 def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
     """To which text she agreed, and when; older versions did not log the time."""
-    said, number = log.consented.get(member.pseudonym, ({}, 0))
+    logged, number = log.consented.get(member.pseudonym, ({}, 0))
     at = member.consented_at.isoformat() if member.consented_at else None
     if not number and (member.consent_version or at):
         yield f"{member.pseudonym} has agreed to the consent text, the log does not say so."
-    elif number and not said and not log.last(member.pseudonym, LEFT):
+    elif number and not logged and not log.last(member.pseudonym, LEFT_STUDY):
         yield f"To what {member.pseudonym} agreed is gone from the log (event {number})."
-    elif said and (said["version"], said.get("at", at)) != (member.consent_version, at):
+    elif logged and (logged["version"], logged.get("at", at)) != (member.consent_version, at):
         yield f"{member.pseudonym} agreed to another text, or at another time, than the log says (event {number})."
 
 
 def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     """Attempts at the entry test. Of somebody who has left the log holds none any more."""
-    mine = Membership.study_id == study.id
+    in_study = Membership.study_id == study.id
     columns = (EntryAttempt.id, EntryAttempt.number, EntryAttempt.asked, EntryAttempt.right, EntryAttempt.passed)
     tried = select(Person.pseudonym, *columns).select_from(Person)
-    tried = tried.join(Membership, Membership.person_id == Person.id).where(mine)
+    tried = tried.join(Membership, Membership.person_id == Person.id).where(in_study)
     tried = tried.join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
-    given = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
-    answers = _grouped(session, given.join(Membership, Membership.id == EntryAttempt.membership_id).where(mine))
+    given_answers = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
+    answers = _grouped(
+        session, given_answers.join(Membership, Membership.id == EntryAttempt.membership_id).where(in_study)
+    )
     stored = {
         (row.pseudonym, row.number): {
             "asked": row.asked,
@@ -276,9 +279,9 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     }
     for pseudonym, attempt in sorted(stored.keys() | log.tested.keys()):
         here = stored.get((pseudonym, attempt), {})
-        said, number = log.tested.get((pseudonym, attempt), ({}, 0))
-        same = here and said and all(said.get(name, value) == value for name, value in here.items())
-        if not same and not log.last(pseudonym, LEFT):
+        logged, number = log.tested.get((pseudonym, attempt), ({}, 0))
+        same = here and logged and all(logged.get(name, value) == value for name, value in here.items())
+        if not same and not log.last(pseudonym, LEFT_STUDY):
             where = f"event {number}" if number else "which has nothing"
             yield f"Attempt {attempt} of {pseudonym} at the entry test is not the one in the log ({where})."
 
@@ -299,7 +302,7 @@ def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
 
 
 def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
-    wanted = (
+    query = (
         select(Assignment, Item.external_id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
@@ -311,26 +314,26 @@ def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> It
         batch = ids[start : start + BATCH]
         replayed = _replayed(session, batch)
         stored = _Stored(session, batch)
-        for assignment, item, pseudonym in session.execute(wanted.where(Assignment.id.in_(batch))):
+        for assignment, item, pseudonym in session.execute(query.where(Assignment.id.in_(batch))):
             work = replayed[assignment.id]
             where = f"Annotation {assignment.id} ({item}, {pseudonym})"
             if work.erased:
                 erased.append(assignment.id)
-            for said in _compared(assignment, work, stored, log, pseudonym):
-                yield f"{where}: {said}"
+            for difference in _compared(assignment, work, stored, log, pseudonym):
+                yield f"{where}: {difference}"
 
 
 def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
     """Each assignment as its last events have it."""
-    found: dict[int, _Work] = defaultdict(_Work)
-    wanted = (
+    replayed: dict[int, _Work] = defaultdict(_Work)
+    query = (
         select(Event.assignment_id, Event.number, Event.kind, EventDetail.new)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .where(Event.assignment_id.in_(batch))
         .order_by(Event.number)
     )
-    for assignment_id, number, kind, new in session.execute(wanted):
-        work, new = found[assignment_id], new or {}
+    for assignment_id, number, kind, new in session.execute(query):
+        work, new = replayed[assignment_id], new or {}
         if "order" in new:
             work.place = new
         if kind == ASKED:
@@ -342,7 +345,7 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
             work.values, work.number, work.erased = {**empty, "kind": kind, **new}, number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
-    return found
+    return replayed
 
 
 class _Stored:
@@ -386,10 +389,10 @@ def _spans(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _grouped(session: Session, wanted: Select[*tuple[Any, ...]]) -> Rows:
+def _grouped(session: Session, query: Select[*tuple[Any, ...]]) -> Rows:
     """Rows by their first column, without it."""
     groups: Rows = defaultdict(list)
-    for first, *row in session.execute(wanted):
+    for first, *row in session.execute(query):
         groups[first].append(row)
     return groups
 
@@ -400,10 +403,10 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
         yield from _of_place(assignment, work.place, [candidate for _, candidate, _ in slots])
     yield from _of_quotes(spans)
     if work.erased:
-        if log.last(pseudonym, LEFT) < work.number:
+        if log.last(pseudonym, LEFT_STUDY) < work.number:
             yield f"the values of event {work.number} are gone from the log, and nobody withdrew or was erased since."
         return
-    if log.last(pseudonym, LEFT) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
+    if log.last(pseudonym, LEFT_STUDY) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
     values = work.values or {"ratings": [], "highlights": []}
     yield from _of_ratings(ratings, values["ratings"], work.number)
@@ -427,24 +430,24 @@ def _log_says(what: str, number: int) -> str:
     return f"the log says {what} (event {number})." if number else "the log has nothing."
 
 
-def _of_place(assignment: Assignment, said: dict[str, Any], candidates: list[int]) -> Iterator[str]:
+def _of_place(assignment: Assignment, logged: dict[str, Any], candidates: list[int]) -> Iterator[str]:
     """Which item was given out, and in which order its candidates stood."""
-    if said["item"] != assignment.item_id or said.get("purpose", assignment.purpose) != assignment.purpose:
+    if logged["item"] != assignment.item_id or logged.get("purpose", assignment.purpose) != assignment.purpose:
         yield "it is about another item, or for another purpose, than the log says."
-    if list(said["order"]) != candidates:
+    if list(logged["order"]) != candidates:
         yield "the responses stand in another order than the log says."
 
 
-def _of_ratings(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
+def _of_ratings(stored: list[Any], logged: list[Any], number: int) -> Iterator[str]:
     here = {(row[0], row[1]): _value(row) for row in stored}
-    there = {(row[0], row[1]): _value(row) for row in said}
+    there = {(row[0], row[1]): _value(row) for row in logged}
     for place in sorted(here.keys() | there.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
-        mine, logged = here.get(place), there.get(place)
+        value, logged_value = here.get(place), there.get(place)
         name = f"{place[1]} of {_named(place[0])}"
-        if mine is None or logged is None or mine[0] != logged[0]:
-            if mine != logged:
-                yield f"{name} is {_spoken(mine)}, {_log_says(_spoken(logged), number)}"
-        elif mine[1] != logged[1]:
+        if value is None or logged_value is None or value[0] != logged_value[0]:
+            if value != logged_value:
+                yield f"{name} is {_spoken(value)}, {_log_says(_spoken(logged_value), number)}"
+        elif value[1] != logged_value[1]:
             yield f"the explanation of {name} is not the one that was given (event {number})."
 
 
@@ -465,8 +468,8 @@ def _named(position: int | None) -> str:
     return "the item" if position is None else f"Response {LETTERS[position]}"
 
 
-def _of_spans(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
-    here, there = (Counter(tuple(row[:6]) for row in rows) for rows in (stored, said))
+def _of_spans(stored: list[Any], logged: list[Any], number: int) -> Iterator[str]:
+    here, there = (Counter(tuple(row[:6]) for row in rows) for rows in (stored, logged))
     for position, _, start, end, *_ in here - there:
         yield f"a highlight of {_named(position)}, {start} to {end}, {_log_says('otherwise', number)}"
     for position, _, start, end, *_ in there - here:
@@ -483,7 +486,7 @@ def _of_quotes(spans: list[Any]) -> Iterator[str]:
             yield f"a highlight of {_named(position)}, {start} to {end}, quotes other words than its text has."
 
 
-def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], number: int) -> Iterator[str]:
+def _of_facts(assignment: Assignment, aside: list[Any], logged: dict[str, Any], number: int) -> Iterator[str]:
     """What an event tells besides; events of older versions tell less."""
     here = {
         "version": assignment.version - 1,
@@ -494,7 +497,7 @@ def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], nu
         "at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
     }
     for name, value in here.items():
-        if name in said and said[name] != value:
+        if name in logged and logged[name] != value:
             yield f"{FACTS[name]} is not as it was given (event {number})."
 
 
@@ -505,9 +508,9 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         turns = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(batch)).order_by(Turn.position)
-        given = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
+        responses = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
         spoken = _grouped(session, turns)
-        candidates = _grouped(session, given.where(Candidate.item_id.in_(batch)).order_by(Candidate.id))
+        candidates = _grouped(session, responses.where(Candidate.item_id.in_(batch)).order_by(Candidate.id))
         for item_id, name, context, extra, sha256 in session.execute(
             select(*named).where(Item.id.in_(batch)).order_by(Item.id)
         ):
@@ -517,12 +520,12 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
 def _of_item(
     name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
 ) -> Iterator[str]:
-    changed = [one for text, said, one in candidates if contents.content_hash([text, said]) != one]
+    changed = [digest for text, own_turns, digest in candidates if contents.content_hash([text, own_turns]) != digest]
     for _ in changed:
         yield f"A response of item {name} is not the text that was imported."
-    responses = [[text, said] for text, said, _ in candidates]
+    responses = [[text, own_turns] for text, own_turns, _ in candidates]
     contexts = [None] if turns else [context] if context else ["", None]
-    if not changed and all(contents.content_hash([one, turns, extra, responses]) != sha256 for one in contexts):
+    if not changed and all(contents.content_hash([context, turns, extra, responses]) != sha256 for context in contexts):
         yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
 
 
@@ -533,12 +536,12 @@ def _of_design(session: Session, study: Study, log: _Log) -> Iterator[str]:
         yield "The rubric is not the text that was loaded."
     if log.design is None:
         return
-    said, number = log.design
-    if "design_hash" not in said:
+    logged, number = log.design
+    if "design_hash" not in logged:
         yield f"The hash of the design is gone from the log (event {number})."
-    elif study.design_hash != said["design_hash"]:
+    elif study.design_hash != logged["design_hash"]:
         yield f"The study names another hash of its design than the log (event {number})."
-    elif not log.imported and contents.design_hash(session, study) != said["design_hash"]:
+    elif not log.imported and contents.design_hash(session, study) != logged["design_hash"]:
         yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
-    if "systems_hash" in said and contents.systems_hash(session, study) != said["systems_hash"]:
+    if "systems_hash" in logged and contents.systems_hash(session, study) != logged["systems_hash"]:
         yield f"Which system wrote which response is not what was frozen (event {number})."
