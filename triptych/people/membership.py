@@ -53,17 +53,17 @@ def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
 
     Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
     """
-    return _found(session, MEMBERSHIP if database.is_sqlite(session) else _LOCKED_MEMBERSHIP, study_id, who)
+    return _membership(session, MEMBERSHIP if database.is_sqlite(session) else _LOCKED_MEMBERSHIP, study_id, who)
 
 
 def membership_of(session: Session, study: Study, who: Who) -> Row[Any]:
     """Her membership as it is, to look at. Raises NotFound for somebody who is not in the study."""
-    return _found(session, MEMBERSHIP, study.id, who)
+    return _membership(session, MEMBERSHIP, study.id, who)
 
 
-def _found(session: Session, wanted: Select[Any], study_id: int, who: Who) -> Row[Any]:
+def _membership(session: Session, query: Select[Any], study_id: int, who: Who) -> Row[Any]:
     here = {"study": study_id, "person": who.person_id, "now": clock.now()}
-    found = session.connection().execute(wanted, here).first()
-    if found is None:
+    membership = session.connection().execute(query, here).first()
+    if membership is None:
         raise NotFound("You are not an annotator of this study.")
-    return found
+    return membership

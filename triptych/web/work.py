@@ -88,18 +88,18 @@ def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
         with writing(web_engine()) as session:
             who, study = _asked(session, secret, body)
             showing = body.get("showing")
-            known = showing if isinstance(showing, str) else None
-            laid = desk.lay(session, study, who, showing=known, notice=str(error))
-        return _answer(laid) if laid.view is not None else _left(laid, error)
+            token = showing if isinstance(showing, str) else None
+            shown_desk = desk.lay(session, study, who, showing=token, notice=str(error))
+        return _answer(shown_desk) if shown_desk.view is not None else _left(shown_desk, error)
     except DatabaseAway:
         raise
     except TriptychError:
         return _in_words(error, secret, body)
 
 
-def _left(laid: Desk, error: TriptychError) -> JSONResponse:
+def _left(shown_desk: Desk, error: TriptychError) -> JSONResponse:
     """Refused, and no item to say so on: no receipt, so the browser keeps what she wrote."""
-    return refused(409, "closed", str(error), nothing=laid.nothing)
+    return refused(409, "closed", str(error), nothing=shown_desk.nothing)
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
@@ -146,17 +146,17 @@ def _action(body: Any) -> Any:
 
 def _text(message: Any, name: str) -> str:
     """A text that the message must carry. Raises InvalidAnnotation."""
-    found = message.get(name) if isinstance(message, dict) else None
-    if not isinstance(found, str) or not found.isascii() or "\0" in found:
+    text = message.get(name) if isinstance(message, dict) else None
+    if not isinstance(text, str) or not text.isascii() or "\0" in text:
         raise InvalidAnnotation(f"The message names no {name}.")
-    return found
+    return text
 
 
-def _answer(laid: Desk) -> Response:
-    if laid.view is None:
-        return JSONResponse({"nothing": laid.nothing})
-    view = laid.view.model_dump_json(exclude={"rubric"})
-    return Response(f'{{"showing": {json.dumps(laid.showing)}, "view": {view}}}', media_type="application/json")
+def _answer(shown_desk: Desk) -> Response:
+    if shown_desk.view is None:
+        return JSONResponse({"nothing": shown_desk.nothing})
+    view = shown_desk.view.model_dump_json(exclude={"rubric"})
+    return Response(f'{{"showing": {json.dumps(shown_desk.showing)}, "view": {view}}}', media_type="application/json")
 
 
 async def draft(request: Request) -> Response:
