@@ -141,23 +141,23 @@ def test_the_database_away_for_ten_seconds_is_said_clearly_and_overcome_without_
 
     async def stop_for_a_while(visitors: list[Visitor]) -> None:
         for visitor in visitors:
-            visitor.journal.said.clear()
+            visitor.journal.messages.clear()
             visitor.journal.statuses.clear()
         began = time.monotonic()
         await asyncio.to_thread(stack.cluster.stop)
-        await until(lambda: all(visitor.journal.said for visitor in visitors), "everybody was told")
+        await until(lambda: all(visitor.journal.messages for visitor in visitors), "everybody was told")
         for server in stack.servers:
             assert (await asyncio.to_thread(get, f"{server.url}/healthz"))[0] == 200
-            status, _, said = await asyncio.to_thread(get, f"{server.url}/readyz")
-            assert (status, json.loads(said)["database"]) == (503, "does not answer")
+            status, _, answer = await asyncio.to_thread(get, f"{server.url}/readyz")
+            assert (status, json.loads(answer)["database"]) == (503, "does not answer")
             assert await asyncio.to_thread(metric, server, "triptych_database_up") == 0
         await until(lambda: time.monotonic() > began + OUTAGE, "ten seconds are over")
         await asyncio.to_thread(stack.cluster.start)
 
     visitors = under_load(stack, stop_for_a_while)
 
-    said = {sentence for visitor in visitors for sentence in visitor.journal.said}
-    assert {sentence.replace("\\", "") for sentence in said} == {AWAY}
+    sentences = {sentence for visitor in visitors for sentence in visitor.journal.messages}
+    assert {sentence.replace("\\", "") for sentence in sentences} == {AWAY}
     assert {status for visitor in visitors for status in visitor.journal.statuses} <= {503}
     assert [server.process.pid for server in stack.servers] == processes
     assert all(server.process.poll() is None and stack.is_ready(n) for n, server in enumerate(stack.servers))
@@ -275,9 +275,9 @@ def test_the_nightly_dump_keeps_thirty_days(stack, tmp_path):
     shell(lines[0].replace("%%", "%"), env)
     shell(lines[1].replace("*.dump", "'*.dump'"), env)  # systemd expands no pattern
 
-    kept = sorted(path.name for path in tmp_path.iterdir())
-    assert kept[0] == "29.dump"
-    assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in kept[1:]] == [True]
+    backups = sorted(path.name for path in tmp_path.iterdir())
+    assert backups[0] == "29.dump"
+    assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in backups[1:]] == [True]
 
 
 def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_ones_place(stack, tmp_path):
@@ -310,26 +310,26 @@ def test_what_was_erased_is_wiped_by_the_administrators_command_and_not_by_the_a
 
 def test_a_study_goes_back_to_one_machine_and_again_to_a_server(stack, tmp_path):
     small = f"sqlite:///{tmp_path / 'triptych.db'}"
-    said = command("move", small, "--study", stack.world.slug, **stack.env())
+    output = command("move", small, "--study", stack.world.slug, **stack.env())
 
-    assert "Every event chain holds" in said
+    assert "Every event chain holds" in output
     assert "every row is as it says" in command("verify", TRIPTYCH_DATABASE_URL=small)
 
     cluster = stack.cluster
     shell("createdb -T template0 -O triptych_owner second", cluster.administering())
     owner = cluster.url("triptych_owner", "second", OWNER)
-    said = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
+    output = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
     cluster.psql("rights.sql", "triptych_owner", "second", OWNER)
     second = {**stack.env(), "TRIPTYCH_DATABASE_URL": cluster.url("triptych_app", "second", APP)}
-    assert "Every event chain holds" in said
-    assert OWNER not in said
+    assert "Every event chain holds" in output
+    assert OWNER not in output
     assert "every row is as it says" in command("verify", **second)
     assert "No problem found" in command("doctor", **second)
 
 
 def test_the_doctor_finds_nothing_wrong_here_and_says_what_is_when_the_password_is_wrong(stack):
-    assert "PostgreSQL" in (said := command("doctor", **stack.env()))
-    assert "No problem found" in said
+    assert "PostgreSQL" in (output := command("doctor", **stack.env()))
+    assert "No problem found" in output
     wrong = {**stack.env(), "TRIPTYCH_DATABASE_URL": stack.cluster.url("triptych_app", password="wrong")}
     with pytest.raises(AssertionError, match="(?s)password authentication failed.*1 problem found"):
         command("doctor", **wrong)

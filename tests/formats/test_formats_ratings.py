@@ -401,12 +401,12 @@ def test_flattened_argilla_lists_are_zipped_and_must_be_equally_long():
 def pearmut(**more: Any) -> dict[str, Any]:
     item = {"item_id": "d017", "src": "Source", "tgt": {"gpt2-ft": "It is so, it seems.", "t5": "No."}}
     span = {"start_i": 3, "end_i": 4, "category": None, "severity": "minor"}
-    given = {
+    responses = {
         "gpt2-ft": {"score": 70, "error_spans": [span], "textfield": "fine"},
         "t5": {"score": 0, "error_spans": []},
     }
     actions = [{"time": 1771311326.0, "action": "load"}, {"time": 1771311347.5, "action": "submit"}]
-    return {"annotation": [given], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
+    return {"annotation": [responses], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
 
 
 def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive():

@@ -147,9 +147,9 @@ def test_a_response_that_is_set_aside_is_missing_among_the_best_and_not_one_that
     ratings = {} if chosen is None else {"item": {"winner": chosen}}
     answers = parse_answers({"ratings": ratings, "set_aside": dict.fromkeys(aside, "blank")})
 
-    found = check_answers(BEST_OR_ASIDE, "main", 3, answers).ratings
+    stored = check_answers(BEST_OR_ASIDE, "main", 3, answers).ratings
 
-    assert [(row.number, row.missing) for row in found] == rows
+    assert [(row.number, row.missing) for row in stored] == rows
 
 
 def test_a_response_that_is_set_aside_cannot_be_the_best():

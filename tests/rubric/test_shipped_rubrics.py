@@ -196,13 +196,13 @@ def test_the_first_option_alone_is_positive() -> None:
 
 
 def test_explanations_are_asked_for_by_exactly_the_options_of_the_protocol() -> None:
-    found = {
+    titles = {
         (criterion.title, option.title): ([reason.tag for reason in option.ask.reasons], option.ask.free_text)
         for criterion in rubric("dialogue_response").criteria
         for option in options(criterion)
         if option.ask
     }
-    assert found == ASKED
+    assert titles == ASKED
 
 
 def test_a_free_explanation_has_three_to_thirty_words() -> None:
