@@ -30,7 +30,7 @@ def study(engine, make_study):
 def test_a_stranger_sees_the_sign_in_page_only(study):
     test = app()
 
-    assert [one.label for one in test.tabs] == ["Take part", "I have a return code", "Lead"]
+    assert [element.label for element in test.tabs] == ["Take part", "I have a return code", "Lead"]
     assert "Sign out" not in shown(test)
 
 
@@ -52,7 +52,7 @@ def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_s
 
     assert not test.exception
     assert not test.title
-    assert any("Question number" in one.proto.json for one in test.get("bidi_component"))
+    assert any("Question number" in element.proto.json for element in test.get("bidi_component"))
 
 
 def test_a_lead_starts_with_her_studies(monkeypatch, engine):
@@ -62,7 +62,7 @@ def test_a_lead_starts_with_her_studies(monkeypatch, engine):
     test = app()
 
     assert not test.exception
-    assert not [one for one in test.title if one.value == "My work"]
+    assert not [element for element in test.title if element.value == "My work"]
 
 
 # Set-up
@@ -155,7 +155,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
         ({"slug": "elsewhere"}, "There is no study called 'a-small-study'"),
     ],
 )
-def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, said):
+def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, message):
     with writing(engine) as session:
         make_study(session, annotators=0, title="Demo: another one")
         here = lifecycle.by_slug(session, study.slug)
@@ -163,15 +163,15 @@ def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(e
             setattr(here, name, value)
     test = app(study=study.slug)
 
-    assert said in shown(test)
+    assert message in shown(test)
     assert "another one" not in shown(test)
-    assert "Start" not in [one.label for one in test.button]
+    assert "Start" not in [element.label for element in test.button]
 
 
 def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, study):
     with writing(engine) as session:
         other = make_study(session, annotators=0, title="Another one")[0]
-    assert [one.value for one in app().selectbox] == [other.slug, other.slug]
+    assert [element.value for element in app().selectbox] == [other.slug, other.slug]
 
     test = app(study=study.slug)
     assert not test.selectbox
@@ -179,7 +179,7 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
     press(test, "Start")
     with writing(engine) as session:
         who = signs_in(session, test)
-        assert [one.slug for one in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
+        assert [joined.slug for joined in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
 
 
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
@@ -249,8 +249,8 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
 
     with writing(engine) as session:
         who = signs_in(session, test)
-        known = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
-        assert who.person_id == known.id
+        person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        assert who.person_id == person.id
         assert who.name is None
 
 
