@@ -170,10 +170,10 @@ def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
 def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=3, raters_per_item=3)
-        mine = join(session, study, lead)
-        annotate(session, study, mine, fluency())
+        own_row = join(session, study, lead)
+        annotate(session, study, own_row, fluency())
         lifecycle.unblind(session, study, lead.pseudonym)
-        late = [annotate(session, study, who, fluency()) for who in (mine, *people)][0]
+        late = [annotate(session, study, who, fluency()) for who in (own_row, *people)][0]
         rows = table(unzipped(session, study, "potato")["annotations.csv"])
         typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
     assert [row["annotation"] for row in rows if row["after_unblinding"] != "0"] == [str(late.id)]
@@ -290,12 +290,12 @@ def test_a_pair_takes_the_higher_mean_of_those_who_rated_both_and_states_its_mar
         annotate(session, study, people[0], fluency(plumbum=3, stannum=1, ferrum=2))
         annotate(session, study, people[1], fluency(plumbum=2, stannum=1, ferrum=3))
         lifecycle.unblind(session, study, lead.pseudonym)
-        found = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
-        assert {pair: (row["margin"], row["n_annotators"]) for pair, row in found.items()} == {
+        pair_of = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
+        assert {pair: (row["margin"], row["n_annotators"]) for pair, row in pair_of.items()} == {
             ("plumbum", "stannum"): (1.5, 2),
             ("ferrum", "stannum"): (1.5, 2),
         }
-        row = found["plumbum", "stannum"]
+        row = pair_of["plumbum", "stannum"]
         assert row["prompt"] == "Question number 1?"
         assert (row["chosen"][-1], row["rejected"][-1], row["criterion"]) == ("p", "s", "fluency")
 

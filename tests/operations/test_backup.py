@@ -28,9 +28,9 @@ LIMIT_SECONDS = 120.0  # of a wait, on a busy machine
 
 def settings_in(path) -> set[str]:
     with sqlite3.connect(path) as stored:
-        found = {key for (key,) in stored.execute("SELECT key FROM setting")}
+        keys = {key for (key,) in stored.execute("SELECT key FROM setting")}
     stored.close()
-    return found
+    return keys
 
 
 def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the_backup(sqlite_engine, make_study):
@@ -160,7 +160,7 @@ def cut(path):
 
 
 @pytest.mark.parametrize(
-    "spoil, said",
+    "spoil, message",
     [
         (damaged, "not a database"),
         (without_tables, "holds no Triptych database"),
@@ -168,7 +168,7 @@ def cut(path):
         (cut, "are missing"),
     ],
 )
-def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_path, spoil, said):
+def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_path, spoil, message):
     bad = tmp_path / "bad.db"
     if spoil is not without_tables:
         shutil.copy(backup.make(sqlite_engine).path, bad)
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_
     with reading(sqlite_engine) as session:
         before = backup.heads_of(session)
 
-    with pytest.raises(BackupFailed, match=said):
+    with pytest.raises(BackupFailed, match=message):
         backup.restore(sqlite_engine, bad, "P-lead")
 
     with reading(sqlite_engine) as session:

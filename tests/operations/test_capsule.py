@@ -72,10 +72,10 @@ def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds
         study = there.scalars(select(Study)).one()
         assert (study.slug, study.event_number) == (slug, opened.number)
         assert verify.verify(there, study).holds
-        mine = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
-        mine = mine.where(Assignment.study_id == study.id)
-        assert len(there.scalars(mine).all()) == 12
-        assert there.scalars(mine).all() == here.scalars(mine).all()
+        ratings = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
+        ratings = ratings.where(Assignment.study_id == study.id)
+        assert len(there.scalars(ratings).all()) == 12
+        assert there.scalars(ratings).all() == here.scalars(ratings).all()
         lead = there.scalars(select(Person).where(Person.name == "Dr New")).one()
         roles = there.scalars(select(Membership.role).where(Membership.person_id == lead.id)).all()
         assert roles == [Role.lead]
@@ -86,7 +86,7 @@ def test_it_says_what_it_holds_and_knows_nobodys_name(origin, packed):
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     assert set(files) == {"study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"}
     assert json.loads(files["manifest.json"])["study"]["slug"] == origin[1]
-    assert [one["key"] for one in json.loads(files["codebook.json"])["criteria"]] == ["fluency", "verdict"]
+    assert [criterion["key"] for criterion in json.loads(files["codebook.json"])["criteria"]] == ["fluency", "verdict"]
     assert b"key: small" in files["rubric.yaml"]
     everything = b"".join(files.values())
     assert not [word for word in (b"WHO-SHE-IS", b"her@address", b"Mrs ", b"Another study") if word in everything]

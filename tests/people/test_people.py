@@ -237,11 +237,11 @@ def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
 def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        one, two = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, accounts.who_is(session, one))
+        first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
+        accounts.sign_out(session, accounts.who_is(session, first))
 
-        assert accounts.who_is(session, one) is None
-        assert accounts.who_is(session, two).person_id == person.id
+        assert accounts.who_is(session, first) is None
+        assert accounts.who_is(session, second).person_id == person.id
 
 
 def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, study):
@@ -275,7 +275,7 @@ def test_a_newcomer_becomes_an_annotator_of_the_study_under_a_pseudonym(sqlite_e
 
         assert who.role == Role.annotator
         assert "Anna" not in who.pseudonym
-        assert [one.slug for one in lifecycle.for_annotator(session, person.id)] == [study.slug]
+        assert [joined.slug for joined in lifecycle.for_annotator(session, person.id)] == [study.slug]
     assert len(code) == 9
 
 
@@ -289,12 +289,12 @@ def test_a_taken_name_asks_for_its_code_or_another_name(sqlite_engine, study):
 
 def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        first, code = accounts.join_open_study(session, one, "Anna")
-        second, _ = accounts.join_open_study(session, two, "Anna")
+        study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        first, code = accounts.join_open_study(session, study, "Anna")
+        second, _ = accounts.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
-    assert refused(sqlite_engine, accounts.return_to_study, two, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, accounts.return_to_study, other, "Anna", code) == accounts.WRONG_CODE
 
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
@@ -348,7 +348,7 @@ def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, s
     with writing(sqlite_engine) as session:
         paused = lifecycle.by_slug(session, study.slug)
         assert accounts.return_to_study(session, paused, "Anna", code)
-        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug]
+        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
             accounts.join_open_study(session, paused, "Berta")
 
@@ -361,7 +361,7 @@ def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite
         lifecycle.create_study(session, lifecycle.StudyPlan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
-        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
         assert accounts.return_to_study(session, newer, "Anna", code).id == person.id
 
 
@@ -371,8 +371,8 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
         accounts.join(session, study, who)
         accounts.join(session, study, who)
 
-        mine = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
-        assert len(session.scalars(mine).all()) == 1
+        own = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
+        assert len(session.scalars(own).all()) == 1
 
 
 # Invitations
@@ -403,24 +403,24 @@ def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine
 
 def test_one_panel_id_is_one_person_in_every_study(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        one.access = two.access = Access.panel
+        study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        study.access = other.access = Access.panel
         session.flush()
-        first = accounts.join_from_panel(session, one, "prolific", "5f1", "s1")
+        first = accounts.join_from_panel(session, study, "prolific", "5f1", "s1")
 
-        assert accounts.join_from_panel(session, one, "prolific", "5f1", "s2").id == first.id
-        assert accounts.join_from_panel(session, two, "prolific", "5f1", "s3").id == first.id
-        assert accounts.join_from_panel(session, one, "prolific", "5f2", "s4").id != first.id
-        assert accounts.join_from_panel(session, one, "other", "5f1", "s5").id != first.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
+        assert accounts.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
+        assert accounts.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 
 
 def test_a_closed_study_takes_no_newcomer_from_a_panel_but_lets_its_people_in(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
-        known = accounts.join_from_panel(session, study, "prolific", "5f1", "")
+        person = accounts.join_from_panel(session, study, "prolific", "5f1", "")
         study.state = StudyState.closed
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == known.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
         with pytest.raises(StudyNotOpen):
             accounts.join_from_panel(session, study, "prolific", "5f2", "")
 
@@ -465,8 +465,8 @@ def test_refusals_are_messages_for_people(sqlite_engine, study):
 def guests(engine, study, text: str) -> tuple[list[str], list[str]]:
     """(names, problems) of a list."""
     with writing(engine) as session:
-        found = invitations.read_list(session, study, text.encode())
-    return [guest.name for guest in found.guests], [str(problem) for problem in found.problems]
+        guests = invitations.read_list(session, study, text.encode())
+    return [guest.name for guest in guests.guests], [str(problem) for problem in guests.problems]
 
 
 def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_it(sqlite_engine, study):
@@ -481,7 +481,7 @@ def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_i
 
 
 def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
-    for lines, told in {
+    for lines, message in {
         "": "is empty",
         "name,email\n": "is empty",
         "Anna\nAnna": "Row 2, column 'name': 'Anna' is in row 1 already",
@@ -491,17 +491,17 @@ def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
         "Anna,,owner": "'owner' is no role",
         "Anna\n" * 1001: "at most 1,000",
     }.items():
-        assert told in "\n".join(guests(sqlite_engine, study, lines)[1])
+        assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
 
 
 def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        found = invitations.read_list(session, study, b"Anna\nBen\nCleo")
+        guests = invitations.read_list(session, study, b"Anna\nBen\nCleo")
         personal_link(session, study, "ben")
     with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
-        invitations.invite_all(session, study, found.guests, "L")
+        invitations.invite_all(session, study, guests.guests, "L")
     with reading(sqlite_engine) as session:
-        assert [one.name for one in roster.members_of(session, study) if one.role == Role.annotator] == ["ben"]
+        assert [member.name for member in roster.members_of(session, study) if member.role == Role.annotator] == ["ben"]
 
 
 def test_two_leads_who_invite_the_same_person_at_once_make_one_person(engine, make_study):

@@ -37,11 +37,11 @@ def demo_studies(session) -> list[Study]:
 
 def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
     with database.reading(loaded) as session:
-        found = demo_studies(session)
+        demos = demo_studies(session)
 
-        assert {lifecycle.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
-        assert {(study.state, study.access, study.raters_per_item) for study in found} == {("open", "open", 3)}
-        assert all(study.item_count >= 12 for study in found)
+        assert {lifecycle.design_of(session, study).rubric.key for study in demos} == set(shipped_rubrics())
+        assert {(study.state, study.access, study.raters_per_item) for study in demos} == {("open", "open", 3)}
+        assert all(study.item_count >= 12 for study in demos)
 
 
 def test_loading_twice_makes_nothing_twice(loaded):

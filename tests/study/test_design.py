@@ -164,9 +164,9 @@ def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once
         ({"retire": ("007", "none such")}, NotAllowed, "none such"),
     ],
 )
-def test_a_refused_change_says_what_would_be_right_and_changes_nothing(session, draft, parts, error, told):
+def test_a_refused_change_says_what_would_be_right_and_changes_nothing(session, draft, parts, error, message):
     before = contents.design_hash(session, draft)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         amend(session, draft, **{"title": "Another", **parts})
 
     assert contents.design_hash(session, draft) == before
@@ -268,9 +268,9 @@ def launched(session, draft):
         ({"settings": {"preregistration": {"sample": "more"}}}, "before launch"),
     ],
 )
-def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, told):
+def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, message):
     before = launched.design_hash
-    with pytest.raises(Conflict, match=told):
+    with pytest.raises(Conflict, match=message):
         amend(session, launched, WHY, **parts)
 
     assert (launched.design_hash, contents.design_hash(session, launched)) == (before, before)
@@ -284,12 +284,12 @@ def test_an_amendment_needs_a_reason_and_is_listed_with_date_and_new_hash(sessio
 
     amend(session, launched, WHY, title="Better", raters_per_item=5)
     amend(session, launched, "two were broken", items=file(MORE), retire=("8",))
-    one, two = design.amendments(session, launched)
+    amendment, second = design.amendments(session, launched)
 
-    assert (one.reason, one.parts, one.who) == (WHY, ("raters per item", "title"), "P-lead")
-    assert two.parts == ("items", "retired")
-    assert len({first, one.design_hash, two.design_hash}) == 3
-    assert two.design_hash == launched.design_hash == contents.design_hash(session, launched)
+    assert (amendment.reason, amendment.parts, amendment.who) == (WHY, ("raters per item", "title"), "P-lead")
+    assert second.parts == ("items", "retired")
+    assert len({first, amendment.design_hash, second.design_hash}) == 3
+    assert second.design_hash == launched.design_hash == contents.design_hash(session, launched)
     assert dict(map(tuple, session.execute(select(Item.external_id, Item.raters)))) == {"007": 5, "8": 5, "9": 5}
     assert count_items(session, launched) == 2
     assert events.first_broken(session, launched.id) is None
@@ -319,7 +319,7 @@ def test_an_amendment_holds_on_both_databases(engine):
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, "s")
         assert [line.external_id for line in design.item_lines(session, study)] == ["g1", "9"]
-        assert [one.reason for one in design.amendments(session, study)] == [WHY]
+        assert [amendment.reason for amendment in design.amendments(session, study)] == [WHY]
         assert contents.design_hash(session, study) == study.design_hash
 
 
@@ -356,8 +356,8 @@ def test_the_next_round_shares_the_series_and_the_series_has_each_round_once(ses
 
 
 def test_the_methods_text_prints_the_preregistration_and_every_amendment(session, draft, lead):
-    said = {"primary_criterion": "fluency", "stop_rule": "at 12 annotators", "criteria": ["fluency"]}
-    amend(session, draft, settings={"preregistration": said})
+    registered = {"primary_criterion": "fluency", "stop_rule": "at 12 annotators", "criteria": ["fluency"]}
+    amend(session, draft, settings={"preregistration": registered})
     study = launch(session, draft)
     for name in ("ann", "bea"):
         submit(session, study, join(session, study, add_person(session, name)), full_answers("AB"))
@@ -390,6 +390,6 @@ def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_u
 
 def methods_of(session, study) -> str:
     names = system_names(session, study)
-    found = StudyAnalysis(frame_of(session, study), Counted(), names)
-    known = facts_of(session, study, found)
-    return paragraph(known, found, Book.of(found, known.pay))
+    analysis = StudyAnalysis(frame_of(session, study), Counted(), names)
+    facts = facts_of(session, study, analysis)
+    return paragraph(facts, analysis, Book.of(analysis, facts.pay))
