@@ -80,9 +80,9 @@ def stored(app: browser.App, name: str) -> Assignment:
 
 
 def count(app: browser.App, table: Any, name: str) -> int:
-    wanted = select(table.id).where(table.assignment_id == stored(app, name).id)
+    query = select(table.id).where(table.assignment_id == stored(app, name).id)
     with app.reading() as session:
-        return len(session.exec(wanted).all())
+        return len(session.exec(query).all())
 
 
 def reload(page: Any) -> None:
@@ -262,18 +262,18 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
         sent.append(request.post_data or "")
 
     context.on("request", hear)
-    hers = opened(context, app)
-    assert token(hers) != name
-    assert hers.locator("[data-tw-question] input:checked").count() == 0
-    radio(hers, "A:fluency", 1).check()
-    is_saved(hers)
-    browser.answer_all(hers)
-    mine = token(hers)
-    browser.submit(hers)
+    second = opened(context, app)
+    assert token(second) != name
+    assert second.locator("[data-tw-question] input:checked").count() == 0
+    radio(second, "A:fluency", 1).check()
+    is_saved(second)
+    browser.answer_all(second)
+    own_token = token(second)
+    browser.submit(second)
     context.remove_listener("request", hear)
     assert not any(name in body or "Annas words" in body for body in sent)
-    assert "Annas words" not in hers.content()
-    assert stored(app, mine).draft["ratings"]["A"]["fluency"] == 1
+    assert "Annas words" not in second.content()
+    assert stored(app, own_token).draft["ratings"]["A"]["fluency"] == 1
     assert stored(app, name).draft["ratings"] == {"A": {"fluency": 3}}
 
 
@@ -428,12 +428,12 @@ def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     page.keyboard.type("321132", delay=30)
     is_saved(page)
     questions = [q.get_attribute("data-tw-question") for q in page.locator("[data-tw-question]").all()]
-    given = stored(app, token(page)).draft["ratings"]
-    wanted = dict(zip(questions, "321132", strict=True))
+    ratings = stored(app, token(page)).draft["ratings"]
+    expected = dict(zip(questions, "321132", strict=True))
     keys = ["accept", "reject", "unsure"]
-    for question, digit in wanted.items():
+    for question, digit in expected.items():
         slot, criterion = question.split(":")
-        assert given[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
+        assert ratings[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
 
 
 def test_a_plain_http_address_of_the_lab_works(app, chromium, annotator):

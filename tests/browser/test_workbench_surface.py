@@ -172,11 +172,11 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     page = open_view()
     focus_heading(page)
     page.keyboard.type("436217", delay=30)
-    given = {
+    props = {
         q: page.locator(f'[data-tw-question="{q}"] input:checked').get_attribute("value")
         for q in ("A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")
     }
-    assert list(given.values()) == ["4", "3", "6", "2", "1", "7"]
+    assert list(props.values()) == ["4", "3", "6", "2", "1", "7"]
     expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
 
 
@@ -717,7 +717,7 @@ def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, s
 
 def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(open_view):
     page = open_view()
-    kept = page.evaluate("""() => {
+    sizes = page.evaluate("""() => {
       for (const key of ['one.a:pen', 'one.b:other', 'two.a:pen']) {
         localStorage.setItem(`triptych:${key}`, JSON.stringify({time: Date.now(), base: 0, seq: 1, draft: {}}));
       }
@@ -725,7 +725,7 @@ def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(ope
       window.dispatchEvent(new CustomEvent('triptych:signed-out'));
       return Object.keys(localStorage).filter((key) => key.startsWith('triptych:'));
     }""")
-    assert kept == ["triptych:two.a:pen"]
+    assert sizes == ["triptych:two.a:pen"]
 
 
 def test_leaving_the_page_sends_what_is_unsent(open_view, server):

@@ -191,14 +191,14 @@ def functions_of(path: Path) -> dict[str, Function]:
             made = read(node.value)
             if made.changes_rows or made.names & statements:
                 statements |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    found = {}
+    functions = {}
     for node in tree(path).body:
         if isinstance(node, ast.FunctionDef):
             piece = read(node)
             uses, takes = used(path, piece), {argument.arg for argument in node.args.args}
             writes = piece.changes_rows or bool(piece.names & statements or uses & RECORDING)
-            found[f"{module_of(path)}.{node.name}"] = Function(uses, takes, writes)
-    return found
+            functions[f"{module_of(path)}.{node.name}"] = Function(uses, takes, writes)
+    return functions
 
 
 RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
@@ -229,19 +229,19 @@ def doors() -> dict[str, frozenset[str]]:
     for page in PAGES.rglob("*.py"):
         reached, waiting = set(), {page}
         while waiting:
-            one = waiting.pop()
-            reached.add(one)
-            waiting |= imported[one] - reached
-        for one in reached:
-            users[one].add(page.relative_to(PAGES).parts[0])
-    found: dict[str, set[str]] = defaultdict(set)
+            source = waiting.pop()
+            reached.add(source)
+            waiting |= imported[source] - reached
+        for source in reached:
+            users[source].add(page.relative_to(PAGES).parts[0])
+    calls: dict[str, set[str]] = defaultdict(set)
     start = [ROOT / "triptych" / "web" / "start.py", *(ROOT / "triptych" / "cli").glob("*.py"), ROOT / "app.py"]
     routes = set((ROOT / "triptych" / "web").glob("*.py")) - set(start)
     for path in [*screens, *routes, *start]:
         for name in used(path, whole(path)):
             kinds = users[path] if path in screens else {"route" if path in routes else "shell"}
-            found[name.removeprefix("triptych.")] |= kinds
-    return {name: frozenset(kinds) for name, kinds in found.items()}
+            calls[name.removeprefix("triptych.")] |= kinds
+    return {name: frozenset(kinds) for name, kinds in calls.items()}
 
 
 def component_imports(path: Path) -> Iterator[Path]:
@@ -287,8 +287,8 @@ def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
 # Commands of annotators
 
 
-def _with(command, *given):
-    return lambda session, study, token, who: command(session, study, who, *given)
+def _with(command, *arguments):
+    return lambda session, study, token, who: command(session, study, who, *arguments)
 
 
 TRIED = {
@@ -339,7 +339,7 @@ EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "s
 
 def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
     lists = {
-        node.targets[0].id: {one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)}
+        node.targets[0].id: {constant.value for constant in ast.walk(node.value) if isinstance(constant, ast.Constant)}
         for node in tree(PAGES / "router.py").body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
@@ -375,9 +375,9 @@ def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
         annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
         for actor, expected in (("anonymous", "You are signed out."), (annotator, "This page is for leads.")):
             be(monkeypatch, actors[actor])
-            said = run(PAGES / "lead" / name, study=study.slug)
-            assert said.splitlines()[0].startswith(expected), name
-            assert study.title not in said, name
+            text = run(PAGES / "lead" / name, study=study.slug)
+            assert text.splitlines()[0].startswith(expected), name
+            assert study.title not in text, name
 
 
 def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
@@ -385,32 +385,32 @@ def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
     be(monkeypatch, actors["other lead"])
     for name in LEAD_PAGES:
         if name not in ABOUT_NO_STUDY:
-            said = run(PAGES / "lead" / name, study=study.slug)
-            assert "You lead no study with this address." in said, name
-            assert study.title not in said, name
+            text = run(PAGES / "lead" / name, study=study.slug)
+            assert "You lead no study with this address." in text, name
+            assert study.title not in text, name
     app = AppTest.from_file(str(PAGES / "router.py"), default_timeout=30).run()
     for name in sorted(ABOUT_NO_STUDY):
         app.switch_page(str(PAGES / "lead" / name))
         app.query_params["study"] = study.slug
-        said = shown(app.run())
-        assert study.title not in said + str([box.options for box in app.selectbox]), name
+        text = shown(app.run())
+        assert study.title not in text + str([box.options for box in app.selectbox]), name
 
 
 def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
     study, _, actors = world
-    told = {}
+    texts = {}
     for actor in ACTORS:
         be(monkeypatch, actors[actor])
-        told |= {(name, actor): said for name, said in _told(study.slug, signed_in=actors[actor] is not None)}
-    for (name, actor), said in told.items():
+        texts |= {(name, actor): text for name, text in _texts(study.slug, signed_in=actors[actor] is not None)}
+    for (name, actor), text in texts.items():
         if actor == "anonymous":
-            assert said.startswith("You are signed out."), name
+            assert text.startswith("You are signed out."), name
         else:
             # an open study is offered to everybody on My work; her data and its items are hers alone
-            assert (study.title in said or "Question number" in said) == (actor == "annotator" or name == "my_work.py")
+            assert (study.title in text or "Question number" in text) == (actor == "annotator" or name == "my_work.py")
 
 
-def _told(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
+def _texts(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
     """(page, what it says) for each page of annotators."""
     pages = [PAGES / "annotator" / name for name in sorted(ANNOTATOR_PAGES)]
     if not signed_in:
@@ -420,8 +420,8 @@ def _told(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
     for page in pages:
         app.switch_page(str(page))
         app.query_params["study"] = slug
-        said = shown(app.run())
-        yield page.name, said + "".join(one.proto.json for one in app.get("bidi_component"))
+        text = shown(app.run())
+        yield page.name, text + "".join(element.proto.json for element in app.get("bidi_component"))
 
 
 # HTTP routes: who gets what she asks for
@@ -449,8 +449,8 @@ FILES = ("/assets/",)  # our own scripts and styles
 
 def test_every_route_has_a_row():
     routes = [route for route in ROUTES if not route.path.startswith(FILES)]
-    found = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
-    assert found == set(ALLOWED)
+    registered = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
+    assert registered == set(ALLOWED)
     assert all(len(route.methods - {"HEAD"}) == 1 for route in routes)
 
 
