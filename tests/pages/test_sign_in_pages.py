@@ -147,7 +147,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "message"),
     [
         ({"state": StudyState.closed}, "not open any more"),
         ({"state": StudyState.paused}, "not open at the moment"),

@@ -149,7 +149,7 @@ def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once
 
 
 @pytest.mark.parametrize(
-    ("parts", "error", "told"),
+    ("parts", "error", "message"),
     [
         ({"title": "  "}, NotAllowed, "title"),
         ({"raters_per_item": 0}, NotAllowed, "annotators"),
@@ -257,7 +257,7 @@ def launched(session, draft):
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         ({"rubric_yaml": OTHER_SCALE}, "Duplicate"),
         ({"round": "pilot"}, "next round"),

@@ -219,7 +219,7 @@ def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None
 
 
 @pytest.mark.parametrize(
-    ("raters", "overlap", "told"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
+    ("raters", "overlap", "count"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
 )
 def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, count) -> None:
     with Session(sqlite_engine) as session:
