@@ -39,7 +39,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
 
 @pytest.fixture
 def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str], int]:
-    """Makes a new annotator of the study; returns her id."""
+    """Makes a new annotator of the study; returns their id."""
 
     def make(name: str = "Anna") -> int:
         with app.writing() as session:
@@ -56,7 +56,7 @@ def context(chromium: Any) -> Any:
 
 @pytest.fixture
 def page(app: browser.App, context: Any, annotator: Callable[[str], int]) -> Any:
-    """A new annotator's first item, open in a browser that knows of nobody before her."""
+    """A new annotator's first item, open in a browser that nobody used before."""
     page = browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
     browser.open_workbench(page, app, SLUG)
@@ -326,7 +326,7 @@ def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
 def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:verdict", "reject").check()
-    page.locator(REJECTED).fill("words of hers")
+    page.locator(REJECTED).fill("words of their own")
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Sign out").click()
@@ -356,7 +356,7 @@ class Line:
 
 @pytest.fixture
 def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tuple[Any, Line]:
-    """A page whose websocket can be cut, for an annotator who has yet to open her first item."""
+    """A page whose websocket can be cut, for an annotator who has yet to open their first item."""
     browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
     page = context.new_page()

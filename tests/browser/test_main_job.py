@@ -29,7 +29,7 @@ chromium = browser.chromium
 
 @dataclass
 class Entered:
-    """What one annotator entered in her browser: (item text, response text, criterion) → value."""
+    """What one annotator entered in their browser: (item text, response text, criterion) → value."""
 
     name: str
     ratings: dict[tuple[str, str, str], str] = field(default_factory=dict)

@@ -168,7 +168,7 @@ def codes(page: Page, server: Server, slug: str) -> dict[str, str]:
 
 @contextmanager
 def sent_by_the_panel(chromium: Any, address: str, person: str) -> Iterator[Page]:
-    """Somebody whom the panel sends: she agrees, reads, and comes to the page before the test."""
+    """A person sent by the panel: they agree, read, and reach the page before the test."""
     context = chromium.new_context()
     page = context.new_page()
     page.goto(address.replace("{{%PROLIFIC_PID%}}", person).replace("{{%SESSION_ID%}}", f"visit-{person}"))

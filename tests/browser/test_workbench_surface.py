@@ -426,7 +426,7 @@ def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_v
     notice.locator("[data-tw-banner-close]").click()
     page.evaluate("show({...data})")
     expect(notice).to_have_count(0)
-    page.evaluate("show({...data, notice: {...data.notice}})")  # said anew
+    page.evaluate("show({...data, notice: {...data.notice}})")  # shown again
     expect(notice).to_have_count(1)
 
 

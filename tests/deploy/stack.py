@@ -283,7 +283,7 @@ class Journal:
 
 
 class Visitor(Annotator):
-    """An annotator who comes through the proxy and, like the workbench, goes on until she is answered."""
+    """An annotator who comes through the proxy and, like the workbench, retries until answered."""
 
     def __init__(self, stack: Stack, number: int) -> None:
         world = stack.world
@@ -300,7 +300,7 @@ class Visitor(Annotator):
         return self
 
     async def look(self) -> None:
-        """Runs the page, as its own timers do, until it shows a workbench; opens it anew where the socket broke."""
+        """Runs the page, as its own timers do, until it shows a workbench; opens it again where the socket broke."""
         while True:
             try:
                 if self.page is None or self.page.socket is None or self.page.socket.closed:

@@ -42,7 +42,7 @@ PAGES = ROOT / "pages"
 
 # Commands and the door through which each is reached:
 #   way in     anybody; what is given (passcode, code, link, ticket, a panel's address) proves who it is
-#   annotator  a page of annotators; the command itself finds only what is hers
+#   annotator  a page of annotators; the command itself reads only their own data
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
 #   lead       a page of leads, which asks `lifecycle.led_by` for the study before anything else
 #   shell      the command line and the start of the server
@@ -271,7 +271,7 @@ def test_no_command_is_reached_through_another_door_than_its_row_says(door):
 
 @pytest.fixture
 def world(make_study):
-    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of her own."""
+    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of their own."""
     with database.writing(web_engine()) as session:
         study, lead, (anna, _) = make_study(session, title="Hidden Title")
         other, its_lead, (ben, _) = make_study(session, title="Another")
@@ -406,7 +406,7 @@ def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
         if actor == "anonymous":
             assert text.startswith("You are signed out."), name
         else:
-            # an open study is offered to everybody on My work; her data and its items are hers alone
+            # an open study is offered to everybody on My work; its items and an annotator's data are theirs alone
             assert (study.title in text or "Question number" in text) == (actor == "annotator" or name == "my_work.py")
 
 
@@ -424,7 +424,7 @@ def _texts(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
         yield page.name, text + "".join(element.proto.json for element in app.get("bidi_component"))
 
 
-# HTTP routes: who gets what she asks for
+# HTTP routes: who gets what they ask for
 
 EVERYBODY, SIGNED_IN, NOBODY = set(ACTORS), set(ACTORS[1:]), set()
 ALLOWED = {
@@ -501,7 +501,7 @@ def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
 
 
 def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:
-    """Whether who sends this cookie gets what she asks for."""
+    """Whether the sender of this cookie gets what they ask for."""
     method, path, body = request
     headers = [(HEADER.encode(), HEADER_VALUE.encode()), *cookie]
     status, answer = asyncio.run(sent(app, method, path, headers, body))

@@ -22,8 +22,8 @@ def test_a_part_is_put_behind_the_prose_and_replaced_in_its_place(tmp_path):
     once = written.read_text()
     write_part(written, "one", "first\n")
     assert written.read_text() == once
-    write_part(written, "one", "anew\n")
-    assert written.read_text() == once.replace("first", "anew")
+    write_part(written, "one", "again\n")
+    assert written.read_text() == once.replace("first", "again")
     assert once.startswith(PROSE)
     assert once.index("first") < once.index("second")
 

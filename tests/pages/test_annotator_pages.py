@@ -1,4 +1,4 @@
-"""The pages of an annotator who is at work: her list, and what she finds when there is no item for her."""
+"""The pages of an annotator at work: the list, and the page when no item is left for them."""
 
 from __future__ import annotations
 

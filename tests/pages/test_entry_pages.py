@@ -1,4 +1,4 @@
-"""The way in as the annotator sees it: each step on the page of her work, and the ways it can end."""
+"""The way in as the annotator sees it: each step on the work page, and the ways it can end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Erasing a person leaves no byte of her, the log holds, and copies made before are found."""
+"""Erasing a person leaves no byte of theirs, the log holds, and earlier copies are listed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def traced_answers(words: str = WORDS, comment: str = COMMENT, note: str = NOTE)
 
 @pytest.fixture
 def full(engine, make_study):
-    """(study, lead, her pseudonym): somebody who left traces in every table that can hold some."""
+    """(study, lead, annotator): the annotator left traces in every table that can hold some."""
     with database.writing(engine) as session:
         study, lead, (ben, _) = make_study(session, items=3)
         person, _ = accounts.join_open_study(session, study, NAME)
@@ -133,7 +133,7 @@ def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_cons
 
 
 def passes_an_entry_test(engine, study, annotator) -> None:
-    """An entry test that she has passed, as `admission` stores and logs it."""
+    """An entry test that they passed, as `admission` stores and logs it."""
     with database.writing(engine) as session:
         part = session.scalars(select(Membership).where(Membership.person_id == annotator.person_id)).one()
         attempt = EntryAttempt(membership_id=part.id, number=1, started_at=clock.now(), asked=1, right=1, passed=True)

@@ -35,7 +35,7 @@ JUNK: dict[type, list[Any]] = {
     bool: [None, "x", 5, [], {}],
     type(None): ["x", -1, 2.5, [], {}, 3],
 }
-# an annotator may say what she likes in these, and an item's texts may be any length
+# an annotator may write anything in these, and an item's texts may be any length
 FREE_TEXT = {"text", "comment", "note", "pen", "submission"}
 
 
@@ -303,7 +303,7 @@ def test_nobody_stores_anything_on_an_item_that_somebody_else_holds(served: Serv
 
 
 async def wrong_actions(served: Served) -> list[str]:
-    """The name of the first action after which the annotator was not where she was before, if there is one."""
+    """The name of the first action after which the annotator was not on the item they had before, if there is one."""
     moved = []
     async with served.annotator() as annotator:
         answers = complete_answers(annotator)

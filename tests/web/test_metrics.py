@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: closed without a token, nobody's name, and right."""
+"""Numbers for Prometheus: closed without a token, without names, and correct."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def sign_in(server, data, person, **more: str) -> Answer:
 
 
 def holder(data, answer: Answer) -> Who | None:
-    """Whom the cookie of an answer stands for now."""
+    """Who the cookie of an answer signs in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)

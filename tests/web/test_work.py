@@ -26,7 +26,7 @@ def at_work(monkeypatch):
             login = login_of(session, who)
 
         def act(action, showing=None, login=login):
-            answer = work._run(work._act, work._laid_anew, login, {"action": action, "showing": showing})
+            answer = work._run(work._act, work._desk_again, login, {"action": action, "showing": showing})
             return answer.status_code, json.loads(answer.body)
 
         return act
@@ -35,7 +35,7 @@ def at_work(monkeypatch):
 
 
 def begin(engine, make_study):
-    """A study, one of its annotators, and the item on her desk."""
+    """A study, one of its annotators, and the item on their desk."""
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
         return study.slug, who, desk.lay(session, study, who).view

@@ -71,7 +71,7 @@ CONSENTED = "consented"
 TESTED = {"entry test started": None, "entry test passed": True, "entry test failed": False}
 CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
 LAUNCHED, AMENDED = "study open", "design amended"
-# events about a person after which states, or values, of her annotations are no longer those of her submissions
+# events about a person after which their annotations may differ from what they submitted
 LEFT_STUDY, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
@@ -128,7 +128,7 @@ class _Log:
     imported: bool = False
 
     def last(self, pseudonym: str, kinds: Sequence[str]) -> int:
-        """Number of the last such event about her, 0 if there is none."""
+        """Number of the last such event about the person, 0 if there is none."""
         return max((self.numbers[pseudonym].get(kind, 0) for kind in kinds), default=0)
 
 
@@ -199,7 +199,7 @@ def _read(session: Session, study: Study) -> _Log:
 def _read_membership(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
     """What an event says about annotators."""
     if kind == IMPORTED:
-        # older versions did not log whom their file excluded, nor who came with it
+        # older versions did not log who their file excluded or added
         log.imported = "excluded" not in new or "joined" not in new
         log.excluded |= dict.fromkeys(new.get("excluded", ()))
         log.joined |= dict.fromkeys(new.get("joined", ()), number)
@@ -221,14 +221,14 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
     members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
         if pseudonym not in members and not log.last(pseudonym, LEFT_STUDY):
-            yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
+            yield f"{pseudonym} is no annotator of the study, the log says they joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
-            yield f"{pseudonym} is no annotator of the study, the log says she was excluded."
+            yield f"{pseudonym} is no annotator of the study, the log says they were excluded."
     for pseudonym, member in members.items():
         # the simulated annotators of a demo study never joined
         if pseudonym not in log.joined and not log.imported and not (study.demo and member.kind == Kind.simulated):
-            yield f"{pseudonym} is an annotator of the study, the log does not say that she joined."
+            yield f"{pseudonym} is an annotator of the study, the log does not say that they joined."
         if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [WITHDRAWN])):
             yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
         yield from _of_exclusion(member, log)
@@ -246,7 +246,7 @@ def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
 
 
 def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
-    """To which text she agreed, and when; older versions did not log the time."""
+    """Which text they agreed to, and when; older versions did not log the time."""
     logged, number = log.consented.get(member.pseudonym, ({}, 0))
     at = member.consented_at.isoformat() if member.consented_at else None
     if not number and (member.consent_version or at):
@@ -287,10 +287,10 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 
 def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
-    """A lead whom nobody added; one who is missing may have stayed behind, as in a capsule."""
+    """A lead with no event that added them; a missing lead is no error: a capsule leaves leads out."""
     for member in _members(session, study, Role.lead):
         if member.pseudonym not in log.leads:
-            yield f"{member.pseudonym} is a lead of the study, the log does not say who added her."
+            yield f"{member.pseudonym} is a lead of the study, the log does not say who added them."
 
 
 def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:

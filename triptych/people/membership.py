@@ -1,4 +1,4 @@
-"""An annotator's membership as her way through a study reads it: one row, fetched with every action of hers."""
+"""An annotator's membership as the study reads it: one row, fetched with each of their actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from triptych.storage.models import Assignment, Item, Membership, PlannedItem, R
 from triptych.study.persons import Who
 
 _study, _person = bindparam("study"), bindparam("person")
-_given_out = Assignment.__table__.alias("given_out")  # under a name of its own: a statement may ask for hers beside it
+_given_out = Assignment.__table__.alias("given_out")  # its own name: a statement may also query assignments
 # values in the text, so that PostgreSQL knows how rare they are when it plans for any study
 IS_CHECK, IS_GIVEN_OUT = text("item.purpose IN ('attention', 'gold')"), text("given_out.state = 'reserved'")
 
@@ -49,7 +49,7 @@ _LOCKED_MEMBERSHIP = MEMBERSHIP.with_for_update(key_share=True, of=Membership)
 
 
 def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
-    """Her membership, locked: what one person does in a study happens in turn, and nobody else waits for it.
+    """Their membership, locked: actions of one person in a study run in turn, and others do not wait.
 
     Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
     """
@@ -57,7 +57,7 @@ def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
 
 
 def membership_of(session: Session, study: Study, who: Who) -> Row[Any]:
-    """Her membership as it is, to look at. Raises NotFound for somebody who is not in the study."""
+    """Their membership, unlocked, for reading. Raises NotFound for somebody who is not in the study."""
     return _membership(session, MEMBERSHIP, study.id, who)
 
 

@@ -127,7 +127,7 @@ class Material:
 
     @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
-        """Speakers whom annotators see under the name in the file, without case → the items in which they speak."""
+        """Speakers that annotators see under the name in the file, without case → the items in which they speak."""
         items: dict[str, list[ItemDraft]] = defaultdict(list)
         for item in self.items:
             turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))

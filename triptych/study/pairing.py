@@ -27,7 +27,7 @@ CAP = 1.3
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One annotator is to rate one item. `rank`: the place among hers, from 1; `row`: of the file, 0 for none."""
+    """One annotator is to rate one item. `rank`: the place among their items, from 1; `row`: in the file, or 0."""
 
     annotator: str
     item_id: str
@@ -47,7 +47,7 @@ class Component:
 
 
 class _Union:
-    """Which things hang together (union–find)."""
+    """Which items and annotators are connected (union–find)."""
 
     def __init__(self) -> None:
         self.above: dict[object, object] = {}
@@ -111,7 +111,7 @@ def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | No
 
 
 def _cost(person: str, team: Sequence[str], load: Counter[str], pairs: Counter[frozenset[str]], union: _Union) -> tuple:
-    """Somebody who hangs together with nobody of the team yet; then the least busy; then the rarest company."""
+    """First those not yet connected to the team; then the least busy; then the rarest pairs."""
     together = [pairs[frozenset((person, other))] for other in team]
     apart = bool(team) and union.find(person) != union.find(team[0])
     return (not apart, load[person], sum(together), max(together, default=0))

@@ -30,8 +30,8 @@ from triptych.study.persons import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 MAX_BODY = 4 * 2**20
-# Few: on PostgreSQL whoever holds the study's row would otherwise wait for nine others to let the interpreter go, and
-# everybody for her (`python -m bench two-processes`)
+# few: on PostgreSQL the thread that holds the study's row would otherwise wait for nine others to release the
+# interpreter, and they all wait for it (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 
 
@@ -40,7 +40,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 
 
 async def _command(request: Request, answer: Callable[[str | None, Any], Response]) -> Response:
-    """One command of a signed-in annotator's own page: `answer` gets her login's secret and the JSON body."""
+    """One command of a signed-in annotator's own page: `answer` gets the login's secret and the JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
     body = await _body(request)
@@ -82,7 +82,7 @@ def _in_words(error: TriptychError, secret: str | None, body: Any) -> JSONRespon
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
 
-def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
+def _desk_again(error: TriptychError, secret: str | None, body: Any) -> Response:
     """The desk as it is after a refused action, with the reason on it."""
     try:
         with writing(web_engine()) as session:
@@ -98,17 +98,17 @@ def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
 
 
 def _left(shown_desk: Desk, error: TriptychError) -> JSONResponse:
-    """Refused, and no item to say so on: no receipt, so the browser keeps what she wrote."""
+    """Refused, and no item to say so on: no receipt, so the browser keeps the unsent answers."""
     return refused(409, "closed", str(error), nothing=shown_desk.nothing)
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
-    """A draft of an item that this process gave out, in one statement; any other by the longer way, which says why."""
+    """A draft of an item that this process gave out, in one statement; others take the slow path, which says why."""
     try:
         if secret and annotations.save_next_draft(web_engine(), secret, annotations.read_message(DraftMessage, body)):
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
-        pass  # said by the longer way, to those who are signed in
+        pass  # the slow path reports it, to those who are signed in
     return _run(_save_draft, _in_words, secret, body)
 
 
@@ -132,7 +132,7 @@ def _act(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """Who asks, and of which study; whoever is signed out hears that first, whatever was sent."""
+    """Who asks, and about which study; a signed-out request gets that error first, whatever was sent."""
     try:
         return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
     except InvalidAnnotation:
@@ -168,7 +168,7 @@ async def renew(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    return await _command(request, partial(_run, _act, _laid_anew))
+    return await _command(request, partial(_run, _act, _desk_again))
 
 
 WORK_ROUTES = [
