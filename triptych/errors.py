@@ -11,7 +11,6 @@ TriptychError
     x OpenElsewhere        the item is open in another tab or on another computer
     x AlreadySubmitted     the annotation was submitted before; carries its receipt
     x StudyNotOpen         the study is a draft, paused or closed
-  + UndefinedStatistic     a number that the data do not define, in words
   + UnsafeDatabase         the database cannot be opened safely
 """
 
@@ -58,10 +57,6 @@ class AlreadySubmitted(Conflict):
 
 class StudyNotOpen(Conflict):
     """The study is a draft, paused or closed."""
-
-
-class UndefinedStatistic(TriptychError):
-    """The data do not define this number; the message says why in words a lead can read."""
 
 
 class UnsafeDatabase(TriptychError):

@@ -10,13 +10,13 @@ from helpers.frames import crossed, make_frame
 from helpers.ratings import submit
 from helpers.studies import full_answers
 
-from triptych.errors import UndefinedStatistic
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate import planner
 from triptych.simulate.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.stats.components import PRESETS, Components
 from triptych.stats.power import Plan, what_more_buys
+from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
 from triptych.study.settings import changed, stored

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats import counts as counting
 from triptych.stats.agreement import alpha_interval, krippendorff_alpha, percent_agreement
 from triptych.stats.coefficients import agreement_by, agreement_table, band_note, category_note, intra_annotator
 from triptych.stats.counts import UnitCounts
 from triptych.stats.leave_one_out import without_each
+from triptych.stats.undefined import UndefinedStatistic
 
 LEVELS = ("nominal", "ordinal", "interval")
 EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "krippendorff_examples.json").read_text())

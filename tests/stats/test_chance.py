@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.chance import cohen_kappa, fleiss_kappa, gwet_ac
 from triptych.stats.coefficients import agreement_table
 from triptych.stats.pairs import annotator_pairs, pair_means
+from triptych.stats.undefined import UndefinedStatistic
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 TABLES = json.loads((ORACLES / "irrcac_tables.json").read_text())

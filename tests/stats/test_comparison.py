@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.comparison import SideBySide, difference, dominance, signed_rank
 from triptych.stats.intervals import mean_interval
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.preferences import preferences
 from triptych.stats.ranking import ranking
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 SYSTEMS = ("base", "new", "third")

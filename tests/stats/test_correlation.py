@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.correlation import segment_correlation, system_correlation
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.descriptive import (
     MajorityShare,
     OptionShare,
@@ -22,6 +21,7 @@ from triptych.stats.descriptive import (
     shares,
     summary,
 )
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 LIKERT = (1, 2, 3, 4, 5)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import theilslopes
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.effects import best_by_position, length_effect, order_effect, position_effect
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 

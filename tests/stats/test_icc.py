@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.icc import INCOMPLETE, Intraclass, raters_needed, reliability
+from triptych.stats.undefined import UndefinedStatistic
 
 EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "pingouin_icc.json").read_text())
 FORMS = {"one_way": "1", "absolute": "A", "consistency": "C"}

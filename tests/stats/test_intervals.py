@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.columns import codes
 from triptych.stats.intervals import cluster_variance, degrees_of_freedom, estimate, mean_interval
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.spans import EVERYTHING_MARKED, NOTHING_MARKED, span_agreement
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 LENGTH = 12

@@ -7,14 +7,12 @@ NaN in its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from triptych.errors import UndefinedStatistic
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
 from triptych.rubric.model import Choice, Criterion, Likert, Number
@@ -32,23 +30,14 @@ from triptych.stats.descriptive import (
 )
 from triptych.stats.intervals import Interval, mean_interval
 from triptych.stats.numbers import written
+from triptych.stats.undefined import or_words
 
-P = ParamSpec("P")
-T = TypeVar("T")
 MOST_POINTS = 21
 RESAMPLES = 2000
 APPROXIMATE = (
     "Intervals of single means are approximate: in simulations with five annotators or more they cover 90 to 98 %. "
     "Compare systems by their differences."
 )
-
-
-def or_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | str:
-    """The statistic, or the sentence that says why it is not defined."""
-    try:
-        return function(*args, **kwargs)
-    except UndefinedStatistic as error:
-        return str(error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
 from triptych.results.criterion import or_words
 from triptych.results.frame.model import FINISHED, Frame
+from triptych.stats.undefined import UndefinedStatistic
 from triptych.study.settings import Pay
 
 HOUR = 3600

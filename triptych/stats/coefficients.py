@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.agreement import Level, alphas, percents
-from triptych.stats.chance import Weighting, fleiss, gwet, weight_table
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from .agreement import Level, alphas, percents
+from .chance import Weighting, fleiss, gwet, weight_table
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from .undefined import UndefinedStatistic
 
 BANDS = (0.667, 0.8)
 _WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import percentile_interval
+from .columns import Column, codes, numbers
+from .counts import percentile_interval
+from .undefined import UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10

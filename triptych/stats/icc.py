@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, NOT_PAIRED
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, NOT_PAIRED
+from .undefined import UndefinedStatistic
 
 INCOMPLETE = "Not defined: not every annotator rated every item once. See the one-way form."
 _ONE_ITEM = "Not defined: there is only one item."

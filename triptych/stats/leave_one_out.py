@@ -6,12 +6,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array, vstack
 
-from triptych.stats.agreement import Level, alphas
-from triptych.stats.columns import Column, numbers
-from triptych.stats.counts import (
+from .agreement import Level, alphas
+from .columns import Column, codes, numbers
+from .counts import (
     CELLS_AT_ONCE,
     NO_VARIATION,
     NOT_PAIRED,
@@ -21,7 +20,7 @@ from triptych.stats.counts import (
     patterns,
     value_codes,
 )
-from triptych.stats.pairs import named
+from .pairs import named
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class _Reduced:
     def build(cls, unit: np.ndarray, rater: np.ndarray, value: np.ndarray, domain: np.ndarray, people: int) -> _Reduced:
         """unit, rater, value: (n,) codes; every unit has two ratings or more."""
         counts, pattern = patterns(unit, value, len(domain))
-        share, who = pd.factorize(unit * people + rater)
+        share, who = codes(unit * people + rater)
         taken, taken_pattern = patterns(share, value, len(domain))
         of_unit, of_rater = pattern[who // people], who % people
         key, combination = np.unique(of_unit * taken.shape[0] + taken_pattern, return_inverse=True)

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.chance import Weighting, kappas, weight_table
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, paired_units, ranks, value_codes
+from .chance import Weighting, kappas, weight_table
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, paired_units, ranks, value_codes
+from .undefined import UndefinedStatistic
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
 NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."
@@ -55,14 +54,14 @@ def annotator_pairs(
     """Every pair of annotators with a unit in common, in the order of their names.
 
     units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: of Cohen's kappa, as in
-    triptych.analysis.chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
+    chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
     annotator rated a unit twice.
     """
     kept, labels, raters = numbers(values, units, annotators)
     rater, names = named(raters)
     unit, shared = paired_units(labels)
     kept, rater = kept[shared], rater[shared]
-    if pd.Index(unit * len(names) + rater).has_duplicates:
+    if len(np.unique(unit * len(names) + rater)) < len(unit):
         raise UndefinedStatistic(RATED_TWICE)
     first, second = together(unit)
     turned = rater[first] > rater[second]

@@ -15,15 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.agreement import alphas
-from triptych.stats.columns import Column, codes
-from triptych.stats.counts import UnitCounts
-from triptych.stats.pairs import together
+from .agreement import alphas
+from .columns import Column, codes
+from .counts import UnitCounts
+from .pairs import together
+from .undefined import UndefinedStatistic
 
 NOT_READ_TWICE = "No text was read by two annotators."
 NOTHING_MARKED = "Not defined: nobody highlighted anything in a text that two annotators read."
@@ -92,7 +91,7 @@ def _read(
 ) -> tuple[_Readings, _Spans, np.ndarray]:
     """The columns as readings of texts that two annotators read, the highlights in these, and their labels (S,)."""
     (text, names), (reader, people) = codes(texts), codes(annotators)
-    start, end = (pd.Series(column).to_numpy(dtype=float, na_value=np.nan) for column in (starts, ends))
+    start, end = (np.asarray(column, dtype=float) for column in (starts, ends))
     size = np.zeros(len(names), dtype=np.int64)
     size[text] = np.asarray(lengths)
     marked = ~np.isnan(start)
