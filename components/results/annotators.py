@@ -11,11 +11,11 @@ from components.results.findings import ratings_link
 from components.results.trust import look_row
 from components.shell.state import say
 from components.shell.words import NONE, limits, moment, number, percent, signed, signed_limits
-from triptych.results.annotators import Repeated, WithSelf
-from triptych.results.contrasts import Contrast
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
+from triptych.stats.analysis.annotators import Repeated, WithSelf
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate
 

@@ -11,9 +11,10 @@ import streamlit as st
 from plotly.colors import find_intermediate_color
 
 from components.shell.state import recall
-from triptych.results.criterion import CriterionResult, SystemResult, spoken
+from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Choice, Likert
+from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)

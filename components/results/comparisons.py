@@ -13,12 +13,14 @@ from components.results.findings import ratings_link
 from components.results.marked import pick_item
 from components.shell.state import plain
 from components.shell.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
-from triptych.results.contrasts import HOCHBERG, Contrast, foremost
-from triptych.results.criterion import CriterionResult, SystemResult, headline, interval_note, spoken, within
+from triptych.results.contrasts import HOCHBERG, foremost
+from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
 from triptych.rubric.model import Choice
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import SystemResult, within
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 
 from components.results.charts import DOT, axis_title, frame, plain_label, short
 from components.shell.words import signed
-from triptych.results.annotators import PeopleOf
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import Agreement
 from triptych.results.disagreement import Disagreement
 from triptych.simulate.planner import Chances
+from triptych.stats.analysis.annotators import PeopleOf
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import Agreement
 from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
 

@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE, p_value, percent, signed, signed_limits
-from triptych.results.judges import JudgeOf, judges, judges_in, margin
+from triptych.results.judges import judges, judges_in, margin
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.correlation import Correlation, Correlations
 from triptych.stats.judge import AltTest
 from triptych.study.settings import EXPERTISE

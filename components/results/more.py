@@ -12,9 +12,9 @@ from components.results import comparisons, trust
 from components.results.findings import not_run
 from components.results.judges import beside_annotators
 from components.shell.words import NONE, number, p_value, signed, signed_limits
-from triptych.results.contrasts import RankingOf
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
+from triptych.stats.analysis.contrasts import RankingOf
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.stats.preferences import Preferences
 

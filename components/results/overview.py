@@ -9,9 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE, joined, number
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.results.criterion import APPROXIMATE, CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 
 NOBODY = "No system stands clearly above all others on {}."

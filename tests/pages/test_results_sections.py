@@ -144,7 +144,7 @@ def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_fo
 
 def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     found, further = analysed(some_ratings(5, 3, 12, 3))
-    book = Book.of(found, further=further)
+    book = Book.of(found, further.numbers)
     for contrast, row in zip(found.contrasts, contrast_table(found.contrasts, found).to_dict("records"), strict=True):
         place = ("contrasts", contrast.criterion)
         pair = found.name(contrast.system), found.name(contrast.baseline)
@@ -171,7 +171,7 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
 
 def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
     found, further = analysed(some_ratings(5, 3, 12, 3, MANY))
-    book = Book.of(found, further=further)
+    book = Book.of(found, further.numbers)
     tables = {table.name: table for table in tables_of(found, book)}
     place = tables["contrasts"].header.index("p (BH)")
     rows = contrast_table(found.contrasts, found)

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.results import texts
-from triptych.results.annotators import NO_TIMES, speeds_of
+from triptych.results.annotators import speeds_of
 from triptych.results.criterion import criterion_ratings
 from triptych.results.disagreement import disagreement
 from triptych.results.frame.model import Counted
@@ -28,6 +28,7 @@ from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
 from triptych.results.warnings import verdict
+from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.storage import database
 from triptych.storage.models import Kind
 

@@ -9,7 +9,8 @@ from helpers.frames import likert_rubric, make_frame
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.judges import JudgeOf, judges, judges_in
+from triptych.results.judges import judges, judges_in
+from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
 from triptych.study.settings import StudySettings

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only)
 
-from triptych.results.contrasts import Contrast, foremost
-from triptych.results.criterion import CriterionResult, SystemResult
+from triptych.results.contrasts import foremost
+from triptych.results.criterion import CriterionResult
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.descriptive import Shares
 from triptych.stats.intervals import Interval
 

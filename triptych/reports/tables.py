@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits
-from triptych.reports.numbers import Book
-from triptych.reports.places import Number, name_of
-from triptych.reports.recompute.agreement import SET_APART
+from triptych.reports.numbers import Book, name_of
 from triptych.reports.trust_tables import trust_tables
-from triptych.results.contrasts import HOCHBERG, Contrast
-from triptych.results.criterion import Agreement, CriterionResult, interval_note, titles_apart
+from triptych.results.contrasts import HOCHBERG
+from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.listing import SET_APART
+from triptych.stats.analysis.statistics import Number
+from triptych.stats.analysis.systems import Agreement
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -16,10 +16,11 @@ from sqlmodel import Session
 
 from triptych.annotate.assignments import RATED, SEEN
 from triptych.annotate.checks import compared
-from triptych.results.annotators import AnnotatorLook, Repeated, speed_flag
-from triptych.results.criterion import or_words
+from triptych.results.annotators import speed_flag
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
+from triptych.stats.undefined import or_words
 from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 
 FAILED_ATTENTION = 2

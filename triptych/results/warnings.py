@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from triptych.results.annotators import EffectsOf
-from triptych.results.contrasts import CLEAR, Contrast, turned_by_one
-from triptych.results.criterion import Ratings
+from triptych.results.contrasts import turned_by_one
+from triptych.results.criterion import StudyRatings
 from triptych.results.frame.table import Filters
 from triptych.rubric.model import Choice
+from triptych.stats.analysis.annotators import EffectsOf
+from triptych.stats.analysis.contrasts import CLEAR, Contrast
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
@@ -247,7 +248,7 @@ def missing_answers(one: StudyAnalysis) -> Iterator[Finding]:
         yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=keys))
 
 
-def _often(ratings: Ratings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
+def _often(ratings: StudyRatings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
     """A finding where more than a fifth of the answers are such."""
     criterion, share = ratings.criterion, given.mean() if len(given) else 0
     if share > MISSING_SHARE:

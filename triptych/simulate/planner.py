@@ -10,15 +10,16 @@ from functools import lru_cache
 import numpy as np
 from sqlmodel import Session
 
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import ends_of, or_words
+from triptych.results.criterion import ends_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
+from triptych.stats.undefined import or_words
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who

@@ -10,12 +10,12 @@ from random import Random
 import numpy as np
 from scipy.stats import binom
 
-from triptych.results.contrasts import Contrast, not_comparable
-from triptych.results.criterion import spoken, spoken_number
+from triptych.results.criterion import spoken, spoken_number, variable_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 from triptych.simulate.annotators import Crowd, generate_numbers
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
 
@@ -72,7 +72,9 @@ def imagined(
     items: the systems (blind codes) behind each item of the study, of which one is drawn for each annotation.
     """
     systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
-    answers = {one.key: np.full((count, len(systems)), np.nan) for one in criteria if not not_comparable(one)}
+    answers = {
+        one.key: np.full((count, len(systems)), np.nan) for one in criteria if not variable_of(one).not_comparable
+    }
     columns = {code: column for column, code in enumerate(systems)}
     for row in range(count):
         codes = rng.choice(items)
