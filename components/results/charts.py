@@ -16,6 +16,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Choice, Likert
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
+from triptych.stats.undefined import Undefined
 
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
 OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
@@ -133,7 +134,7 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
 def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     """Shares of the options among the answers that are not missing."""
     figure = go.Figure()
-    rows = [(one, one.shares) for one in result.systems if not isinstance(one.shares, str)]
+    rows = [(one, one.shares) for one in result.systems if not isinstance(one.shares, Undefined)]
     starts, others = [0.0] * len(rows), iter(OPTIONS * 2)
     for place, option in enumerate(result.criterion.scale.options):
         if option.missing:

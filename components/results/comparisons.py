@@ -24,6 +24,7 @@ from triptych.stats.analysis.systems import SystemResult, within
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval
+from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
 
@@ -76,13 +77,13 @@ def _levels(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
 def agreement_sentence(result: CriterionResult) -> str:
     """Percent and alpha with its interval, or why there is none; on a fine scale few ratings are ever the same."""
     found = result.agreement
-    if isinstance(found.table, str):
+    if isinstance(found.table, Undefined):
         return f"Agreement: {found.table}"
     fine = not result.points and not isinstance(result.criterion.scale, Choice)
     same = "" if fine else f"two annotators give the same rating {percent(found.percent)} of the time; "
-    if isinstance(found.alpha, str):
+    if isinstance(found.alpha, Undefined):
         return f"Agreement: {same}{found.alpha}"
-    interval = "" if isinstance(found.interval, str) else f" ({limits(*found.interval)})"
+    interval = "" if isinstance(found.interval, Undefined) else f" ({limits(*found.interval)})"
     parts = (f"Agreement: {same}Krippendorff's alpha {number(found.alpha)}{interval}.", found.band, found.note)
     return " ".join(part for part in parts if part)
 
@@ -99,7 +100,7 @@ def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
     """Whom the intervals of differences speak for: each sentence once."""
-    known = [one.difference for one in contrasts if not isinstance(one.difference, str)]
+    known = [one.difference for one in contrasts if not isinstance(one.difference, Undefined)]
     said = dict.fromkeys(sentence for one in known for sentence in (one.these.sentence, one.alike.sentence))
     return " ".join(said)
 
@@ -111,8 +112,8 @@ def contrast_table(contrasts: Sequence[Contrast], one: StudyAnalysis) -> pd.Data
 def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
     row = {"Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}"}
     found = contrast.difference
-    if isinstance(found, str):
-        return row | {"Mean": found}
+    if isinstance(found, Undefined):
+        return row | {"Mean": found.reason}
     row |= {
         "Mean": signed(found.mean, contrast.share),
         "These annotators": _interval(found.these, contrast.share),
@@ -214,7 +215,7 @@ def means(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
 
 def behind(one: StudyAnalysis, key: str, slug: str) -> str | None:
     """Items that speak for and against a difference; returns the item that the reader picks."""
-    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, str)]
+    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
     if not mine:
         st.text("Not defined: no annotator rated two systems on the same item.")
         return None

@@ -17,6 +17,7 @@ from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import Agreement
 from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
+from triptych.stats.undefined import Undefined
 
 LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
@@ -29,7 +30,7 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
 
     widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
     """
-    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
     rows = [pair_label(one, names) for one in known]
     scale = 100 if known[0].share else 1
     figure = go.Figure()
@@ -87,7 +88,7 @@ def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     labels = [_short(names, code) for code in codes]
     share = np.full((len(codes), len(codes)), np.nan)
     for one in contrasts:
-        if isinstance(one.dominance, str):
+        if isinstance(one.dominance, Undefined):
             continue
         n = one.dominance.wins + one.dominance.ties + one.dominance.losses
         row, column = codes.index(one.system), codes.index(one.baseline)
@@ -166,9 +167,9 @@ def chances(found: Chances) -> go.Figure:
 
 def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
-    known = [one for one in found if not isinstance(one.alpha, str)]
+    known = [one for one in found if not isinstance(one.alpha, Undefined)]
     rows = [short(titles[one.criterion], one.criterion, 30) for one in known]
-    limits = [one.interval if not isinstance(one.interval, str) else (one.alpha, one.alpha) for one in known]
+    limits = [one.interval if not isinstance(one.interval, Undefined) else (one.alpha, one.alpha) for one in known]
     figure = go.Figure(
         go.Scatter(
             x=[one.alpha for one in known],

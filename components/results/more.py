@@ -17,6 +17,7 @@ from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.stats.preferences import Preferences
+from triptych.stats.undefined import Undefined
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ def _ranks(one: StudyAnalysis, key: str, slug: str) -> None:
 
 def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
     ranked = found.ranking
-    if isinstance(ranked, str):
-        st.text(ranked)
+    if isinstance(ranked, Undefined):
+        st.text(ranked.reason)
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
@@ -130,8 +131,8 @@ def _ordinal(one: StudyAnalysis, key: str, slug: str) -> None:
         return
     with st.spinner("Fitting the model"):
         model = one.ordinal_model_of(key)
-    if isinstance(model, str):
-        st.text(model)
+    if isinstance(model, Undefined):
+        st.text(model.reason)
         return
     st.dataframe(pd.DataFrame(_model_rows(model, one)), hide_index=True, key=f"ordinal-{key}")
 

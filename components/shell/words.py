@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from triptych.stats.numbers import written
+from triptych.stats.numbers import written, written_or_reason
+from triptych.stats.undefined import Undefined
 
 NONE = "–"
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")
@@ -45,11 +46,9 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else written(p, "p")
 
 
-def number(found: float | str | None) -> str:
+def number(found: float | Undefined | None) -> str:
     """A number, or the sentence that stands in its place."""
-    if found is None:
-        return NONE
-    return found if isinstance(found, str) else written(found, "number")
+    return NONE if found is None else written_or_reason(found, "number")
 
 
 def signed(difference: float, share: bool = False) -> str:

@@ -12,10 +12,11 @@ from triptych.results.warnings import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
 from triptych.simulate.recovery import Check, Recovered
+from triptych.stats.undefined import Undefined
 
 USUAL = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
-NO_TIME = "Not defined: simulated annotators take no time."
+NO_TIME = Undefined("Not defined: simulated annotators take no time.")
 UNCLEAR = (
     "Unclear means that the study is too small for this effect, or the effect too small for the study: the planner "
     "says what more annotators or more items would do."
@@ -98,7 +99,7 @@ def _comparison(one: StudyAnalysis, slug: str) -> None:
         "Criterion", list(results), format_func=lambda key: results[key].criterion.title, key=f"criterion-{slug}"
     )
     mine = one.contrasts_of(key)
-    if any(not isinstance(contrast.difference, str) for contrast in mine):
+    if any(not isinstance(contrast.difference, Undefined) for contrast in mine):
         said = verdict(one, key)
         st.text(said)
         charts.show(

@@ -26,6 +26,7 @@ from triptych.results.criterion import APPROXIMATE, interval_note
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.undefined import Undefined
 from triptych.storage import database
 
 ROOT = Path(__file__).parents[2]
@@ -104,14 +105,15 @@ def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
 
 def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
     one = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
-    assert {look.severity for look in one.annotators} == {"Not defined: the options have no order."}
+    assert {look.severity for look in one.annotators} == {Undefined("Not defined: the options have no order.")}
 
     def page() -> None:
         import streamlit as st
 
         from components.results.trust import annotators
+        from triptych.stats.undefined import Undefined
 
-        annotators(st.session_state["looks"], "Not defined: no active time is known.")
+        annotators(st.session_state["looks"], Undefined("Not defined: no active time is known."))
 
     app = AppTest.from_function(page, default_timeout=30)
     app.session_state["looks"] = list(one.annotators)

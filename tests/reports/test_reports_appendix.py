@@ -17,6 +17,7 @@ from triptych.reports.numbers import Book
 from triptych.reports.tables import tables_of
 from triptych.results.judges import margin
 from triptych.results.warnings import verdict
+from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 
 TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
@@ -200,6 +201,8 @@ def ends(further) -> list[float]:
     """Both limits of every correlation."""
     beside = [each for judge in further.numbers.judges for each in (judge.within_items, judge.of_systems)]
     every = [
-        each for each in (*beside, *(one.correlations for one in further.numbers.lengths)) if not isinstance(each, str)
+        each
+        for each in (*beside, *(one.correlations for one in further.numbers.lengths))
+        if not isinstance(each, Undefined)
     ]
     return [end for each in every for one in (each.kendall, each.pearson) for end in one.interval]

@@ -48,7 +48,9 @@ def test_components_of_a_round_are_those_of_its_differences_averaged_over_pairs_
 
 def test_without_enough_ratings_the_reason_stands_in_place_of_components():
     assert pooled_components(()) == planner.NOT_YET
-    assert "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts)
+    assert (
+        "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts).reason
+    )
 
 
 def test_shares_of_answers_are_planned_in_percent():

@@ -21,7 +21,7 @@ from triptych.stats.descriptive import (
     shares,
     summary,
 )
-from triptych.stats.undefined import UndefinedStatistic
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 LIKERT = (1, 2, 3, 4, 5)
@@ -34,7 +34,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def test_summary_leaves_missing_values_out():

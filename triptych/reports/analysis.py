@@ -30,7 +30,7 @@ from triptych.stats.analysis.ratings import Ratings, Variable, option_numbers
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.study import BesideRatings, LengthOf, StudyNumbers, length_of
 from triptych.stats.spans import SpanAgreement, span_agreement
-from triptych.stats.undefined import or_words
+from triptych.stats.undefined import Undefined, or_undefined
 
 SNAPSHOT = ""  # the hash of the snapshot that this report was made from
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
@@ -146,11 +146,11 @@ def codes(rows: Rows, name: str, labels: list[str], otherwise: int = 0) -> np.nd
     return np.array([places.get(row[name], otherwise) for row in rows], dtype=int)
 
 
-def spans(rows: Rows) -> tuple[SpanAgreement, ...] | str:
+def spans(rows: Rows) -> tuple[SpanAgreement, ...] | Undefined:
     texts = np.array([json.dumps([row["item_id"], row["system"], row["turn"]]) for row in rows], dtype=object)
     ends = (numbers(rows, "start"), numbers(rows, "end"))
     columns = (texts, numbers(rows, "characters"), column(rows, "annotator"), *ends, column(rows, "label"))
-    return or_words(span_agreement, *columns)
+    return or_undefined(span_agreement, *columns)
 
 
 def read_rows(path: Path) -> Rows:

@@ -37,6 +37,7 @@ from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
 
@@ -158,7 +159,7 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     """What the numbers about pay are made of, where there are any."""
-    if isinstance(facts.pay, str):
+    if isinstance(facts.pay, Undefined):
         return {}
     pay, states = facts.pay.pay, [state.value for state in FINISHED]
     counted = {"kinds": sorted(scope.kinds), "states": states}

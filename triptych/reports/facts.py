@@ -14,6 +14,7 @@ from triptych.results.pay import PayMeter, meter_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Rubric
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import (
     Assignment,
     Candidate,
@@ -74,7 +75,7 @@ class Facts:
     items: int
     exclusions: tuple[Exclusion, ...]
     recruitment: Recruitment
-    pay: PayMeter | str
+    pay: PayMeter | Undefined
     preregistration: Preregistration
     amendments: tuple[Amendment, ...]
     sheet: dict[str, Any]

@@ -17,6 +17,7 @@ from triptych.results.pay import PayMeter
 from triptych.results.study_analysis import StudyAnalysis, lengths, spans
 from triptych.results.texts import Texts, readings_of, texts_of
 from triptych.stats.analysis.study import BesideRatings
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 
 
@@ -37,7 +38,7 @@ class Further:
     numbers: BesideRatings = BesideRatings()
 
 
-def further_of(session: Session, study: Study, found: StudyAnalysis, pay: PayMeter | str) -> Further:
+def further_of(session: Session, study: Study, found: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
     """All of it for one analysis."""
     asked = found.frame.rubric.highlights
     readings = readings_of(session, study, found.frame, found.scope) if asked else None
@@ -45,7 +46,11 @@ def further_of(session: Session, study: Study, found: StudyAnalysis, pay: PayMet
 
 
 def further_from(
-    found: StudyAnalysis, twice: Frame, texts: Texts, readings: pd.DataFrame | None = None, pay: PayMeter | str = ""
+    found: StudyAnalysis,
+    twice: Frame,
+    texts: Texts,
+    readings: pd.DataFrame | None = None,
+    pay: PayMeter | Undefined | None = None,
 ) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
     counts = counting(twice, found.scope).any()
@@ -57,7 +62,7 @@ def further_from(
         judges=tuple(judges(found.frame, found.scope, found.ratings)),
         spans=() if readings is None or readings.empty else spans(readings),
         speeds=speeds_of(found.frame, found.scope, texts),
-        pay=None if isinstance(pay, str) else pay.numbers,
+        pay=pay.numbers if isinstance(pay, PayMeter) else None,
     )
     return Further(
         replace(found, frame=twice) if len(twice.ratings) else None, texts.words, readings, texts.reading, numbers

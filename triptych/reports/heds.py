@@ -22,6 +22,7 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
 from triptych.stats.diagnostics import FlaggedRate
+from triptych.stats.undefined import Undefined
 from triptych.storage import events
 from triptych.storage.models import Study
 from triptych.study import lifecycle
@@ -126,7 +127,7 @@ def _paid(facts: Facts) -> Answer:
     """Whether evaluators are paid, where the study knows it."""
     return (
         Answer()
-        if isinstance(facts.pay, str)
+        if isinstance(facts.pay, Undefined)
         else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}.")
     )
 

@@ -16,6 +16,7 @@ from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import Number
 from triptych.stats.analysis.systems import Agreement
+from triptych.stats.undefined import Undefined
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -216,8 +217,8 @@ def order(found: StudyAnalysis, book: Book) -> Table:
     for result in found.criteria if seen else ():
         key = result.criterion.key
         cells = [_at_place(book, key, f"Response {letter}", notes) for letter in seen]
-        if isinstance(result.positions, str):
-            cells = [Cell(NONE, notes.sign(result.positions))] * len(seen)
+        if isinstance(result.positions, Undefined):
+            cells = [Cell(NONE, notes.sign(result.positions.reason))] * len(seen)
         rows.append((Cell(result.criterion.title), *cells))
     about = "Difference from the system's own mean at each place on screen, with the number of ratings; 0 is no effect."
     header = ("Criterion", *(f"Response {letter}" for letter in seen))

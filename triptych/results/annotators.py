@@ -11,6 +11,7 @@ from triptych.results.texts import Texts
 from triptych.stats.analysis import annotators
 from triptych.stats.analysis.annotators import Repeated, WithSelf, Worker, reading_speeds
 from triptych.stats.diagnostics import Speed
+from triptych.stats.undefined import Undefined
 
 
 def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:
@@ -23,7 +24,7 @@ def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:
         yield Worker(name, kind, bool(excluded), int(count))
 
 
-def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...] | str:
+def speeds_of(frame: Frame, counted: Counted, texts: Texts) -> tuple[Speed, ...] | Undefined:
     """How fast each annotator was."""
     work = counted_work(frame, counted)
     work = work[work["state"].isin(RATED)]

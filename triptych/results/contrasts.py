@@ -10,7 +10,7 @@ import numpy as np
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.comparison import SideBySide
-from triptych.stats.undefined import or_words
+from triptych.stats.undefined import Undefined, or_undefined
 
 HOCHBERG = (
     "p (BH): the same tests adjusted after Benjamini and Hochberg (1995), which bounds the share of false differences "
@@ -59,7 +59,7 @@ def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
 
 def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
     """Codes of annotators without whom the sign of the mean difference would be the other one."""
-    if isinstance(contrast.difference, str):
+    if isinstance(contrast.difference, Undefined):
         return
     sides = table.of((contrast.system, contrast.baseline))
     both = ~np.isnan(sides).any(axis=1)
@@ -72,7 +72,7 @@ def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
 
 def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
     """Those with a difference; of more than `most` the clearest ones."""
-    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
     if len(known) > most:
         known.sort(
             key=lambda one: (
@@ -87,8 +87,8 @@ def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
 
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
     """Items that speak most for what the contrast says on the whole, then those most against; `items`: the labels."""
-    found = or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
-    if isinstance(found, str):
+    found = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    if isinstance(found, Undefined):
         return ()
     sides = found.of((contrast.system, contrast.baseline))
     both = ~np.isnan(sides).any(axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from triptych.results.frame.model import FINISHED, Frame
 from triptych.stats.analysis.pay import HOUR, NO_TIME, PayNumbers, pay_numbers, work_times
-from triptych.stats.undefined import UndefinedStatistic, or_words
+from triptych.stats.undefined import Undefined, UndefinedStatistic, or_undefined
 from triptych.study.settings import Pay
 
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}
@@ -73,10 +73,10 @@ class PayMeter:
         )
 
 
-def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | str:
+def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:
     """The pay of everybody of these kinds, excluded or not, or why there is none. Seconds to a tenth, as in exports."""
     work = frame.work[frame.work["state"].isin(FINISHED) & frame.work["kind"].isin(kinds)]
-    return or_words(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
+    return or_undefined(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
 
 
 def meter(pay: Pay, annotators: Sequence[str], seconds: Sequence[float]) -> PayMeter:

@@ -29,7 +29,7 @@ from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
 from triptych.stats.columns import codes
 from triptych.stats.spans import SpanAgreement, span_agreement
-from triptych.stats.undefined import or_words
+from triptych.stats.undefined import Undefined, or_undefined
 
 KEPT = 8
 
@@ -196,7 +196,7 @@ def analyse(frame: Frame, scope: Counted, names: dict[int, str]) -> StudyAnalysi
 def lengths(one: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
     """Per criterion that can tell systems apart: do longer candidates get higher ratings?"""
     if texts.pieces.empty:
-        why = "Not defined: the candidates have no text."
+        why = Undefined("Not defined: the candidates have no text.")
         return tuple(LengthOf(key, why) for key in one.tables)
     words = texts.words
     return tuple(_length(one, one.ratings_of(key), words) for key in one.tables)
@@ -207,7 +207,7 @@ def _length(one: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
     return length_of(ratings, words.reindex(place).to_numpy(dtype=float))
 
 
-def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | str:
+def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | Undefined:
     """Agreement on highlights, of rows as triptych.results.texts.readings_of gives them."""
     columns = ("text", "length", "annotator", "start", "end", "label")
-    return or_words(span_agreement, *(readings[name] for name in columns))
+    return or_undefined(span_agreement, *(readings[name] for name in columns))

@@ -20,6 +20,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
+from triptych.stats.undefined import Undefined
 
 if TYPE_CHECKING:
     from triptych.results.study_analysis import StudyAnalysis
@@ -81,9 +82,9 @@ def verdict(one: StudyAnalysis, criterion: str) -> str:
 
 
 def _verdict(one: StudyAnalysis, mine: tuple[Contrast, ...]) -> str:
-    defined = [contrast for contrast in mine if not isinstance(contrast.difference, str)]
+    defined = [contrast for contrast in mine if not isinstance(contrast.difference, Undefined)]
     if not defined:
-        return mine[0].difference if mine else ""
+        return str(mine[0].difference) if mine else ""
     clear = [contrast for contrast in mine if contrast.clear]
     if clear:
         return " ".join(_said(one, contrast) for contrast in _largest(clear)[:SAID]) + _rest(len(clear), len(mine))
@@ -212,7 +213,7 @@ def _largest(contrasts: Iterable[Contrast]) -> list[Contrast]:
 
 def _agreement(one: StudyAnalysis) -> Iterator[Finding]:
     """Criteria on which annotators agree too little, or on which it matters how a missing answer counts."""
-    low = [found for found in one.agreement if not isinstance(found.alpha, str) and found.alpha < BANDS[0]]
+    low = [found for found in one.agreement if not isinstance(found.alpha, Undefined) and found.alpha < BANDS[0]]
     rests = [found for found in low if any(contrast.clear for contrast in one.contrasts_of(found.criterion))]
     others = [found for found in low if found not in rests]
     for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
@@ -324,8 +325,8 @@ def _undefined_pairs(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
 
 
 def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:
-    if isinstance(contrast.difference, str):
-        yield "Comparison of systems", contrast.criterion, contrast.difference
+    if isinstance(contrast.difference, Undefined):
+        yield "Comparison of systems", contrast.criterion, contrast.difference.reason
     elif contrast.difference.test is None:
         yield "Test for annotators like these", contrast.criterion, contrast.difference.alike.sentence
     yield from _words("Signed-rank test", contrast.criterion, contrast.signed_rank)
@@ -338,8 +339,8 @@ def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(check: str, criterion: str, found: object) -> Iterator[tuple[str, str, str]]:
-    if isinstance(found, str):
-        yield check, criterion, found
+    if isinstance(found, Undefined):
+        yield check, criterion, found.reason
 
 
 def _of_pair(contrast: Contrast, annotator: str = "") -> Filters:

@@ -19,7 +19,7 @@ from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
-from triptych.stats.undefined import or_words
+from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -29,7 +29,7 @@ from triptych.study.system_names import system_names
 ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
 PERCENT = 100
 STEPS = (0.5, 0.75, 1, 1.5, 2)
-NOT_YET = "There are no ratings of two systems side by side yet."
+NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _bases(one: StudyAnalysis, study_round: str) -> Iterator[Basis]:
     for ratings in one.ratings:
         mine = one.contrasts_of(ratings.criterion.key)
         found = pooled_components(mine)
-        if not isinstance(found, str):
+        if not isinstance(found, Undefined):
             low, high = ends_of(ratings.criterion)
             unit = PERCENT if mine[0].share else 1
             apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _known(mine)]))
@@ -102,12 +102,12 @@ def _bases(one: StudyAnalysis, study_round: str) -> Iterator[Basis]:
 
 
 def _known(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    return [contrast for contrast in contrasts if not isinstance(contrast.difference, str)]
+    return [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
 
 
-def pooled_components(contrasts: Sequence[Contrast]) -> Components | str:
+def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    found = [or_words(_components, contrast) for contrast in _known(contrasts)]
+    found = [or_undefined(_components, contrast) for contrast in _known(contrasts)]
     defined = [one for one in found if isinstance(one, Components)]
     if not defined:
         return found[0] if found else NOT_YET
@@ -153,5 +153,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    found = or_words(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(found, str) else found.rate.share
+    found = or_undefined(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(found, Undefined) else found.rate.share

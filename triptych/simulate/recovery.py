@@ -18,6 +18,7 @@ from triptych.simulate.annotators import Crowd, generate_numbers
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
+from triptych.stats.undefined import Undefined
 
 ENOUGH = 5000
 LEVEL = 0.05
@@ -117,7 +118,7 @@ def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
     """Sign of every difference, and how many of the intervals hold what was planted."""
     held = []
     for contrast in one.contrasts:
-        if isinstance(contrast.difference, str):
+        if isinstance(contrast.difference, Undefined):
             continue
         interval, share = contrast.difference.headline, contrast.share
         truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
@@ -133,7 +134,7 @@ def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
 
 def _judged(planted: Planted, contrast: Contrast) -> Recovered:
     """yes: the interval lies on the planted side of 0, or holds 0 where nothing was planted."""
-    if isinstance(contrast.difference, str) or contrast.difference.headline.low is None:
+    if isinstance(contrast.difference, Undefined) or contrast.difference.headline.low is None:
         return Recovered.unclear
     low, high = contrast.difference.headline.low, contrast.difference.headline.high
     truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)

@@ -21,19 +21,20 @@ from .counts import (
     value_codes,
 )
 from .pairs import named
+from .undefined import Undefined
 
 
 @dataclass(frozen=True)
 class WithoutAnnotator:
     """Alpha of the others: over `units` units with two ratings left; change = alpha - alpha of all.
 
-    alpha and change are a sentence (str) where the others define no alpha.
+    alpha and change are Undefined where the others define no alpha.
     """
 
     annotator: Hashable
     units: int
-    alpha: float | str
-    change: float | str
+    alpha: float | Undefined
+    change: float | Undefined
 
 
 def without_each(
@@ -53,7 +54,7 @@ def without_each(
     everyone = float(alphas(reduced.table.varied(), reduced.table.observed(), level)[0])
     found = [_without(names, start, reduced.table, draw, level, everyone) for start, draw in reduced.draws()]
     rows = [row for piece in found for row in piece]
-    return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, str) else (False, -row.change)))
+    return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, Undefined) else (False, -row.change)))
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,6 @@ def _without(
     found = np.full(len(left), np.nan)
     found[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
     for at, (alpha, units) in enumerate(zip(found.tolist(), left.astype(int).tolist(), strict=True)):
-        words = NO_VARIATION if units else NOT_PAIRED
+        words = Undefined(NO_VARIATION if units else NOT_PAIRED)
         numbers = (words, words) if np.isnan(alpha) else (alpha, alpha - everyone)
         yield WithoutAnnotator(names[start + at], units, *numbers)

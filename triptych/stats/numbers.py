@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from .undefined import Undefined
+
+
+def written_or_reason(value: float | Undefined, style: str) -> str:
+    """A number as it is written, or why there is none."""
+    return value.reason if isinstance(value, Undefined) else written(value, style)
+
 
 def written(value: float, style: str) -> str:
     """A number as the report prints it: two decimals, percentages whole, p with three decimals.

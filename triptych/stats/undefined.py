@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -13,9 +14,19 @@ class UndefinedStatistic(Exception):
     """The data do not define this number; the message says why in words a lead can read."""
 
 
-def or_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | str:
-    """The statistic, or the sentence that says why it is not defined."""
+@dataclass(frozen=True)
+class Undefined:
+    """A statistic that the data do not define, with the reason as a reader should see it."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def or_undefined(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Undefined:
+    """The statistic, or why it is not defined."""
     try:
         return function(*args, **kwargs)
     except UndefinedStatistic as error:
-        return str(error)
+        return Undefined(str(error))

@@ -36,14 +36,13 @@ from ..icc import Reliability, reliability
 from ..leave_one_out import WithoutAnnotator, without_each
 from ..pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
 from ..rates import Rate, rate
-from ..undefined import or_words
-from .ratings import Ratings, joined
+from ..undefined import Undefined, or_undefined
+from .ratings import NO_ORDER, Ratings, joined
 from .systems import RESAMPLES
 
-NO_TIMES = "Not defined: when the annotations were made is not known."
-TOO_FEW = "Not defined: too few ratings beside those of others."
-NO_SCALE = "Not defined: no criterion has a scale of points."
-NO_NUMBERS = "Not defined: the options have no order."
+NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
+TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
+NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
 
@@ -52,10 +51,10 @@ class PeopleOf:
     """Annotators under one criterion: alpha without each, every pair of them, and what their mean is worth."""
 
     criterion: str
-    without_each: tuple[WithoutAnnotator, ...] | str
-    pairs: tuple[AnnotatorPair, ...] | str
-    means: PairMeans | str
-    reliability: Reliability | str
+    without_each: tuple[WithoutAnnotator, ...] | Undefined
+    pairs: tuple[AnnotatorPair, ...] | Undefined
+    means: PairMeans | Undefined
+    reliability: Reliability | Undefined
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ class EffectsOf:
     """What place and time do to the ratings of one criterion. unplaced: ratings whose place is not known."""
 
     criterion: str
-    position: PositionEffect | str
-    best: tuple[BestShare, ...] | str
-    order: OrderEffect | str
+    position: PositionEffect | Undefined
+    best: tuple[BestShare, ...] | Undefined
+    order: OrderEffect | Undefined
     unplaced: int
 
 
@@ -89,11 +88,11 @@ class AnnotatorLook:
     kind: str
     excluded: bool
     annotations: int
-    agreement: AnnotatorAgreement | str
-    severity: Severity | str
-    equal: StraightLining | str
-    drift: Drift | str
-    missing: FlaggedRate | str
+    agreement: AnnotatorAgreement | Undefined
+    severity: Severity | Undefined
+    equal: StraightLining | Undefined
+    drift: Drift | Undefined
+    missing: FlaggedRate | Undefined
     flags: tuple[str, ...]
 
 
@@ -102,7 +101,7 @@ class WithSelf:
     """How far annotators agree with themselves on one criterion, over what they rated twice without knowing."""
 
     criterion: str
-    table: AgreementTable | str
+    table: AgreementTable | Undefined
 
 
 @dataclass(frozen=True)
@@ -132,24 +131,24 @@ def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
     level = ratings.variable.level
     values, scale = ratings.categories
     who, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
-    pairs = or_words(annotator_pairs, units, who, values, WEIGHTS[level], scale)
-    numbers = NO_NUMBERS if np.isnan(ratings.number).all() and len(ratings) else None
+    pairs = or_undefined(annotator_pairs, units, who, values, WEIGHTS[level], scale)
+    numbers = NO_ORDER if np.isnan(ratings.number).all() and len(ratings) else None
     return PeopleOf(
         ratings.variable.key,
-        or_words(without_each, units, who, values, level, scale),
+        or_undefined(without_each, units, who, values, level, scale),
         pairs,
-        pairs if isinstance(pairs, str) else pair_means(pairs),
-        numbers or or_words(reliability, units, who, ratings.number),
+        pairs if isinstance(pairs, Undefined) else pair_means(pairs),
+        numbers or or_undefined(reliability, units, who, ratings.number),
     )
 
 
-def position_of(ratings: Ratings) -> PositionEffect | str:
+def position_of(ratings: Ratings) -> PositionEffect | Undefined:
     """What the place on screen does under one criterion."""
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
-    return ratings.variable.not_comparable or or_words(position_effect, *columns)
+    return ratings.variable.not_comparable or or_undefined(position_effect, *columns)
 
 
-def effects_of(ratings: Ratings, position: PositionEffect | str) -> EffectsOf:
+def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
     """Place and time under one criterion; `position` as position_of finds it."""
     why = ratings.variable.not_comparable
     if why:
@@ -158,8 +157,8 @@ def effects_of(ratings: Ratings, position: PositionEffect | str) -> EffectsOf:
     return EffectsOf(
         ratings.variable.key,
         position,
-        or_words(best_by_position, *columns, ratings.position),
-        or_words(order_effect, *columns, ratings.system, ratings.at) if times_known(ratings) else NO_TIMES,
+        or_undefined(best_by_position, *columns, ratings.position),
+        or_undefined(order_effect, *columns, ratings.system, ratings.at) if times_known(ratings) else NO_TIMES,
         int((ratings.position < 0).sum()),
     )
 
@@ -199,11 +198,11 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
     timed = times_known(one)
     missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
-        or_words(agreement_with_others, *columns, one.annotator) if ordered else NO_NUMBERS,
-        or_words(severities, *columns, one.item, one.annotator) if ordered else NO_NUMBERS,
+        or_undefined(agreement_with_others, *columns, one.annotator) if ordered else NO_ORDER,
+        or_undefined(severities, *columns, one.item, one.annotator) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
-        or_words(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
-        or_words(missing_rates, missing.astype(float), annotator),
+        or_undefined(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
+        or_undefined(missing_rates, missing.astype(float), annotator),
     )
     for worker in workers:
         code = names.index(worker.annotator)
@@ -211,15 +210,15 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
         yield AnnotatorLook(*worker, *parts, flags=tuple(_flags(*parts)))
 
 
-def _of_annotator(rows: Sequence[Any] | str, code: int) -> Any:
+def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
     """What a diagnostic says about an annotator's code, or why it says nothing."""
-    if isinstance(rows, str):
+    if isinstance(rows, Undefined):
         return rows
     by_code = (row for row in rows if getattr(row, "annotator", getattr(row, "label", None)) == code)
     return next(by_code, TOO_FEW)
 
 
-def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | str:
+def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | Undefined:
     """Over the largest group of criteria that share a scale."""
     if not timed:
         return NO_TIMES
@@ -230,15 +229,15 @@ def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLinin
     if not groups:
         return NO_SCALE
     largest = max(groups.values(), key=len)
-    return or_words(straight_lining, *joined(largest, "number", "item", "annotator", "at"))
+    return or_undefined(straight_lining, *joined(largest, "number", "item", "annotator", "at"))
 
 
 def _flags(
-    agreement: AnnotatorAgreement | str,
-    severity: Severity | str,
-    equal: StraightLining | str,
-    drift: Drift | str,
-    missing: FlaggedRate | str,
+    agreement: AnnotatorAgreement | Undefined,
+    severity: Severity | Undefined,
+    equal: StraightLining | Undefined,
+    drift: Drift | Undefined,
+    missing: FlaggedRate | Undefined,
 ) -> Iterator[str]:
     if isinstance(agreement, AnnotatorAgreement) and agreement.alarm:
         yield agreement.sentence
@@ -253,7 +252,7 @@ def _flags(
         yield f"{missing.rate.hits} of {missing.rate.n} answers are marked missing."
 
 
-def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarray) -> tuple[Speed, ...] | str:
+def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarray) -> tuple[Speed, ...] | Undefined:
     """How fast each annotator was; annotations without a time or of items without a text are left out.
 
     seconds, words: (n,) active seconds of each annotation and words to read in its item, NaN = not known. Times count
@@ -262,14 +261,14 @@ def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarra
     seconds = np.array([round(time, 1) for time in seconds.tolist()], dtype=float)
     seconds[seconds <= 0] = np.nan
     known = words > 0
-    return or_words(speeds, seconds[known], words[known], annotators[known])
+    return or_undefined(speeds, seconds[known], words[known], annotators[known])
 
 
 def with_self(ratings: Ratings) -> WithSelf:
     """Agreement of annotators with themselves on one criterion, over the ratings of what was rated twice."""
     values, scale = ratings.categories
     columns = (ratings.annotator, ratings.units, values, ratings.variable.level, scale, RESAMPLES)
-    return WithSelf(ratings.variable.key, or_words(intra_annotator, *columns))
+    return WithSelf(ratings.variable.key, or_undefined(intra_annotator, *columns))
 
 
 def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeated]:

@@ -12,11 +12,11 @@ from ..intervals import Estimate
 from ..multiplicity import adjusted
 from ..preferences import Preferences, preferences
 from ..ranking import Ranking, ranking
-from ..undefined import or_words
+from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
 CLEAR = 0.05
-ALWAYS_TOGETHER = "Not needed: with three systems or fewer it says no more than wins and losses do."
+ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no more than wins and losses do.")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Contrast:
 
     difference: the mean over (item, annotator) pairs with both intervals and the test; with `share` it is one of shares
     of answers, 0 to 1. p, holm, benjamini_hochberg: of the two-way clustered test, None where it is not defined;
-    adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others. A sentence (str)
+    adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others. Undefined
     stands where nothing is defined. table: the ratings it is made of.
     """
 
@@ -33,7 +33,7 @@ class Contrast:
     system: int
     baseline: int
     share: bool
-    difference: Estimate | str
+    difference: Estimate | Undefined
     table: SideBySide = field(repr=False, compare=False)
     p: float | None = None
     holm: float | None = None
@@ -41,14 +41,14 @@ class Contrast:
     exploratory: bool = False
 
     @cached_property
-    def dominance(self) -> Dominance | str:
+    def dominance(self) -> Dominance | Undefined:
         """Wins, ties and losses of `system`."""
-        return or_words(dominance, self.table, self.system, self.baseline)
+        return or_undefined(dominance, self.table, self.system, self.baseline)
 
     @cached_property
-    def signed_rank(self) -> SignedRank | str:
+    def signed_rank(self) -> SignedRank | Undefined:
         """The familiar test over items, which takes these annotators for all there are."""
-        return or_words(signed_rank, self.table, self.system, self.baseline)
+        return or_undefined(signed_rank, self.table, self.system, self.baseline)
 
     @property
     def clear(self) -> bool:
@@ -58,14 +58,14 @@ class Contrast:
     @property
     def clear_here(self) -> bool:
         """Whether the interval for these annotators leaves 0 out."""
-        if isinstance(self.difference, str) or self.difference.these.low is None:
+        if isinstance(self.difference, Undefined) or self.difference.these.low is None:
             return False
         return self.difference.these.low > 0 or self.difference.these.high < 0
 
     @property
     def higher(self) -> int:
         """The system with the higher mean; 0 where they are level or nothing is known."""
-        if isinstance(self.difference, str) or not self.difference.mean:
+        if isinstance(self.difference, Undefined) or not self.difference.mean:
             return 0
         return self.system if self.difference.mean > 0 else self.baseline
 
@@ -75,14 +75,14 @@ class RankingOf:
     """Three systems or more under one criterion: ranks over items, and strengths where they did not always meet."""
 
     criterion: str
-    ranking: Ranking | str
-    preferences: Preferences | str
+    ranking: Ranking | Undefined
+    preferences: Preferences | Undefined
 
 
-def side_by_side(ratings: Ratings) -> SideBySide | str:
+def side_by_side(ratings: Ratings) -> SideBySide | Undefined:
     """The criterion's ratings with what one annotator gave for one item in one row."""
     why = ratings.variable.not_comparable
-    return why or or_words(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    return why or or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
 
 
 def contrasts(
@@ -112,13 +112,13 @@ def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
 def _contrast(
     criterion: str, share: bool, table: SideBySide, system: int, baseline: int, exploratory: bool
 ) -> Contrast:
-    found = or_words(difference, table, system, baseline)
-    p = None if isinstance(found, str) or found.test is None else found.test.p
+    found = or_undefined(difference, table, system, baseline)
+    p = None if isinstance(found, Undefined) or found.test is None else found.test.p
     return Contrast(criterion, system, baseline, share, found, table, p, exploratory=exploratory)
 
 
 def rankings(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> Iterator[RankingOf]:
     """Ranks and strengths of three systems or more under each criterion."""
     for criterion, (_, table) in tables.items():
-        strengths = or_words(preferences, table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
-        yield RankingOf(criterion, or_words(ranking, table, systems), strengths)
+        strengths = or_undefined(preferences, table, systems) if len(systems) > 3 else ALWAYS_TOGETHER
+        yield RankingOf(criterion, or_undefined(ranking, table, systems), strengths)

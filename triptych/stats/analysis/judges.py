@@ -13,11 +13,11 @@ import numpy as np
 
 from ..correlation import Correlations, segment_correlation, system_correlation
 from ..judge import AltTest, alt_test
-from ..undefined import or_words
+from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
-NO_ORDER = "Not defined: options without a number do not go up or down with anything."
-OWN_SCALE = "Not tested for standing in: no annotator rated on the scale of these scores."
+NO_ORDER = Undefined("Not defined: options without a number do not go up or down with anything.")
+OWN_SCALE = Undefined("Not tested for standing in: no annotator rated on the scale of these scores.")
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class JudgeOf:
     criterion: str
     scores: str
     shared: int
-    stand_in: AltTest | str
-    within_items: Correlations | str
-    of_systems: Correlations | str
+    stand_in: AltTest | Undefined
+    within_items: Correlations | Undefined
+    of_systems: Correlations | Undefined
 
     @property
     def is_metric(self) -> bool:
@@ -80,9 +80,9 @@ def _as_annotator(judge: str, one: Ratings, scores: Ratings, names: np.ndarray, 
         one.variable.key,
         scores.variable.key,
         _shared(one, values, given),
-        or_words(alt_test, values, one.units, one.item, names[one.annotator], given, measure, epsilon),
-        or_words(segment_correlation, *compared) if _is_number(one) else NO_ORDER,
-        or_words(system_correlation, *compared) if _is_number(one) else NO_ORDER,
+        or_undefined(alt_test, values, one.units, one.item, names[one.annotator], given, measure, epsilon),
+        or_undefined(segment_correlation, *compared) if _is_number(one) else NO_ORDER,
+        or_undefined(system_correlation, *compared) if _is_number(one) else NO_ORDER,
     )
 
 
@@ -95,8 +95,8 @@ def _as_metric(judge: str, one: Ratings, scores: Ratings) -> JudgeOf:
         scores.variable.key,
         _shared(one, one.number, given),
         OWN_SCALE,
-        or_words(segment_correlation, *compared),
-        or_words(system_correlation, *compared),
+        or_undefined(segment_correlation, *compared),
+        or_undefined(system_correlation, *compared),
     )
 
 

@@ -20,6 +20,7 @@ from ..judge import AltTest
 from ..ordinal_model import OrdinalModel
 from ..preferences import Preferences, Strength
 from ..ranking import Ranking
+from ..undefined import Undefined
 from . import statistics as of
 from .annotators import AnnotatorLook, EffectsOf, PeopleOf
 from .contrasts import Contrast, RankingOf
@@ -32,9 +33,9 @@ from .systems import Agreement, CriterionNumbers, SystemResult, within
 AS_CATEGORY, SET_APART = "with missing as a category: ", "without options set apart: "
 FORMS = {"one_way": "ICC(1)", "absolute": "ICC(A)", "consistency": "ICC(C)"}
 MEANS = {"kappa": "kappa", "correlation": "pearson", "distance": "mae"}
-NO_ANSWER = "Not defined: every answer is marked missing."
-NO_TIME = "Not defined: no active time is known."
-NOBODY_ELSE = "Not defined: no other annotator has such a correlation."
+NO_ANSWER = Undefined("Not defined: every answer is marked missing.")
+NO_TIME = Undefined("Not defined: no active time is known.")
+NOBODY_ELSE = Undefined("Not defined: no other annotator has such a correlation.")
 WITHOUT_TABLE = ("percent", "alpha")
 
 
@@ -154,16 +155,16 @@ class Listing:
 
 
 def _positions(result: CriterionNumbers) -> Iterator[Number]:
-    for one in () if isinstance(result.positions, str) else result.positions:
+    for one in () if isinstance(result.positions, Undefined) else result.positions:
         place = Place("order", result.variable.key, response(one.position), share=result.share)
         yield from place.all(of.POSITION, one)
 
 
 def _coefficients(
-    place: Place, table: AgreementTable | str, before: str = "", only: Collection[str] = ()
+    place: Place, table: AgreementTable | Undefined, before: str = "", only: Collection[str] = ()
 ) -> Iterator[Number]:
     """Coefficients of agreement, all or some, or the words why there is no table."""
-    if isinstance(table, str):
+    if isinstance(table, Undefined):
         yield from (place.number(f"{before}{key}", table, "number") for key in only or WITHOUT_TABLE)
         return
     for one in table.coefficients:
@@ -173,9 +174,9 @@ def _coefficients(
             yield from place.limits(f"{before}{one.key}", one.interval, style)
 
 
-def _counted(place: Place, table: AgreementTable | str, before: str = "") -> Iterator[Number]:
+def _counted(place: Place, table: AgreementTable | Undefined, before: str = "") -> Iterator[Number]:
     """The units behind a table of agreement, then all its coefficients."""
-    yield place.number(f"{before}units", 0 if isinstance(table, str) else table.units, "count")
+    yield place.number(f"{before}units", 0 if isinstance(table, Undefined) else table.units, "count")
     yield from _coefficients(place, table, before)
 
 
@@ -192,12 +193,12 @@ def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
     """Correlation and distance of two annotators only where the scale has an order."""
     key = people.criterion
     yield from _reliability(Place("reliability", key), people.reliability)
-    if isinstance(people.without_each, str):
+    if isinstance(people.without_each, Undefined):
         yield Place("without annotator", key).number("alpha", people.without_each, "number")
     else:
         for one in people.without_each:
             yield from Place("without annotator", key, one.annotator).all(of.WITHOUT, one)
-    pairs = () if isinstance(people.pairs, str) else people.pairs
+    pairs = () if isinstance(people.pairs, Undefined) else people.pairs
     means = list(MEANS)[:1] if nominal else list(MEANS)
     for pair in pairs:
         place = Place("annotator pairs", key, pair.first, pair.second)
@@ -206,12 +207,12 @@ def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
     place = Place("annotator pairs", key)
     yield place.number("pairs", len(pairs), "count")
     for name in means:
-        mean = people.means if isinstance(people.means, str) else getattr(people.means, MEANS[name])
+        mean = people.means if isinstance(people.means, Undefined) else getattr(people.means, MEANS[name])
         yield place.number(f"mean {name}", mean, "number")
 
 
-def _reliability(place: Place, reliability: Reliability | str) -> Iterator[Number]:
-    if isinstance(reliability, str):
+def _reliability(place: Place, reliability: Reliability | Undefined) -> Iterator[Number]:
+    if isinstance(reliability, Undefined):
         yield from _form(place, "ICC(1)", reliability)
         return
     yield from place.all(of.RELIABILITY, reliability)
@@ -219,7 +220,7 @@ def _reliability(place: Place, reliability: Reliability | str) -> Iterator[Numbe
         yield from _form(place, form, getattr(reliability, name))
 
 
-def _form(place: Place, form: str, correlation: Intraclass | str) -> Iterator[Number]:
+def _form(place: Place, form: str, correlation: Intraclass | Undefined) -> Iterator[Number]:
     """Reliability of one rating and of the mean of k, and ratings per unit that are needed for 0.8."""
     for name, style in (("single", "number"), ("mean", "number"), ("needed", "count")):
         value = getattr(correlation, name) if isinstance(correlation, Intraclass) else correlation
@@ -229,8 +230,9 @@ def _form(place: Place, form: str, correlation: Intraclass | str) -> Iterator[Nu
 def _strength(place: Place, one: Strength, fitted: Preferences) -> Iterator[Number]:
     yield place.number("strength", one.value, "difference")
     if one.error is None or one.low is None or one.high is None:
-        yield place.number("strength error", fitted.sentence, "number")
-        yield from place.limits("strength", fitted.sentence, "difference")
+        why = Undefined(fitted.sentence)
+        yield place.number("strength error", why, "number")
+        yield from place.limits("strength", why, "difference")
         return
     yield place.number("strength error", one.error, "number")
     yield from place.limits("strength", (one.low, one.high), "difference")
@@ -253,12 +255,12 @@ def _metric(one: JudgeOf) -> Iterator[Number]:
 
 
 def _both_correlations(place: Place, one: JudgeOf) -> Iterator[Number]:
-    levels: Sequence[tuple[str, Any, Correlations | str]] = (
+    levels: Sequence[tuple[str, Any, Correlations | Undefined]] = (
         ("within items ", of.WITHIN_ITEMS, one.within_items),
         ("of systems ", of.OF_SYSTEMS, one.of_systems),
     )
     for before, statistics, correlations in levels:
-        if isinstance(correlations, str):
+        if isinstance(correlations, Undefined):
             yield place.number(f"{before}Kendall", correlations, "difference")
         else:
             yield from place.all(statistics, correlations, before)
@@ -275,7 +277,7 @@ def _places(effects: EffectsOf) -> Iterator[Number]:
     """At each place on screen: how far ratings lie from the mean of all places, how often the best one stood there."""
     effect = effects.position
     shifts = {one.position: one.interval for one in effect.shifts} if isinstance(effect, PositionEffect) else {}
-    best = {} if isinstance(effects.best, str) else {one.position: one.rate.share for one in effects.best}
+    best = {} if isinstance(effects.best, Undefined) else {one.position: one.rate.share for one in effects.best}
     for at in sorted({*shifts, *best}):
         place = Place("effects", effects.criterion, response(at))
         yield place.number("shift", shifts[at].mean if at in shifts else effect, "difference")
@@ -293,9 +295,9 @@ def _annotator(look: AnnotatorLook) -> Iterator[Number]:
     yield from place.all_or_why(of.DRIFT, look.drift, "drift")
 
 
-def _with_others(place: Place, agreement: AnnotatorAgreement | str) -> Iterator[Number]:
-    if isinstance(agreement, str) or agreement.value is None or agreement.low is None or agreement.high is None:
-        why = agreement if isinstance(agreement, str) else agreement.sentence
+def _with_others(place: Place, agreement: AnnotatorAgreement | Undefined) -> Iterator[Number]:
+    if isinstance(agreement, Undefined) or agreement.value is None or agreement.low is None or agreement.high is None:
+        why = agreement if isinstance(agreement, Undefined) else Undefined(agreement.sentence)
         yield place.number("correlation", why, "number")
         return
     yield place.number("correlation", agreement.value, "number")
@@ -303,16 +305,16 @@ def _with_others(place: Place, agreement: AnnotatorAgreement | str) -> Iterator[
     yield place.number("half of the others", NOBODY_ELSE if agreement.others is None else agreement.others, "number")
 
 
-def _speed(annotator: str, speeds: tuple[Speed, ...] | str) -> Iterator[Number]:
+def _speed(annotator: str, speeds: tuple[Speed, ...] | Undefined) -> Iterator[Number]:
     """Of the annotations with a known time and a text: median seconds, and how many were too fast to read."""
-    rows = () if isinstance(speeds, str) else (speed for speed in speeds if speed.annotator == annotator)
-    why = speeds if isinstance(speeds, str) else NO_TIME
+    rows = () if isinstance(speeds, Undefined) else (speed for speed in speeds if speed.annotator == annotator)
+    why = speeds if isinstance(speeds, Undefined) else NO_TIME
     yield from Place("annotators", "", annotator).all_or_why(of.SPEED, next(iter(rows), why), "seconds")
 
 
 def _spans(agreements: Any) -> Iterator[Number]:
     """Agreement on highlights whatever their label, then on each label."""
-    if isinstance(agreements, str):
+    if isinstance(agreements, Undefined):
         yield Place("highlights").number("F1, same passage", agreements, "number")
         return
     for one in agreements:

@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..agreement import Level
+from ..undefined import Undefined
 
+NO_ORDER = Undefined("Not defined: the options have no order.")
 ABOUT_ITEM = 0  # stands for a system where the item itself is rated
 
 
@@ -64,13 +66,13 @@ class Variable:
         return self.about == "candidate" or self.kind == "best"
 
     @property
-    def not_comparable(self) -> str:
-        """Why it cannot tell systems apart; empty when it can."""
+    def not_comparable(self) -> Undefined | None:
+        """Why it cannot tell systems apart; None when it can."""
         if not self.is_of_systems:
-            return "Asked about the item, not about a system."
+            return Undefined("Asked about the item, not about a system.")
         if self.kind == "choice" and not self.counts_as:
-            return "Not defined: the options have no order."
-        return ""
+            return NO_ORDER
+        return None
 
     def places(self, options: Collection[str]) -> list[int]:
         """The places of the options with these keys."""

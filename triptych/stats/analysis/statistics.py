@@ -9,6 +9,7 @@ from typing import Any
 
 from ..intervals import Interval
 from ..numbers import written
+from ..undefined import Undefined
 
 VALUE = "value"  # a share where the criterion's numbers are shares, else a number
 CHANGE = "change"  # percentage points where they are shares, else a difference
@@ -59,7 +60,7 @@ def part(result: str, name: str) -> Callable[[Any], Any]:
 
     def take(whole: Any) -> Any:
         value = getattr(whole, result)
-        return value if isinstance(value, str) else getattr(value, name)
+        return value if isinstance(value, Undefined) else getattr(value, name)
 
     return take
 
@@ -74,23 +75,23 @@ class Place:
     baseline: str = ""
     share: bool = field(default=False, compare=False)
 
-    def number(self, statistic: str, value: float | str, style: str) -> Number:
+    def number(self, statistic: str, value: float | Undefined, style: str) -> Number:
         """value: a number, or the words why there is none."""
         where = (self.part, self.criterion, self.system, self.baseline, statistic)
         style = (SHARE_STYLES if self.share else POINT_STYLES).get(style, style)
-        if isinstance(value, str):
-            return Number(*where, None, style, value)
+        if isinstance(value, Undefined):
+            return Number(*where, None, style, value.reason)
         return Number(*where, float(value), style, written(value, style))
 
-    def limits(self, name: str, interval: Interval | tuple[float, float] | str, style: str) -> Iterator[Number]:
+    def limits(self, name: str, interval: Interval | tuple[float, float] | Undefined, style: str) -> Iterator[Number]:
         """Both ends of an interval, or twice the words why there is none."""
-        low: float | str
-        high: float | str
+        low: float | Undefined
+        high: float | Undefined
         if isinstance(interval, Interval):
-            low = interval.sentence if interval.low is None else interval.low
-            high = interval.sentence if interval.high is None else interval.high
+            low = Undefined(interval.sentence) if interval.low is None else interval.low
+            high = Undefined(interval.sentence) if interval.high is None else interval.high
         else:
-            low, high = (interval, interval) if isinstance(interval, str) else interval
+            low, high = (interval, interval) if isinstance(interval, Undefined) else interval
         yield self.number(f"{name} low", low, style)
         yield self.number(f"{name} high", high, style)
 
@@ -106,7 +107,7 @@ class Place:
 
     def all_or_why(self, statistics: tuple[Statistic, ...], result: Any, name: str) -> Iterator[Number]:
         """Every statistic of a result; of one that is not defined the words, in the place of the statistic `name`."""
-        if isinstance(result, str):
+        if isinstance(result, Undefined):
             style = next(statistic.style for statistic in statistics if statistic.name == name)
             yield self.number(name, result, style)
         else:
@@ -119,22 +120,22 @@ def _plain(style: str, **attributes: str) -> tuple[Statistic, ...]:
     return tuple(Statistic(name, style, attrgetter(attribute)) for name, attribute in named)
 
 
-def _spread(result: Any) -> float | str:
-    if isinstance(result.summary, str):
+def _spread(result: Any) -> float | Undefined:
+    if isinstance(result.summary, Undefined):
         return result.summary
-    return "Not defined for a single rating." if result.summary.sd is None else result.summary.sd
+    return Undefined("Not defined for a single rating.") if result.summary.sd is None else result.summary.sd
 
 
 def _or_no_test(name: str) -> Callable[[Any], Any]:
     def take(contrast: Any) -> Any:
         value = getattr(contrast, name)
-        return contrast.difference.alike.sentence if value is None else value
+        return Undefined(contrast.difference.alike.sentence) if value is None else value
 
     return take
 
 
-def _missing(look: Any) -> float | str:
-    return look.missing if isinstance(look.missing, str) else look.missing.rate.share
+def _missing(look: Any) -> float | Undefined:
+    return look.missing if isinstance(look.missing, Undefined) else look.missing.rate.share
 
 
 STUDY = _plain("count", annotations="n_annotations", ratings="n_ratings", items="n_items", annotators="n_annotators")
@@ -221,7 +222,9 @@ LOOK = (
     Statistic("severity", "points", part("severity", "difference")),
     Statistic("all equal", "share", part("equal", "share")),
     Statistic(
-        "missing", "share", lambda look: look.missing if isinstance(look.missing, str) else look.missing.rate.share
+        "missing",
+        "share",
+        lambda look: look.missing if isinstance(look.missing, Undefined) else look.missing.rate.share,
     ),
 )
 DRIFT = (

@@ -15,7 +15,7 @@ from ..diagnostics import Speed
 from ..effects import PositionEffect, length_effect
 from ..ordinal_model import OrdinalModel, ordinal_model
 from ..spans import SpanAgreement
-from ..undefined import or_words
+from ..undefined import Undefined, or_undefined
 from .annotators import (
     AnnotatorLook,
     EffectsOf,
@@ -35,11 +35,11 @@ from .ratings import Ratings
 from .systems import Agreement, CriterionNumbers, criterion_numbers
 
 MOST_FITTED = 20_000
-TOO_MANY = (
+TOO_MANY = Undefined(
     f"Not fitted: a report fits the ordinal mixed model to {MOST_FITTED:,} ratings at most; the results page fits it "
     "to more, in minutes."
 )
-NOT_READ = "Not defined: the texts were not read."
+NOT_READ = Undefined("Not defined: the texts were not read.")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OrdinalOf:
     """The cumulative-logit mixed model of one criterion."""
 
     criterion: str
-    model: OrdinalModel | str
+    model: OrdinalModel | Undefined
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LengthOf:
     """Whether longer candidates are rated higher under one criterion."""
 
     criterion: str
-    correlations: Correlations | str
+    correlations: Correlations | Undefined
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class BesideRatings:
     repeated: dict[str, Repeated] = field(default_factory=dict)
     lengths: tuple[LengthOf, ...] = ()
     judges: tuple[JudgeOf, ...] = ()
-    spans: tuple[SpanAgreement, ...] | str = ()
-    speeds: tuple[Speed, ...] | str = NOT_READ
+    spans: tuple[SpanAgreement, ...] | Undefined = ()
+    speeds: tuple[Speed, ...] | Undefined = NOT_READ
     pay: PayNumbers | None = None
 
 
@@ -140,13 +140,13 @@ class StudyNumbers(ABC):
     def not_compared(self) -> dict[str, str]:
         """Criteria that cannot tell systems apart, with the reason."""
         why = {one.variable.key: one.variable.not_comparable for one in self.ratings}
-        return {key: words for key, words in why.items() if words}
+        return {key: undefined.reason for key, undefined in why.items() if undefined}
 
     @cached_property
     def tables(self) -> dict[str, tuple[bool, SideBySide]]:
         """The other criteria: whether their numbers are shares, and their ratings side by side."""
         tables = {one.variable.key: (one.variable.is_share, side_by_side(one)) for one in self.ratings}
-        return {key: (share, table) for key, (share, table) in tables.items() if not isinstance(table, str)}
+        return {key: (share, table) for key, (share, table) in tables.items() if not isinstance(table, Undefined)}
 
     @cached_property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -159,7 +159,7 @@ class StudyNumbers(ABC):
         return tuple(people_of(one, self.people_names) for one in self.ratings)
 
     @cached_property
-    def positions(self) -> dict[str, PositionEffect | str]:
+    def positions(self) -> dict[str, PositionEffect | Undefined]:
         """By criterion: what the place on screen does."""
         return {one.variable.key: position_of(one) for one in self.ratings}
 
@@ -184,15 +184,15 @@ class StudyNumbers(ABC):
         small = {key: len(self.ratings_of(key)) <= MOST_FITTED for key in self.tables}
         return tuple(OrdinalOf(key, self.ordinal_model_of(key) if small[key] else TOO_MANY) for key in self.tables)
 
-    def ordinal_model_of(self, criterion: str) -> OrdinalModel | str:
+    def ordinal_model_of(self, criterion: str) -> OrdinalModel | Undefined:
         """The ordinal model of one criterion: seconds for thousands of ratings, more for many systems."""
         if criterion not in self._models:
             one = self.ratings_of(criterion)
-            self._models[criterion] = or_words(ordinal_model, one.number, one.item, one.annotator, one.system)
+            self._models[criterion] = or_undefined(ordinal_model, one.number, one.item, one.annotator, one.system)
         return self._models[criterion]
 
     @cached_property
-    def _models(self) -> dict[str, OrdinalModel | str]:
+    def _models(self) -> dict[str, OrdinalModel | Undefined]:
         return {}
 
 
@@ -200,4 +200,4 @@ def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
     """Whether longer candidates get higher ratings; words: (n,) of the candidate of each rating, NaN = no text."""
     known = ~np.isnan(words)
     columns = (column[known] for column in (ratings.number, ratings.item, ratings.system, words))
-    return LengthOf(ratings.variable.key, or_words(length_effect, *columns))
+    return LengthOf(ratings.variable.key, or_undefined(length_effect, *columns))

@@ -19,7 +19,7 @@ from ..descriptive import (
     summary,
 )
 from ..intervals import Interval, mean_interval
-from ..undefined import or_words
+from ..undefined import Undefined, or_undefined
 from .ratings import ABOUT_ITEM, Ratings, Variable
 
 RESAMPLES = 2000
@@ -36,11 +36,11 @@ class SystemResult:
     system: int
     n: int
     missing: int
-    summary: Summary | str
-    interval: Interval | str
+    summary: Summary | Undefined
+    interval: Interval | Undefined
     counts: tuple[int, ...]
-    shares: Shares | str
-    majority: MajorityShare | str
+    shares: Shares | Undefined
+    majority: MajorityShare | Undefined
 
 
 @dataclass(frozen=True)
@@ -56,26 +56,26 @@ class Agreement:
     criterion: str
     level: str
     units: int
-    table: AgreementTable | str
-    category: AgreementTable | str | None
-    apart: AgreementTable | str | None
+    table: AgreementTable | Undefined
+    category: AgreementTable | Undefined | None
+    apart: AgreementTable | Undefined | None
     note: str
     band: str
 
-    def value(self, key: str) -> float | str:
-        return self.table if isinstance(self.table, str) else self.table[key].value
+    def value(self, key: str) -> float | Undefined:
+        return self.table if isinstance(self.table, Undefined) else self.table[key].value
 
     @property
-    def percent(self) -> float | str:
+    def percent(self) -> float | Undefined:
         return self.value("percent")
 
     @property
-    def alpha(self) -> float | str:
+    def alpha(self) -> float | Undefined:
         return self.value("alpha")
 
     @property
-    def interval(self) -> tuple[float, float] | str:
-        return self.table if isinstance(self.table, str) else self.table["alpha"].interval
+    def interval(self) -> tuple[float, float] | Undefined:
+        return self.table if isinstance(self.table, Undefined) else self.table["alpha"].interval
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CriterionNumbers:
     missing: int
     systems: tuple[SystemResult, ...]
     agreement: Agreement
-    positions: tuple[PositionMean, ...] | str
+    positions: tuple[PositionMean, ...] | Undefined
 
     @property
     def share(self) -> bool:
@@ -123,60 +123,59 @@ def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
 def system_result(code: int, ratings: Ratings) -> SystemResult:
     """One system's ratings."""
     variable = ratings.variable
-    counts = or_words(distribution, ratings.number, variable.points) if variable.points else ()
-    interval = or_words(mean_interval, ratings.number, ratings.item, ratings.annotator)
+    counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
+    interval = or_undefined(mean_interval, ratings.number, ratings.item, ratings.annotator)
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
         missing=int(ratings.missing.sum()),
-        summary=or_words(summary, ratings.number),
+        summary=or_undefined(summary, ratings.number),
         interval=within(variable.ends, interval),
-        counts=() if isinstance(counts, str) else tuple(int(count) for count in counts),
+        counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
     )
 
 
-def within(ends: tuple[float, float], interval: Interval | str) -> Interval | str:
+def within(ends: tuple[float, float], interval: Interval | Undefined) -> Interval | Undefined:
     """Cuts an interval at the ends of the scale, beyond which no mean can lie."""
-    if isinstance(interval, str) or interval.low is None or interval.high is None:
+    if isinstance(interval, Undefined) or interval.low is None or interval.high is None:
         return interval
     return replace(interval, low=max(interval.low, ends[0]), high=min(interval.high, ends[1]))
 
 
-def _shares(ratings: Ratings) -> Shares | str:
+def _shares(ratings: Ratings) -> Shares | Undefined:
     options = ratings.variable.options
     if not options:
-        return "This scale has points, not options."
+        return Undefined("This scale has points, not options.")
     names = np.array([*(option.key for option in options), None], dtype=object)
     missing = [option.key for option in options if option.missing]
-    return or_words(shares, names[ratings.option], [option.key for option in options], missing)
+    return or_undefined(shares, names[ratings.option], [option.key for option in options], missing)
 
 
-def _majority(ratings: Ratings) -> MajorityShare | str:
+def _majority(ratings: Ratings) -> MajorityShare | Undefined:
     """Items that most of their raters found positive; answers marked missing are no votes."""
     if not ratings.variable.options or not ratings.variable.counts_as:
-        return "No option of this criterion is marked positive."
+        return Undefined("No option of this criterion is marked positive.")
     votes = np.where(np.isnan(ratings.number), None, np.where(ratings.number == 1, "positive", "other"))
-    return or_words(majority, ratings.item, votes, "positive")
+    return or_undefined(majority, ratings.item, votes, "positive")
 
 
-def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | str:
+def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
     variable = ratings.variable
     if not variable.is_of_systems:
-        return "Asked about the item, which has no position."
+        return Undefined("Asked about the item, which has no position.")
     why = variable.not_comparable
-    return why or or_words(position_means, ratings.number, ratings.position, ratings.system)
+    return why or or_undefined(position_means, ratings.number, ratings.position, ratings.system)
 
 
 def agreement_of(ratings: Ratings) -> Agreement:
     """Agreement between annotators on one criterion."""
     variable, units = ratings.variable, ratings.units
     values, scale = ratings.categories
-    table = or_words(agreement_table, units, values, variable.level, scale, RESAMPLES)
+    table = or_undefined(agreement_table, units, values, variable.level, scale, RESAMPLES)
     known = isinstance(table, AgreementTable)
     category, note = _with_categories(ratings, units, values)
-    limits = table["alpha"].interval if known else ""
     return Agreement(
         criterion=variable.key,
         level=variable.level,
@@ -185,29 +184,34 @@ def agreement_of(ratings: Ratings) -> Agreement:
         category=category,
         apart=_set_apart(ratings, units),
         note=note,
-        band="" if isinstance(limits, str) else band_note(limits),
+        band=_band(table),
     )
 
 
-def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | str | None:
+def _band(table: AgreementTable | Undefined) -> str:
+    limits = table if isinstance(table, Undefined) else table["alpha"].interval
+    return "" if isinstance(limits, Undefined) else band_note(limits)
+
+
+def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | Undefined | None:
     """Agreement without the options that the rubric sets apart; None where nobody chose one."""
     options = ratings.variable.options
     if not np.isin(ratings.option, [place for place, option in enumerate(options) if option.apart]).any():
         return None
     values, places = ratings.among([option.key for option in options if not option.missing and not option.apart])
-    return or_words(agreement_table, units, values, ratings.variable.level, places, RESAMPLES)
+    return or_undefined(agreement_table, units, values, ratings.variable.level, places, RESAMPLES)
 
 
 def _with_categories(
     ratings: Ratings, units: np.ndarray, values: np.ndarray
-) -> tuple[AgreementTable | str | None, str]:
+) -> tuple[AgreementTable | Undefined | None, str]:
     """Nominal agreement with the answers marked missing as categories of their own, and whether that matters."""
     options = ratings.variable.options
     asked = [option.title for option in options if option.missing]
     if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
         return None, ""
     every, places = ratings.among([option.key for option in options])
-    category = or_words(agreement_table, units, every, "nominal", places, RESAMPLES)
-    left_out = or_words(agreement_table, units, values, "nominal", None, 2)
-    alphas = [table if isinstance(table, str) else table["alpha"].value for table in (left_out, category)]
+    category = or_undefined(agreement_table, units, every, "nominal", places, RESAMPLES)
+    left_out = or_undefined(agreement_table, units, values, "nominal", None, 2)
+    alphas = [table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)]
     return category, category_note(*alphas, " or ".join(asked), ratings.variable.level)
