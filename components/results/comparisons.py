@@ -20,10 +20,12 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
 from triptych.rubric.model import Choice
 from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.statistics import OF_POINTS, SYSTEM, Statistic
 from triptych.stats.analysis.systems import SystemResult, within
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval
+from triptych.stats.numbers import written, written_or_reason
 from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
@@ -142,11 +144,12 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
     known = isinstance(one.summary, Summary)
     if known and isinstance(one.interval, Interval):
         row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
-        if not result.share:
-            row["Median"] = number(one.summary.median)
-            row["SD"] = number(one.summary.sd)
+        row |= {
+            column.title: with_limits(column, one) for column in SYSTEM if column.name in OF_POINTS and not result.share
+        }
     elif not isinstance(one.shares, Shares):
         row["Mean"] = str(one.summary)
+    row |= {column.title: with_limits(column, one) for column in SYSTEM if column.limits}
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, one.counts, strict=False)}
     if isinstance(one.shares, Shares):
         titles = {option.key: option.title for option in result.criterion.scale.options}
@@ -155,6 +158,15 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
         found = one.majority
         row["Positive by majority"] = f"{percent(found.share)} of {found.items} items, {found.undecided} undecided"
     return row
+
+
+def with_limits(column: Statistic, one: SystemResult) -> str:
+    """A statistic of a system as a report prints it, with its interval if it has one."""
+    value = written_or_reason(column.of(one), column.style)
+    interval = column.limits(one) if column.limits else None
+    if interval is None or isinstance(interval, Undefined):
+        return value
+    return f"{value} ({' to '.join(written(end, column.style) for end in interval)})"
 
 
 def _links(one: StudyAnalysis, key: str, slug: str) -> None:

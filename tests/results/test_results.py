@@ -16,6 +16,7 @@ from triptych.annotate import assignments
 from triptych.errors import NotFound
 from triptych.results import criterion as findings
 from triptych.results import texts
+from triptych.results.criterion import criterion_ratings
 from triptych.results.frame import upkeep
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
@@ -24,6 +25,7 @@ from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
+from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Person
@@ -312,3 +314,15 @@ def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
             assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)
         for words in (findings.headline(result, {}), findings.interval_note(result)):
             assert "nan" not in words.lower()
+
+
+def test_alpha_of_each_system_is_that_of_its_ratings_alone(filled):
+    session, study, _, _ = filled
+    result = criterion(session, study, "verdict")
+    ratings = next(
+        one for one in criterion_ratings(frame_of(session, study), Counted()) if one.variable.key == "verdict"
+    )
+    for one in result.systems:
+        alone = agreement_of(ratings.of_system(one.system))
+        assert one.alpha.value == alone.alpha
+        assert one.alpha.interval == alone.interval

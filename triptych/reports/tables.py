@@ -14,7 +14,7 @@ from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.listing import SET_APART
-from triptych.stats.analysis.statistics import Number
+from triptych.stats.analysis.statistics import SYSTEM, Number
 from triptych.stats.analysis.systems import Agreement
 from triptych.stats.undefined import Undefined
 
@@ -178,24 +178,25 @@ def _agreed(book: Book, one: Agreement, before: str, title: str, notes: Notes) -
 
 
 def answers(found: StudyAnalysis, book: Book) -> Table:
-    """How often every answer was given, with mean or share, median and spread."""
+    """How often every answer was given, with what is printed of each system."""
     notes = Notes()
     rows = [
         (
             Cell(result.criterion.title),
             Cell(name or "The item"),
-            *(notes.cell(book.get("systems", result.criterion.key, column, name)) for column in ("n", "missing")),
-            *(
-                notes.cell(book.get("systems", result.criterion.key, column, name))
-                for column in ("mean", "median", "sd")
-            ),
+            *(_of_system(book, result, column.name, name, notes) for column in SYSTEM),
             Cell(_listed(result, book, name)),
         )
         for result in found.criteria
         for name in (name_of(found, one.system) for one in result.systems)
     ]
-    header = ("Criterion", "System", "n", "Missing", "Mean or share", "Median", "SD", "Answers")
+    header = ("Criterion", "System", *(column.title for column in SYSTEM), "Answers")
     return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
+
+
+def _of_system(book: Book, result: CriterionResult, statistic: str, name: str, notes: Notes) -> Cell:
+    place = ("systems", result.criterion.key)
+    return notes.cell(book.get(*place, statistic, name), limits(book, *place, statistic, name))
 
 
 def _listed(result: CriterionResult, book: Book, name: str) -> str:

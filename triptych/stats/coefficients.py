@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from .agreement import Level, alphas, percents
+from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
 from .chance import Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
-from .undefined import Undefined, UndefinedStatistic
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
 _WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
@@ -73,6 +73,15 @@ def agreement_table(
         value = float(statistic(table, table.observed())[0])
         found.append(Coefficient(key, name, value, _limits(drawn[key], confidence)))
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(found))
+
+
+def alpha_alone(
+    units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
+) -> Coefficient:
+    """Krippendorff's alpha with its percentile bootstrap interval, or why there is none; arguments as above."""
+    value = or_undefined(krippendorff_alpha, units, values, level, scale)
+    interval = or_undefined(alpha_interval, units, values, level, resamples, scale=scale)
+    return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
 
 
 def agreement_by(

@@ -145,6 +145,7 @@ SYSTEM = (
     Statistic("mean", VALUE, part("summary", "mean"), "Mean or share"),
     Statistic("median", "number", part("summary", "median"), "Median"),
     Statistic("sd", "number", _spread, "SD"),
+    Statistic("alpha", "number", attrgetter("alpha.value"), "Alpha", attrgetter("alpha.interval")),
 )
 OF_POINTS = ("median", "sd")  # of SYSTEM, only where numbers are no shares
 MAJORITY = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..coefficients import AgreementTable, agreement_table, band_note, category_note
+from ..coefficients import AgreementTable, Coefficient, agreement_table, alpha_alone, band_note, category_note
 from ..descriptive import (
     MajorityShare,
     PositionMean,
@@ -30,7 +30,8 @@ class SystemResult:
     """One system under one criterion (system 0: the item itself).
 
     summary and interval are about the number that stands for an answer: the point, 1 or 0 for chosen as best, 1 or 0
-    for a positive option. counts: answers per point of the scale. shares: answers per option.
+    for a positive option. counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
+    between annotators over what they rated of this system.
     """
 
     system: int
@@ -41,6 +42,7 @@ class SystemResult:
     counts: tuple[int, ...]
     shares: Shares | Undefined
     majority: MajorityShare | Undefined
+    alpha: Coefficient
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
     variable = ratings.variable
     counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
     interval = or_undefined(mean_interval, ratings.number, ratings.item, ratings.annotator)
+    values, scale = ratings.categories
     return SystemResult(
         system=code,
         n=int((~ratings.missing).sum()),
@@ -134,6 +137,7 @@ def system_result(code: int, ratings: Ratings) -> SystemResult:
         counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
         shares=_shares(ratings),
         majority=_majority(ratings),
+        alpha=alpha_alone(ratings.units, values, variable.level, scale, RESAMPLES),
     )
 
 
