@@ -13,7 +13,7 @@ from plotly.colors import find_intermediate_color
 from components.shell.state import recall
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Choice, Likert
+from triptych.rubric.scales import Choice, Likert
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined

@@ -1,4 +1,4 @@
-"""Numbers, times and names as people write and hear them."""
+"""Numbers, times and names as text for people and screen readers."""
 
 from __future__ import annotations
 

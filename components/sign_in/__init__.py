@@ -1,4 +1,4 @@
-"""Coming in and going out: what must happen in the browser because only an HTTP answer can set or remove a cookie."""
+"""Signing in and out in the browser, since only an HTTP answer can set or remove a cookie. No form."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _account = st.components.v2.component(
 
 
 def arrive(ticket: str, *, drop: list[str], go: bool = True) -> None:
-    """Signs the browser in with a ticket; then, if `go`, opens this page again without the `drop` parameters."""
+    """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters."""
     _arrive(data={"ticket": ticket, "drop": drop, "go": go}, key="arrive")
 
 
 def account(pseudonym: str) -> None:
-    """Who is signed in, and a way out, in the corner of the top bar."""
+    """Who is signed in, and the sign-out button, in the corner of the top bar."""
     _account(data={"pseudonym": pseudonym}, key="account")

@@ -19,7 +19,7 @@ from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpe
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.people.membership import membership_of
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (
@@ -45,8 +45,8 @@ TRAINING = """
 
 
 @pytest.fixture
-def make(one_engine):  # noqa: F811
-    with open_studies(one_engine) as making:
+def make(module_engine):  # noqa: F811
+    with open_studies(module_engine) as making:
         yield making
 
 
@@ -239,10 +239,10 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
     assert verify.verify(session, study).holds
 
 
-def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(one_engine):  # noqa: F811
+def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(module_engine):  # noqa: F811
     path = shipped_rubrics()["mental_health_qa"]
     questions = load_rubric(path).entry_test.questions
-    with writing(one_engine) as session:
+    with writing(module_engine) as session:
         for study_round, right, stage in (
             ("main", 0, None),
             ("crowd", 8, Stage.passed),

@@ -13,7 +13,7 @@ import pandas as pd
 from triptych.results.criterion import CriterionResult, criterion_ratings, criterion_result
 from triptych.results.frame.loading import LABELS
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.study.lifecycle import Design
 
 _numbers = itertools.count(1)
@@ -69,8 +69,15 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
         ratings[name] = ratings[name].astype("str").where(ratings[name].notna()).astype("category")
     work = ratings.drop_duplicates("assignment")
     columns = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
-    name = (next(_numbers), "seed", "then")
-    frame = {"meta": {}, "leads": frozenset(), "unblinded_at": None, "number": 1, "round": "main", "name": name} | part
+    frame_name = (next(_numbers), "seed", "then")
+    frame = {
+        "meta": {},
+        "leads": frozenset(),
+        "unblinded_at": None,
+        "number": 1,
+        "round": "main",
+        "name": frame_name,
+    } | part
     design = Design(parse_rubric(rubric), {})
     work = work[columns].assign(in_place=work["state"].isin(["submitted", "ignored"])).reset_index(drop=True)
     return Frame(design=design, work=work, ratings=ratings, **frame)

@@ -1,4 +1,4 @@
-"""What several test files share: ratings import."""
+"""Files of ratings of other programs, imported into a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several test files share: reports."""
+"""Studies with varied ratings, and reports of them unpacked and checked."""
 
 from __future__ import annotations
 

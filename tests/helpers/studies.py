@@ -1,4 +1,4 @@
-"""What several test files share: studies."""
+"""A small rubric, items, people and answers: what most tests are built from."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from triptych.storage.models import Item, Person, Purpose, Role, Study
 from triptych.study.persons import Who
 
 ROOT = Path(__file__).resolve().parents[2]
+
+PUBLIC_DATA = ROOT.parent / "shared"  # not in the repository: others wrote the texts
 
 IN_CI = os.environ.get("CI") == "true"
 
@@ -91,6 +93,11 @@ def add_person(session, name: str, role: Role = Role.annotator) -> Who:
 def join(session, study: Study, who: Who) -> Who:
     accounts.enrol(session, study, who.person_id, who.pseudonym)
     return who
+
+
+def personal_link(session, study: Study, name: str, email: str | None = None) -> str:
+    """The secret of a link to the study for the annotator of this name."""
+    return accounts.issue_link(session, study, accounts.annotator_called(session, study, name, email).id)
 
 
 def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:

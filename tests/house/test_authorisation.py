@@ -75,8 +75,8 @@ DOORS = {
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        cli.studies.invite cli.studies.set_state exchange.import_ratings.import_as operations.backup.restore
-        operations.capsule.open_capsule operations.move.move people.accounts.create_lead
+        cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
+        operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
     "inner": """
@@ -86,7 +86,7 @@ DOORS = {
         annotate.assignments.reserve_for_workbook annotate.assignments.take_place annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
         annotate.exclusions.settle people.accounts.annotator_called people.accounts.end_links
-        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
+        people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.database.add_rows storage.events.record_many storage.events.write_pending
@@ -210,7 +210,7 @@ NO_CHANGE = {"triptych.storage.events.write_pending"}
 def writing_commands() -> frozenset[str]:
     """Public functions of the core that take a session and end, however deep, in a row that changes."""
     apart = {"stats", "formats", "migrations", "web"}
-    paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.parts)]
+    paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.relative_to(ROOT).parts)]
     where = {name: function for path in paths for name, function in functions_of(path).items()}
     writing = {name for name, function in where.items() if function.writes}
     while more := {name for name, f in where.items() if name not in writing and (f.uses - NO_CHANGE) & writing}:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
-from helpers.quality import add_check, rate
 from helpers.ratings import submit
 from helpers.reports import again, report_of
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join

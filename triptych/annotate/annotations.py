@@ -19,7 +19,15 @@ from triptych.annotate import assignments
 from triptych.annotate.assignments import Assigned, Nothing, reservation_life
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts, passcodes
-from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
+from triptych.rubric.answers import (
+    CheckedAnswers,
+    CheckedRating,
+    Text,
+    check_answers,
+    check_draft,
+    count_words,
+    parse_answers,
+)
 from triptych.rubric.model import Rubric
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -525,7 +533,7 @@ def _clear(session: Session, assignment: Assigned) -> None:
         session.connection().execute(statement, {"assignment": assignment.id})
 
 
-def _write_reasons(session: Session, design: Design, assignment: Assigned, checked: Checked) -> None:
+def _write_reasons(session: Session, design: Design, assignment: Assigned, checked: CheckedAnswers) -> None:
     """What was said about ratings, and why responses were set aside."""
     run = session.connection().execute
     explained = [rating for rating in checked.ratings if rating.reasons or rating.text]
@@ -557,7 +565,7 @@ def _rating_row(design: Design, assignment: Assigned, rating: CheckedRating) -> 
     }
 
 
-def _write_highlights(session: Session, assignment: Assigned, checked: Checked) -> None:
+def _write_highlights(session: Session, assignment: Assigned, checked: CheckedAnswers) -> None:
     """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
     if not checked.highlights:
         return
@@ -590,7 +598,7 @@ def _text_of(candidate: Any, turn: int | None) -> str:
     raise InvalidAnnotation("A highlight names a turn that is not there.")
 
 
-def _logged(assignment: Assigned, checked: Checked) -> dict[str, Any]:
+def _logged(assignment: Assigned, checked: CheckedAnswers) -> dict[str, Any]:
     """The same as `stored_answers`, of what has just been written: `verifying` compares the two."""
     return {
         "state": assignment.state,

@@ -18,7 +18,8 @@ from sqlmodel import Session, col, select
 from triptych.annotate import assignments
 from triptych.annotate.assignments import Assigned
 from triptych.annotate.entry_test import BEFORE_WORK
-from triptych.rubric.model import Choice, Criterion, Likert, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Choice, Likert
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of

@@ -19,7 +19,10 @@ from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import (
+    text_hash,
+)
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import (
     IN_PLACE,
@@ -100,8 +103,9 @@ class Verdict:
             more = len(self.differences) - 1
             count = f"At least {more}" if len(self.differences) == MOST else str(more)
             return self.differences[0] + (f" {count} more differ." if more else "")
-        gone = f" The values of {self.erased} annotations were erased with their annotator." if self.erased else ""
-        return f"{self.events} events hold and every row is as they say, last hash {self.hash[:12]}.{gone}"
+        gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
+        events = counted(self.events, "event")
+        return f"The log of {events} holds, and every row is as it says; last hash {self.hash[:12]}.{gone}"
 
 
 @dataclass
@@ -287,11 +291,11 @@ def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 
 def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
-    of_member = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
-    of_member += Membership.consent_version, Membership.consented_at
-    wanted = select(Person.pseudonym, Person.kind, *of_member).join(Person, Person.id == Membership.person_id)
-    mine = Membership.study_id == study.id, Membership.role == role
-    return session.execute(wanted.where(*mine).order_by(Membership.id)).all()
+    exclusion = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
+    agreement = Membership.consent_version, Membership.consented_at
+    query = select(Person.pseudonym, Person.kind, *exclusion, *agreement)
+    query = query.join(Person, Person.id == Membership.person_id).where(Membership.study_id == study.id)
+    return session.execute(query.where(Membership.role == role).order_by(Membership.id)).all()
 
 
 def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
@@ -334,8 +338,8 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
         elif "ratings" in new:
             work.values, work.number, work.erased = new, number, False
         elif kind in SET_ASIDE and new:
-            nothing = {"ratings": [], "highlights": [], "set_aside": []}
-            work.values, work.number, work.erased = {**nothing, "kind": kind, **new}, number, False
+            empty: dict[str, Any] = {"ratings": [], "highlights": [], "set_aside": []}
+            work.values, work.number, work.erased = {**empty, "kind": kind, **new}, number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
     return found
@@ -351,7 +355,7 @@ class _Stored:
         self.slots = _grouped(session, slots.where(Slot.assignment_id.in_(batch)).order_by(Slot.position))
 
 
-def _ratings(batch: Sequence[int]) -> Select[Any]:
+def _ratings(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
     return (
         select(
             Rating.assignment_id,
@@ -370,7 +374,7 @@ def _ratings(batch: Sequence[int]) -> Select[Any]:
     )
 
 
-def _spans(batch: Sequence[int]) -> Select[Any]:
+def _spans(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
     names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
     return (
@@ -382,7 +386,7 @@ def _spans(batch: Sequence[int]) -> Select[Any]:
     )
 
 
-def _grouped(session: Session, wanted: Select[Any]) -> Rows:
+def _grouped(session: Session, wanted: Select[*tuple[Any, ...]]) -> Rows:
     """Rows by their first column, without it."""
     groups: Rows = defaultdict(list)
     for first, *row in session.execute(wanted):
@@ -406,16 +410,17 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
     yield from _of_spans(spans, values["highlights"], work.number)
     yield from _of_facts(assignment, [[place, why] for place, _, why in slots if why is not None], values, work.number)
     if work.values is not None:
-        yield from _of_state(assignment, work, log.last(pseudonym, RESETTLED) > work.number)
+        resettled = log.last(pseudonym, RESETTLED) > work.number
+        yield from _of_state(assignment, work.values, work.number, resettled)
 
 
-def _of_state(assignment: Assignment, work: _Work, resettled: bool) -> Iterator[str]:
+def _of_state(assignment: Assignment, values: dict[str, Any], number: int, resettled: bool) -> Iterator[str]:
     """What fills a place becomes surplus when the place goes to somebody else; no other state changes by itself."""
-    logged = work.values.get("state")
-    said = logged or work.values["kind"]  # older versions did not log whether a place was left for an ignored item
-    may_be_surplus = said in IN_PLACE and (resettled or logged is None)
-    if assignment.state != said and not (may_be_surplus and assignment.state == AssignmentState.surplus):
-        yield f"its state is {assignment.state}, {_log_says(said, work.number)}"
+    logged = values.get("state")
+    state = logged or values["kind"]  # older versions did not log whether a place was left for an ignored item
+    may_be_surplus = state in IN_PLACE and (resettled or logged is None)
+    if assignment.state != state and not (may_be_surplus and assignment.state == AssignmentState.surplus):
+        yield f"its state is {assignment.state}, {_log_says(state, number)}"
 
 
 def _log_says(what: str, number: int) -> str:

@@ -8,7 +8,8 @@ from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Criterion, shown
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import shown
 from triptych.stats.analysis.systems import RESAMPLES
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel

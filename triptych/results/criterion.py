@@ -11,7 +11,8 @@ import pandas as pd
 
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import Choice, Criterion, Likert, Number
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.stats.analysis.ratings import AnswerOption, Ratings, Variable, option_numbers
 from triptych.stats.analysis.systems import CriterionNumbers, criterion_numbers
 from triptych.stats.intervals import Interval
@@ -83,7 +84,7 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
     scale = criterion.scale
     if isinstance(scale, Likert):
         return float(scale.values[0]), float(scale.values[-1])
-    return (scale.low, scale.high) if isinstance(scale, Number) else (0.0, 1.0)
+    return (scale.low, scale.high) if isinstance(scale, NumberScale) else (0.0, 1.0)
 
 
 def _points(criterion: Criterion) -> tuple[float, ...]:
@@ -91,7 +92,7 @@ def _points(criterion: Criterion) -> tuple[float, ...]:
     scale = criterion.scale
     if isinstance(scale, Likert):
         return tuple(map(float, scale.values))
-    if not isinstance(scale, Number):
+    if not isinstance(scale, NumberScale):
         return ()
     steps = round((scale.high - scale.low) / scale.step)
     return tuple(round(scale.low + n * scale.step, 9) for n in range(steps + 1)) if steps < MOST_POINTS else ()

@@ -13,7 +13,7 @@ import numpy as np
 from triptych.results.contrasts import turned_by_one
 from triptych.results.criterion import StudyRatings
 from triptych.results.frame.table import Filters
-from triptych.rubric.model import Choice
+from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.contrasts import CLEAR, Contrast
 from triptych.stats.coefficients import BANDS

@@ -10,6 +10,11 @@ def written_or_reason(value: float | Undefined, style: str) -> str:
     return value.reason if isinstance(value, Undefined) else written(value, style)
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: "1 item", "2 items"; `plural` where it takes more than an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def written(value: float, style: str) -> str:
     """A number as the report prints it: two decimals, percentages whole, p with three decimals.
 
