@@ -12,6 +12,7 @@ from components.results import comparisons, trust
 from components.results.findings import not_run
 from components.results.judges import beside_annotators
 from components.shell.words import NONE, number, p_value, signed, signed_limits
+from triptych.results import warnings
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
 from triptych.stats.analysis.contrasts import RankingOf
@@ -69,7 +70,7 @@ def _effects(one: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def _not_run(one: StudyAnalysis, key: str, slug: str) -> None:
-    not_run(one.not_run)
+    not_run(warnings.not_run(one))
 
 
 def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:

@@ -26,6 +26,7 @@ from triptych.results.criterion import APPROXIMATE, interval_note
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import not_run
 from triptych.stats.undefined import Undefined
 from triptych.storage import database
 
@@ -128,7 +129,7 @@ def test_a_check_that_failed_for_some_pairs_says_for_how_many():
     frame = crossed(items=6, annotators=6)
     kept = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
     found = analysis(replace(frame, ratings=frame.ratings[kept].reset_index(drop=True)))
-    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in found.not_run}
+    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in not_run(found)}
 
 
 def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():

@@ -16,7 +16,7 @@ from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
 from triptych.reports.tables import tables_of
 from triptych.results.judges import margin
-from triptych.results.warnings import verdict
+from triptych.results.warnings import all_not_run, verdict
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 
@@ -117,7 +117,7 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     assert fitted.printed in table.rows[0][2].text
     assert f"Kind: {refused.printed}" in table.notes[0]
     assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(found, book))
-    assert refused.printed in [one.why for one in found.all_not_run if one.check == "Ordinal mixed model"]
+    assert refused.printed in [one.why for one in all_not_run(found) if one.check == "Ordinal mixed model"]
 
 
 def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():

@@ -36,7 +36,7 @@ from triptych.results.frame.model import FINISHED, Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import verdict
+from triptych.results.warnings import all_findings, verdict
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
 from triptych.study.system_names import system_names
@@ -239,7 +239,7 @@ def _sections(parts: Parts) -> Iterator[Element]:
     found = parts.found
     main, *rest = parts.tables
     yield html.section(
-        "Findings", html.listed(one.sentence for one in found.all_findings) or html.text("Nothing to warn of.")
+        "Findings", html.listed(one.sentence for one in all_findings(found)) or html.text("Nothing to warn of.")
     )
     yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
     for result in found.criteria:

@@ -12,6 +12,7 @@ from triptych.results.contrasts import HOCHBERG
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import all_findings, all_not_run
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import SYSTEM, Number
@@ -258,10 +259,10 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
 
 def findings(found: StudyAnalysis) -> Table:
     """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in found.all_findings))
+    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in all_findings(found)))
 
 
 def not_run(found: StudyAnalysis) -> Table:
     """Checks that the data do not allow."""
-    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in found.all_not_run)
+    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in all_not_run(found))
     return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)

@@ -22,7 +22,6 @@ from triptych.results.frame.counted import counted_ratings, counted_work, mostly
 from triptych.results.frame.model import RATED, Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
-from triptych.results.warnings import Finding, NotRun, all_findings, all_not_run, findings, not_run
 from triptych.stats.analysis.annotators import Worker
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.ratings import Ratings
@@ -153,26 +152,6 @@ class StudyAnalysis(StudyNumbers):
     def disagreement(self) -> Disagreement:
         """By item and by annotator."""
         return disagreement(self.ratings, self.item_names, self.annotator_names)
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What would change the conclusion, first things first, as far as it is known at once."""
-        return findings(self)
-
-    @cached_property
-    def all_findings(self) -> tuple[Finding, ...]:
-        """The same with what only a look at every annotator and every place tells: seconds for 100,000 ratings."""
-        return all_findings(self)
-
-    @cached_property
-    def not_run(self) -> tuple[NotRun, ...]:
-        """Checks that these data do not allow."""
-        return not_run(self)
-
-    @cached_property
-    def all_not_run(self) -> tuple[NotRun, ...]:
-        """The same with the ordinal model, which takes seconds."""
-        return all_not_run(self)
 
 
 _kept: dict[StudyName, tuple[Frame, dict[Counted, StudyAnalysis]]] = {}

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from triptych.results.contrasts import turned_by_one
 from triptych.results.criterion import StudyRatings
 from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.annotators import EffectsOf
 from triptych.stats.analysis.contrasts import CLEAR, Contrast
@@ -21,9 +21,6 @@ from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.undefined import Undefined
-
-if TYPE_CHECKING:
-    from triptych.results.study_analysis import StudyAnalysis
 
 SAID = 3
 EXPLORATORY = " Exploratory: other criteria were declared before launch."
@@ -68,7 +65,7 @@ def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
 
 def all_findings(one: StudyAnalysis) -> tuple[Finding, ...]:
     """The same with what a look at every annotator and every place tells."""
-    return _in_order((*one.findings, *_people(one), *_place(one)))
+    return _in_order((*findings(one), *_people(one), *_place(one)))
 
 
 def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
