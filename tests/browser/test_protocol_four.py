@@ -114,7 +114,7 @@ def fill(path: Path) -> Ratings:
 
 
 def take_back(page: Page, path: Path) -> None:
-    uploader(page, "A filled workbook").set_input_files(path)
+    uploader(page, "Filled workbook").set_input_files(path)
     expect(page.get_by_text(f"Everything is correct. {len(ITEMS)} items can be stored.")).to_be_visible()
     page.get_by_role("button", name="Store the answers").click()
     expect(page.get_by_text(f"{len(ITEMS)} items of ")).to_be_visible()
