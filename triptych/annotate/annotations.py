@@ -22,6 +22,7 @@ from triptych.people import accounts, passcodes
 from triptych.rubric.answers import Checked, CheckedRating, Text, check_answers, check_draft, count_words, parse_answers
 from triptych.rubric.model import Rubric
 from triptych.storage import database, events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -394,7 +395,7 @@ def _store(session: Session, study: Study, assignment: Assigned, who: Who, messa
     done = _finish(session, rated, message, AssignmentState.submitted, note=checked.note or None, ratings=ratings)
     _write_reasons(session, design, assignment, checked)
     _write_highlights(session, assignment, checked)
-    kind = "annotation edited" if edited else done.state
+    kind = EventKind.annotation_edited if edited else EventKind(done.state)
     new = _logged(done, checked)
     events.record(session, study.id, kind, who.pseudonym, assignment_id=done.id, old=old, new=new)
     return done
@@ -422,7 +423,7 @@ def _leave_out(session: Session, study: Study, assignment: Assigned, who: Who, m
     done = _finish(session, assignment, message, state, note=note, reason=message.reason)
     new = {"state": done.state, "reason": message.reason, "note": note}
     told = {"subject": message.reason, "old": old, "new": new}
-    events.record(session, study.id, state, who.pseudonym, assignment_id=done.id, **told)
+    events.record(session, study.id, EventKind(state), who.pseudonym, assignment_id=done.id, **told)
     return done
 
 

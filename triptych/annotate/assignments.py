@@ -43,6 +43,7 @@ from triptych.people.accounts import WHO, signed_in
 from triptych.people.membership import FACTS, locked_membership, membership_of
 from triptych.people.passcodes import secret_hash
 from triptych.storage import database, events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -513,7 +514,7 @@ def _reserve(
     order = _order(session, study, who, item_id, kept.get("repeat_of"))
     assigned = _inserted(session, study, who, item_id, purpose, order, **kept)
     new = {"item": item_id, "order": list(order), "purpose": purpose}
-    events.record(session, study.id, "reserved", who.pseudonym, assignment_id=assigned.id, new=new)
+    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assigned.id, new=new)
     return assigned
 
 

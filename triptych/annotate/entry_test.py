@@ -20,6 +20,7 @@ from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric, Section, TestQuestion
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -40,7 +41,6 @@ from triptych.study.settings import settings_of
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
-WAIVED = "entry test waived"
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."
 
 _mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
@@ -53,7 +53,11 @@ _LET_IN = select(exists().where(_of_member, EntryAttempt.passed).label("passed")
 _LAST_ATTEMPT = select(EntryAttempt).where(_of_member).order_by(EntryAttempt.number.desc()).limit(1)
 _WAIVED = (
     select(Event.id)
-    .where(Event.study_id == bindparam("study"), Event.kind == WAIVED, Event.subject == bindparam("subject"))
+    .where(
+        Event.study_id == bindparam("study"),
+        Event.kind == EventKind.entry_test_waived,
+        Event.subject == bindparam("subject"),
+    )
     .limit(1)
 )
 _GOLD = (
@@ -268,7 +272,7 @@ def start(session: Session, study: Study, who: Who) -> None:
     session.add(EntryAttempt(membership_id=membership.id, number=number, started_at=clock.now(), asked=asked))
     session.flush()
     new = {"attempt": number, "asked": asked}
-    events.record(session, study.id, "entry test started", who.pseudonym, subject=who.pseudonym, new=new)
+    events.record(session, study.id, EventKind.entry_test_started, who.pseudonym, subject=who.pseudonym, new=new)
 
 
 def answer(session: Session, study: Study, who: Who, question: str, option: str) -> None:
@@ -332,7 +336,7 @@ def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right:
     attempt.passed = 100 * right >= test.percent * attempt.asked
     session.flush()
     new = {"attempt": attempt.number, "right": right, "asked": attempt.asked, **more}
-    kind = "entry test passed" if attempt.passed else "entry test failed"
+    kind = EventKind.entry_test_passed if attempt.passed else EventKind.entry_test_failed
     events.record(session, study.id, kind, who.pseudonym, subject=who.pseudonym, new=new)
     if not attempt.passed and attempt.number >= test.attempts:
         turned = {"turned_away_at": clock.now(), "turned_away_as": FAILED}

@@ -16,10 +16,9 @@ from triptych.annotate import assignments, entry_test
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
 
-EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
-CONSENT_ASKED_AGAIN = "consent asked again"
 LONGEST_REASON = 500
 
 
@@ -37,7 +36,7 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
     give_up_reservations(session, study, person.id, AssignmentState.expired)
     for _, item_id in in_place(session, study, person.id):
         assignments.free_place(session, item_id)
-    events.record(session, study.id, EXCLUDED, actor, subject=pseudonym, new={"reason": neat})
+    events.record(session, study.id, EventKind.annotator_excluded, actor, subject=pseudonym, new={"reason": neat})
 
 
 def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
@@ -55,7 +54,9 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
     for assignment_id, item_id in in_place(session, study, person.id):
         if not assignments.take_place(session, item_id):
             settle(session, assignment_id, AssignmentState.surplus)
-    events.record(session, study.id, REINSTATED, actor, subject=pseudonym, old=old, new={"reason": neat})
+    events.record(
+        session, study.id, EventKind.annotator_reinstated, actor, subject=pseudonym, old=old, new={"reason": neat}
+    )
 
 
 def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
@@ -70,7 +71,8 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
         raise Conflict(f"{pseudonym} was not turned away, or has withdrawn.")
     membership.turned_away_at = membership.turned_away_as = None
     session.flush()
-    kind = entry_test.WAIVED if turned_away_as == entry_test.FAILED else CONSENT_ASKED_AGAIN
+    failed = turned_away_as == entry_test.FAILED
+    kind = EventKind.entry_test_waived if failed else EventKind.consent_asked_again
     events.record(session, study.id, kind, actor, subject=pseudonym, new={"reason": neat})
 
 

@@ -16,6 +16,7 @@ from triptych.errors import Conflict
 from triptych.people.membership import locked_membership, membership_of
 from triptych.rubric.model import Section
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -126,7 +127,7 @@ def read_instructions(session: Session, study: Study, who: Who) -> None:
     if unread(study, membership) != Stage.instructions:
         raise Conflict(MOVED_ON)
     _note(session, membership, instructions_read_at=clock.now())
-    events.record(session, study.id, "instructions read", who.pseudonym, subject=who.pseudonym)
+    events.record(session, study.id, EventKind.instructions_read, who.pseudonym, subject=who.pseudonym)
 
 
 def refuse(session: Session, study: Study, who: Who) -> None:
@@ -136,7 +137,7 @@ def refuse(session: Session, study: Study, who: Who) -> None:
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
         raise Conflict(MOVED_ON)
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
-    events.record(session, study.id, "consent refused", who.pseudonym, subject=who.pseudonym)
+    events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
 
 
 def _note(session: Session, membership: Row[Any], **values: Any) -> None:

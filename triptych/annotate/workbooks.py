@@ -37,6 +37,7 @@ from triptych.people import accounts
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -169,7 +170,7 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
         raise Conflict(f"There is no item left for {pseudonym}: all are taken, or she has seen them.")
     _refuse_long_texts(_book(session, study, made, who, ask_consent=False))
     new = {"workbook": made.id, "items": len(taken)}
-    events.record(session, study.id, "workbook made", actor, subject=pseudonym, new=new)
+    events.record(session, study.id, EventKind.workbook_made, actor, subject=pseudonym, new=new)
     return WorkbookLine(made.id, pseudonym, made.made_at, None, None, len(taken), 0)
 
 
@@ -236,7 +237,7 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
         raise Conflict("All items of this workbook are in; there is nothing to free.")
     workbook.cancelled_at = clock.now()
     new = {"workbook": workbook.id, "items": freed}
-    events.record(session, study.id, "workbook cancelled", actor, subject=who.pseudonym, new=new)
+    events.record(session, study.id, EventKind.workbook_cancelled, actor, subject=who.pseudonym, new=new)
     return freed
 
 
@@ -353,7 +354,7 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     if found.messages:
         workbook.returned_at = clock.now()
         new = {"workbook": workbook.id, "stored": len(found.messages), "receipt": receipt}
-        events.record(session, study.id, "workbook handed in", actor, subject=who.pseudonym, new=new)
+        events.record(session, study.id, EventKind.workbook_handed_in, actor, subject=who.pseudonym, new=new)
     return Stored(who.pseudonym, len(found.messages), found.unchanged, receipt)
 
 

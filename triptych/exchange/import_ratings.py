@@ -31,6 +31,7 @@ from triptych.people import passcodes
 from triptych.rubric.answers import count_words
 from triptych.rubric.model import parse_rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -55,7 +56,6 @@ from triptych.study import lifecycle
 from triptych.study.lifecycle import MOST_RATERS, Design, Plan
 from triptych.study.persons import Who
 
-IMPORTED = "imported"
 ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
@@ -214,9 +214,9 @@ class _Writer:
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.found.excluded)
         came = {"joined": sorted(person.pseudonym for person in people.values()), "excluded": excluded}
         counts = self.found.counts() | {"files": list(self.found.files), **came}
-        events.record(self.session, self.study.id, "ratings imported", actor, new=counts)
+        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
         logged = {row.assignment_id: _logged(row) for row in rows}
-        events.record_many(self.session, self.study.id, IMPORTED, actor, logged)
+        events.record_many(self.session, self.study.id, EventKind.imported, actor, logged)
 
     def _items(self) -> dict[str, int]:
         mine = Item.study_id == self.study.id, Item.purpose == Purpose.main

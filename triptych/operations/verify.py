@@ -21,6 +21,7 @@ from sqlmodel import Session
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import text_hash
 from triptych.storage import events
+from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Assignment,
@@ -58,18 +59,18 @@ FACTS = {
 }
 MOST = 1000
 # events whose values are an annotation, or set one aside
-ANSWERED = ("submitted", "surplus", "imported", "annotation edited", "final value recorded", "final value changed")
-SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
-# kinds as they stand in logs for good, whatever the program calls them later
-JOINED, IMPORTED, ERASED, WITHDRAWN = "joined", "ratings imported", "person erased", "withdrew"
-ASKED = "final value asked for"
-EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
-CONSENTED = "consented"
-TESTED = {"entry test started": None, "entry test passed": True, "entry test failed": False}
-CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
-LAUNCHED, AMENDED = "study open", "design amended"
+ANSWERED = (
+    EventKind.submitted,
+    EventKind.surplus,
+    EventKind.imported,
+    EventKind.annotation_edited,
+    EventKind.final_value_recorded,
+    EventKind.final_value_changed,
+)
+SET_ASIDE = (EventKind.skipped, EventKind.ignored)
+TESTED = {EventKind.entry_test_started: None, EventKind.entry_test_passed: True, EventKind.entry_test_failed: False}
 # events about a person after which states, or values, of her annotations are no longer those of her submissions
-LEFT, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
+RESETTLED = (EventKind.annotator_excluded, EventKind.annotator_reinstated, EventKind.withdrew)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
 
@@ -182,31 +183,31 @@ def _read(session: Session, study: Study) -> _Log:
     for number, kind, actor, subject, new in session.execute(wanted):
         new = new or {}
         log.befell[subject][kind] = number
-        if kind in (LAUNCHED, AMENDED) and (kind == AMENDED or log.design is None):
+        if kind == EventKind.design_amended or (kind == EventKind.study_open and log.design is None):
             log.design = new, number
-        if kind in (CREATED, LEAD_ADDED, LEAD_REMOVED):
-            change = log.leads.discard if kind == LEAD_REMOVED else log.leads.add
-            change(actor if kind == CREATED else subject)
+        if kind in (EventKind.study_created, EventKind.lead_added, EventKind.lead_removed):
+            change = log.leads.discard if kind == EventKind.lead_removed else log.leads.add
+            change(actor if kind == EventKind.study_created else subject)
         _befell(log, number, kind, subject, new)
     return log
 
 
 def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
     """What an event says about annotators."""
-    if kind == IMPORTED:
+    if kind == EventKind.ratings_imported:
         # older versions did not log whom their file excluded, nor who came with it
         log.imported = "excluded" not in new or "joined" not in new
         log.excluded |= dict.fromkeys(new.get("excluded", ()))
         log.joined |= dict.fromkeys(new.get("joined", ()), number)
-    if kind == JOINED:
+    if kind == EventKind.joined:
         log.joined.setdefault(subject, number)
-    if kind == EXCLUDED:
+    if kind == EventKind.annotator_excluded:
         log.excluded[subject] = new.get("reason")
-    if kind == REINSTATED:
+    if kind == EventKind.annotator_reinstated:
         log.excluded.pop(subject, None)
-    if kind in (EXCLUDED, REINSTATED):
+    if kind in (EventKind.annotator_excluded, EventKind.annotator_reinstated):
         log.asked.add(subject)
-    if kind == CONSENTED:
+    if kind == EventKind.consented:
         log.consented[subject] = new, number
     if kind in TESTED and new:
         log.tested[subject, new["attempt"]] = {**new, "passed": TESTED[kind]}, number
@@ -215,7 +216,7 @@ def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]
 def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
     members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
-        if pseudonym not in members and not log.last(pseudonym, LEFT):
+        if pseudonym not in members and not log.last(pseudonym, DEPARTURES):
             yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
@@ -224,7 +225,7 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
         # the simulated annotators of a demo study never joined
         if pseudonym not in log.joined and not log.imported and not (study.demo and member.kind == Kind.simulated):
             yield f"{pseudonym} is an annotator of the study, the log does not say that she joined."
-        if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [WITHDRAWN])):
+        if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [EventKind.withdrew])):
             yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
         yield from _of_exclusion(member, log)
         yield from _of_consent(member, log)
@@ -246,7 +247,7 @@ def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
     at = member.consented_at.isoformat() if member.consented_at else None
     if not number and (member.consent_version or at):
         yield f"{member.pseudonym} has agreed to the consent text, the log does not say so."
-    elif number and not said and not log.last(member.pseudonym, LEFT):
+    elif number and not said and not log.last(member.pseudonym, DEPARTURES):
         yield f"To what {member.pseudonym} agreed is gone from the log (event {number})."
     elif said and (said["version"], said.get("at", at)) != (member.consent_version, at):
         yield f"{member.pseudonym} agreed to another text, or at another time, than the log says (event {number})."
@@ -274,7 +275,7 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
         here = stored.get((pseudonym, attempt), {})
         said, number = log.tested.get((pseudonym, attempt), ({}, 0))
         same = here and said and all(said.get(name, value) == value for name, value in here.items())
-        if not same and not log.last(pseudonym, LEFT):
+        if not same and not log.last(pseudonym, DEPARTURES):
             where = f"event {number}" if number else "which has nothing"
             yield f"Attempt {attempt} of {pseudonym} at the entry test is not the one in the log ({where})."
 
@@ -329,7 +330,7 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
         work, new = found[assignment_id], new or {}
         if "order" in new:
             work.place = new
-        if kind == ASKED:
+        if kind == EventKind.final_value_asked_for:
             work.values, work.number, work.erased = None, number, False
         elif "ratings" in new:
             work.values, work.number, work.erased = new, number, False
@@ -396,10 +397,10 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
         yield from _of_place(assignment, work.place, [candidate for _, candidate, _ in slots])
     yield from _of_quotes(spans)
     if work.erased:
-        if log.last(pseudonym, LEFT) < work.number:
+        if log.last(pseudonym, DEPARTURES) < work.number:
             yield f"the values of event {work.number} are gone from the log, and nobody withdrew or was erased since."
         return
-    if log.last(pseudonym, LEFT) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
+    if log.last(pseudonym, DEPARTURES) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
     values = work.values or {"ratings": [], "highlights": []}
     yield from _of_ratings(ratings, values["ratings"], work.number)

@@ -26,6 +26,7 @@ from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Best, Choice
 from triptych.rubric.model import Criterion as Question
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -53,12 +54,6 @@ ABOUT_ITEM = 0
 LONGEST_REASON = 500
 # decided, or asked for; taken back, or skipped by whom was asked, it is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
-RECORDED, CHANGED, TAKEN_BACK, ASKED = (
-    "final value recorded",
-    "final value changed",
-    "final value taken back",
-    "final value asked for",
-)
 Values = dict[tuple[int, str], float | str | None]
 
 
@@ -104,7 +99,8 @@ def record(
     kept.state, kept.reason, kept.submitted_at = AssignmentState.submitted, neat, clock.now()
     session.add_all(rows)
     session.flush()
-    kind, new = CHANGED if decided else RECORDED, _logged(session, kept)
+    kind = EventKind.final_value_changed if decided else EventKind.final_value_recorded
+    new = _logged(session, kept)
     events.record(session, study.id, kind, who.pseudonym, assignment_id=kept.id, old=old, new=new)
 
 
@@ -131,7 +127,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     kept.state, kept.reason, kept.submitted_at = AssignmentState.expired, None, None
     session.flush()
     new = {"annotator": pseudonym}
-    events.record(session, study.id, ASKED, who.pseudonym, assignment_id=kept.id, new=new)
+    events.record(session, study.id, EventKind.final_value_asked_for, who.pseudonym, assignment_id=kept.id, new=new)
 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
@@ -145,7 +141,9 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who) 
     kept.state, kept.reason, kept.submitted_at = AssignmentState.withdrawn, neat, None
     session.flush()
     new = _logged(session, kept)
-    events.record(session, study.id, TAKEN_BACK, who.pseudonym, assignment_id=kept.id, old=old, new=new)
+    events.record(
+        session, study.id, EventKind.final_value_taken_back, who.pseudonym, assignment_id=kept.id, old=old, new=new
+    )
 
 
 def final_values(session: Session, study: Study, item: str | None = None) -> dict[str, FinalValue]:
@@ -253,7 +251,7 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
     session.add_all(Slot(assignment_id=made.id, position=n, candidate_id=one) for n, one in enumerate(order))
     session.flush()
     new = {"item": item.id, "order": order, "purpose": Purpose.adjudication}
-    events.record(session, study.id, "reserved", who.pseudonym, assignment_id=made.id, new=new)
+    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=made.id, new=new)
     return made
 
 

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -42,6 +43,61 @@ from triptych.storage.models import Assignment, Event, EventDetail, Item, Study,
 
 PENDING = "triptych events"
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
+
+
+class EventKind(StrEnum):
+    """What happened. The values are stored in logs for good: a member may be renamed, a value never."""
+
+    account_disabled = "account disabled"
+    account_enabled = "account enabled"
+    annotation_edited = "annotation edited"
+    annotator_excluded = "annotator excluded"
+    annotator_reinstated = "annotator reinstated"
+    check_items_added = "check items added"
+    consent_asked_again = "consent asked again"
+    consent_refused = "consent refused"
+    consented = "consented"
+    copies_deleted = "copies deleted"
+    datasheet_answered = "datasheet answered"
+    design_amended = "design amended"
+    design_changed = "design changed"
+    entry_test_failed = "entry test failed"
+    entry_test_passed = "entry test passed"
+    entry_test_started = "entry test started"
+    entry_test_waived = "entry test waived"
+    final_value_asked_for = "final value asked for"
+    final_value_changed = "final value changed"
+    final_value_recorded = "final value recorded"
+    final_value_taken_back = "final value taken back"
+    ignored = "ignored"
+    imported = "imported"
+    instructions_read = "instructions read"
+    invited = "invited"
+    joined = "joined"
+    lead_added = "lead added"
+    lead_removed = "lead removed"
+    link_issued = "link issued"
+    person_erased = "person erased"
+    plan_stored = "plan stored"
+    ratings_imported = "ratings imported"
+    reserved = "reserved"
+    restored_from_backup = "restored from a backup"
+    skipped = "skipped"
+    study_closed = "study closed"
+    study_copied = "study copied"
+    study_created = "study created"
+    study_open = "study open"
+    study_paused = "study paused"
+    submitted = "submitted"
+    surplus = "surplus"
+    unblinded = "unblinded"
+    withdrew = "withdrew"
+    workbook_cancelled = "workbook cancelled"
+    workbook_handed_in = "workbook handed in"
+    workbook_made = "workbook made"
+
+
+DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # somebody left, and words of theirs were deleted
 # prepared once: these run for every annotation
 _LOCKED = (
     select(Study)
@@ -95,7 +151,7 @@ _WRITE = _MOVE_HEAD.add_cte(_made, _kept)
 def record(
     session: Session,
     study_id: int,
-    kind: str,
+    kind: EventKind,
     actor: str,
     *,
     assignment_id: int | None = None,
@@ -117,7 +173,9 @@ def record(
     session.info.setdefault(PENDING, {}).setdefault(study_id, []).append((noted, old, new, study))
 
 
-def record_many(session: Session, study_id: int, kind: str, actor: str, news: Mapping[int, dict[str, Any]]) -> None:
+def record_many(
+    session: Session, study_id: int, kind: EventKind, actor: str, news: Mapping[int, dict[str, Any]]
+) -> None:
     """One event of this kind for each assignment; `news`: assignment → its new values."""
     for assignment_id, new in news.items():
         record(session, study_id, kind, actor, assignment_id=assignment_id, new=new)

@@ -17,6 +17,7 @@ from triptych.formats.model import ItemDraft
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Choice, Rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
 from triptych.study import contents
 
@@ -121,7 +122,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
         ids |= dict(zip((item.external_id for item in items), made, strict=True))
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
     contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
-    events.record(session, study.id, "check items added", actor, new={"items": sorted(ids)})
+    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
 
 
 @dataclass(frozen=True)

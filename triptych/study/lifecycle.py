@@ -17,6 +17,7 @@ from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, 
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.rubric.model import Rubric, parse_rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Access,
@@ -147,7 +148,7 @@ def create_study(
     contents.write_items(session, study, items)
     contents.write_training(session, study, rubric, criteria)
     session.flush()
-    events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
+    events.record(session, study.id, EventKind.study_created, actor, new={"title": study.title, "items": len(items)})
     return study
 
 
@@ -179,7 +180,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
         study.design_hash = contents.design_hash(session, study)
         now |= {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     session.flush()
-    events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
+    events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
 
 def unblind(session: Session, study: Study, actor: str) -> None:
@@ -189,7 +190,9 @@ def unblind(session: Session, study: Study, actor: str) -> None:
         return
     study.unblinded_at = clock.now()
     session.flush()
-    events.record(session, study.id, "unblinded", actor, new={"after_events": events.last_number(session, study.id)})
+    events.record(
+        session, study.id, EventKind.unblinded, actor, new={"after_events": events.last_number(session, study.id)}
+    )
 
 
 def by_slug(session: Session, slug: str) -> Study:

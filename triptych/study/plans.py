@@ -21,6 +21,7 @@ from triptych.formats.model import Findings, Problem, Source
 from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -250,7 +251,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
         session.execute(insert(PlannedItem), _rows(session, study, plan.lines))
     after = _told(lines_of(session, study))
     if study.state == StudyState.draft:
-        events.record(session, study.id, "plan stored", actor, old=before, new=after)
+        events.record(session, study.id, EventKind.plan_stored, actor, old=before, new=after)
     else:
         design.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
 
