@@ -1,0 +1,1 @@
+"""The core of Triptych, true without a screen: never Streamlit."""

@@ -1,1 +1,1 @@
-"""The screens around the workbench: consent, entry test, and what is shown when there is no item."""
+"""The screens around the workbench: consent, entry test, no item left. Nothing a lead sees."""

@@ -1,1 +1,1 @@
-"""What every screen uses: who is asking, the page around the content, words, tables, live updates."""
+"""What every screen uses: who is asking, the frame around a page, words, tables. Nothing of one page group."""

@@ -1,4 +1,4 @@
-"""Coming in and going out: what must happen in the browser because only an HTTP answer can set or remove a cookie."""
+"""Signing in and out in the browser, since only an HTTP answer can set or remove a cookie. No form."""
 
 from __future__ import annotations
 

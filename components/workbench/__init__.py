@@ -1,4 +1,4 @@
-"""The annotation surface: one component that answers every click in the browser, without a script run."""
+"""The annotation surface: one component that answers every click in the browser. No script run, no system's name."""
 
 from __future__ import annotations
 

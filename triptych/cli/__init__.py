@@ -1,1 +1,1 @@
-"""The command line: arguments in, sentences out. What a command does lives in the rooms below."""
+"""The command line: arguments in, sentences out. Nothing that a page needs too, which lives in the rooms below."""

@@ -1,1 +1,1 @@
-"""Ratings that come in from elsewhere, and a study's work as files for other programs."""
+"""Ratings from elsewhere become a study, and a study's work becomes files for other programs. No file format."""

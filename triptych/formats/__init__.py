@@ -1,4 +1,4 @@
-"""Readers of item files: bytes and a file name in, items and problems out. No screen, no database.
+"""Readers and writers of files: bytes in, items or ratings out, and back. No screen, no database.
 
 A file that cannot be read at all raises ImportRefused; everything else is collected in `ItemFile.problems`,
 and `ItemFile.ok` says whether it may be imported. `readers` knows the formats, `elsewhere` the tasks of other programs,

@@ -53,7 +53,7 @@ def _message(record: logging.LogRecord) -> str:
 def _places(trace: TracebackType | None) -> list[str]:
     """The innermost frames as "file:line function"."""
     frames = traceback.extract_tb(trace)[-DEEPEST:]
-    return [f"{'/'.join(Path(frame.filename).parts[-2:])}:{frame.lineno} {frame.name}" for frame in frames]
+    return [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 class JsonLines(logging.Formatter):

@@ -1,1 +1,1 @@
-"""Reports of a study, frozen at one event: tables, figures, datasheet, data, and a script that checks every number."""
+"""Reports of a study, frozen at one event. No statistic is computed here that results/ does not have."""

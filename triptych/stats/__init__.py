@@ -1,1 +1,1 @@
-"""Statistics: arrays in, numbers out. No database, no screen; numpy, scipy and pandas only."""
+"""Statistics: arrays in, numbers out. No database, no screen; NumPy and SciPy only."""

@@ -128,7 +128,7 @@ class Person(Base, table=True):
     """The only table, with panel_identity, that holds identifiers; everything else knows the pseudonym."""
 
     __table_args__ = (one_of("kind", Kind), one_of("role", Role))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     kind: str = Kind.human
     role: str = Role.annotator
     pseudonym: str = Field(unique=True)
@@ -144,7 +144,7 @@ class PanelIdentity(Base, table=True):
 
     __tablename__ = "panel_identity"
     __table_args__ = (UniqueConstraint("panel", "external_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     person_id: int = key("person.id")
     panel: str
     external_id: str
@@ -154,7 +154,7 @@ class PanelIdentity(Base, table=True):
 class Login(Base, table=True):
     """One signed-in browser. The cookie holds the secret, this row its hash."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     person_id: int = key("person.id")
     secret_hash: str = Field(unique=True)
     created_at: datetime = when()
@@ -171,7 +171,7 @@ class Ticket(Base, table=True):
     """A one-time secret: to turn a checked passcode into a cookie, or to make the first lead account."""
 
     __table_args__ = (one_of("kind", TicketKind),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     kind: str
     person_id: int | None = key("person.id", nullable=True)
     secret_hash: str = Field(unique=True)
@@ -183,7 +183,7 @@ class FailedSignIn(Base, table=True):
     """Failed attempts per account, for the rate limit; the account stands as a hash."""
 
     __tablename__ = "failed_sign_in"
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     account_hash: str = Field(index=True)
     at: datetime = when()
 
@@ -199,7 +199,7 @@ class RubricText(Base, table=True):
     """The YAML as loaded; a new text is a new row."""
 
     __tablename__ = "rubric"
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     key: str
     sha256: str = Field(unique=True)
     yaml: str
@@ -216,7 +216,7 @@ class Study(Base, table=True):
         one_of("round", Round),
         CheckConstraint("raters_per_item >= 1", name="ck_raters_per_item"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     slug: str = Field(unique=True)
     series: str
     round: str = Round.main
@@ -243,7 +243,7 @@ class Criterion(Base, table=True):
     """A criterion of an opened study, written from its rubric so that ratings can point at it."""
 
     __table_args__ = (UniqueConstraint("study_id", "key"), CheckConstraint("about IN ('candidate', 'item')"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     position: int
     key: str
@@ -258,7 +258,7 @@ class Criterion(Base, table=True):
 
 class Option(Base, table=True):
     __table_args__ = (UniqueConstraint("criterion_id", "key"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     criterion_id: int = key("criterion.id")
     position: int
     key: str
@@ -270,7 +270,7 @@ class Membership(Base, table=True):
     """A person's part in a study; one person may hold both roles."""
 
     __table_args__ = (UniqueConstraint("study_id", "person_id", "role"), one_of("role", Role))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id")
     role: str = Role.annotator
@@ -294,7 +294,7 @@ class EntryAttempt(Base, table=True):
         CheckConstraint("(passed IS NULL) = (finished_at IS NULL)", name="ck_attempt_finished"),
         CheckConstraint('"right" BETWEEN 0 AND asked', name="ck_right_of_asked"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     membership_id: int = key("membership.id", index=False)
     number: int
     started_at: datetime = when()
@@ -310,7 +310,7 @@ class TestAnswer(Base, table=True):
     __test__ = False  # pytest would collect a class of this name
     __tablename__ = "test_answer"
     __table_args__ = (UniqueConstraint("attempt_id", "question"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     attempt_id: int = key("entry_attempt.id", index=False)
     question: str
     option: str
@@ -321,7 +321,7 @@ class TestAnswer(Base, table=True):
 class Invitation(Base, table=True):
     """A personal link; reusable until it expires or is issued anew."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id")
     secret_hash: str = Field(unique=True)
@@ -349,7 +349,7 @@ class Item(Base, table=True):
         ),
         Index("ix_item_next", "study_id", "purpose", "retired", "priority", "taken", "rank"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     external_id: str
     purpose: str = Purpose.main
@@ -369,7 +369,7 @@ class Turn(Base, table=True):
     """One turn of an item's context."""
 
     __table_args__ = (UniqueConstraint("item_id", "position"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     position: int
     speaker: str
@@ -380,7 +380,7 @@ class System(Base, table=True):
     """What produces candidates; leads see `blind_code` as System 1, 2, … until unblinding."""
 
     __table_args__ = (UniqueConstraint("study_id", "name"), UniqueConstraint("study_id", "blind_code"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     name: str
     blind_code: int
@@ -390,7 +390,7 @@ class Candidate(Base, table=True):
     """One system's output for one item: a text, or turns where a whole dialogue is judged."""
 
     __table_args__ = (UniqueConstraint("item_id", "system_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     system_id: int = key("system.id")
     text: str | None = None
@@ -403,7 +403,7 @@ class PlannedItem(Base, table=True):
 
     __tablename__ = "planned_item"
     __table_args__ = (UniqueConstraint("study_id", "person_id", "item_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     person_id: int = key("person.id", index=False)
     item_id: int = key("item.id", index=False)
@@ -413,7 +413,7 @@ class PlannedItem(Base, table=True):
 class Workbook(Base, table=True):
     """A spreadsheet given to one annotator; its token lies hidden in the file. Its assignments name it."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id", index=False)
     token: str = Field(unique=True)
@@ -429,7 +429,7 @@ class Reference(Base, table=True):
     """
 
     __table_args__ = (UniqueConstraint("item_id", "position", "criterion_id"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     item_id: int = key("item.id", index=False)
     position: int | None = None
     criterion_id: int = key("criterion.id")
@@ -484,7 +484,7 @@ class Assignment(Base, table=True):
         Index("ix_assignment_expiry", "study_id", "state", "expires_at"),
         Index("ix_assignment_person", "person_id", "study_id", "submitted_at"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     token: str = Field(unique=True)
     study_id: int = key("study.id", index=False)
     item_id: int = key("item.id")
@@ -555,7 +555,7 @@ class Rating(Base, table=True):
         # SQLite would keep a numpy integer as a blob without a word
         CheckConstraint("number IS NULL OR number = number + 0", name="ck_number_is_a_number"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     assignment_id: int = key("assignment.id", index=False)
     position: int | None = None
     criterion_id: int = key("criterion.id")
@@ -567,7 +567,7 @@ class Rating(Base, table=True):
 class Explanation(Base, table=True):
     """Ready-made reasons and/or free text given for one rating."""
 
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     rating_id: int = Field(foreign_key="rating.id", unique=True, ondelete="CASCADE")
     reasons: list[Any] = Field(default_factory=list, sa_type=JSON)
     text: str = ""
@@ -582,7 +582,7 @@ class Highlight(Base, table=True):
         CheckConstraint('(start IS NULL AND "end" IS NULL) OR (start >= 0 AND "end" > start)', name="ck_span_in_order"),
         Index("ix_highlight_assignment", "assignment_id"),
     )
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     assignment_id: int
     position: int
     turn: int | None = None
@@ -597,7 +597,7 @@ class Event(Base, table=True):
     """Append only, one hash chain per study; values stand apart in event_detail, where erasure may reach them."""
 
     __table_args__ = (UniqueConstraint("study_id", "number"), Index("ix_event_assignment", "assignment_id"))
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = Field(foreign_key="study.id", ondelete="CASCADE")
     number: int
     at: datetime = when()
@@ -622,7 +622,7 @@ class Snapshot(Base, table=True):
     """A report, frozen as of one event. The hash is over what the report is made of and stands in all its files."""
 
     __table_args__ = (UniqueConstraint("study_id", "sha256"),)
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     event_number: int
     event_hash: str

@@ -1,1 +1,1 @@
-"""What the server answers beside Streamlit's pages: session cookie, drafts, assets, health, security headers."""
+"""What the server answers besides pages: cookies, drafts, files, health, headers. No rule of a study."""

@@ -1,0 +1,93 @@
+"""The rooms of the house, top floor first: a module imports from its own room and from rooms further down.
+
+`python tests/helpers/rooms.py` writes the drawing into docs/design.md; tests/house/test_walls.py holds code and drawing
+to this list.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DESIGN = ROOT / "docs" / "design.md"
+BEGIN, END = "<!-- rooms: written by tests/helpers/rooms.py -->", "<!-- end of rooms -->"
+
+ROOMS = (
+    "pages",
+    "components/study",
+    "components/people",
+    "components/results",
+    "components/annotator",
+    "components/workbench",
+    "components/sign_in",
+    "components/shell",
+    "triptych/web",
+    "triptych/cli",
+    "triptych/reports",
+    "triptych/operations",
+    "triptych/simulate",
+    "triptych/exchange",
+    "triptych/results",
+    "triptych/results/frame",
+    "triptych/privacy",
+    "triptych/annotate",
+    "triptych/people",
+    "triptych/study",
+    "triptych/formats",
+    "triptych/stats",
+    "triptych/rubric",
+    "triptych/storage",
+    "triptych",
+)
+# Streamlit runs the files of pages/; it is no package with a docstring of its own
+PAGES = "Screens; the sub-folder says who may open them. No query, no figure, no other page."
+# what only some rooms may use of other people's packages
+ONLY_IN = {
+    "streamlit": ("app.py", "pages", "components"),
+    "plotly": ("components",),
+    "st_aggrid": ("components",),
+    "sqlalchemy": ("triptych", "components/shell/state.py"),
+    "sqlmodel": ("triptych", "components/shell/state.py"),
+    "starlette": ("app.py", "triptych/web"),
+}
+# the largest number of modules in one folder, and the folders that may hold more: they have no honest second noun
+MOST_MODULES, MOST_BY_FOLDER, MOST_FLAT = (
+    20,
+    {"triptych/stats": 30, "components/workbench": 30, "triptych/reports": 26},
+    5,
+)
+
+
+def room_of(path: str) -> str:
+    """The room of a file, the innermost one that holds it; app.py is above all of them."""
+    if path == "triptych/__main__.py":
+        return "triptych/cli"
+    holding = [room for room in ROOMS if path.startswith(f"{room}/")]
+    return max(holding, key=len, default="app.py")
+
+
+def sentence_of(room: str) -> str:
+    """The first sentence of the room's own docstring: what it is for and what must not be in it."""
+    if room == "pages":
+        return PAGES
+    init = ROOT / room / "__init__.py"
+    text = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8")))
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def drawing() -> str:
+    """The rooms as docs/design.md shows them."""
+    lines = ["| room | what it is for |", "|---|---|"]
+    lines += [f"| `{room}/` | {sentence_of(room)} |" for room in ROOMS]
+    return "\n".join(lines)
+
+
+def written(text: str) -> str:
+    """The design with today's drawing between its two marks."""
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{drawing()}\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    DESIGN.write_text(written(DESIGN.read_text(encoding="utf-8")), encoding="utf-8")
