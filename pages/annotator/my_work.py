@@ -47,7 +47,7 @@ def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> N
             label = "Go on" if done.done else "Start"
             st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
         else:
-            st.caption(f"This study is {STATES[StudyState(study.state)]}.")
+            st.caption(f"This study is {STATES[study.state]}.")
         if work:
             with st.expander(f"What I have done ({len(work)})"):
                 st.dataframe(listed(work), hide_index=True, width="stretch")

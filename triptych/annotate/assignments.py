@@ -45,6 +45,9 @@ from triptych.people.passcodes import secret_hash
 from triptych.storage import database, events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    FINISHED,
+    RATED,
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -65,9 +68,6 @@ from triptych.study.settings import settings_of
 WORKBOOK_LIFE = timedelta(days=3650)  # a workbook lies with its annotator until it is cancelled
 ITEM_WEIGHT = 4
 NOT_YOURS = "This item is not yours, or no longer there."
-FINISHED = (AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
-SEEN = (*FINISHED, AssignmentState.skipped)
-RATED = (AssignmentState.submitted, AssignmentState.surplus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +330,7 @@ def _barred(study: Study, membership: Row[Any]) -> Nothing | None:
     if membership.turned_away_as:
         return Nothing(membership.turned_away_as)
     if study.state != StudyState.open:
-        return NOT_OPEN[StudyState(study.state)]
+        return NOT_OPEN[study.state]
     return Nothing.entry if onboarding.unread(study, membership) else None
 
 

@@ -18,12 +18,12 @@ from sqlmodel import Session, col, select
 from triptych.annotate import assignments
 from triptych.annotate.assignments import Assigned
 from triptych.annotate.entry_test import BEFORE_WORK
+from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Choice, Criterion, Likert, Rubric
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-LETTERS = "ABCDEF"
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: assignments.progress_in_training, Purpose.entry_test: assignments.progress_in_test}
 # prepared once: they run for every item shown

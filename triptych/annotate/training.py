@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlmodel import Session
 
 from triptych.annotate.assignments import Assigned
-from triptych.annotate.blinding import LETTERS, Feedback, FeedbackRow
+from triptych.annotate.blinding import Feedback, FeedbackRow
 from triptych.annotate.checks import compared, in_words, verdict
+from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment
 

@@ -19,7 +19,6 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import annotations, assignments, blinding
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_message
-from triptych.annotate.assignments import FINISHED, SEEN
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
@@ -39,6 +38,8 @@ from triptych.rubric.answers import check_answers, parse_answers
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    FINISHED,
+    SEEN,
     Assignment,
     AssignmentState,
     Kind,

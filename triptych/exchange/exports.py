@@ -34,12 +34,11 @@ from triptych.formats.writers.model import (
 from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
-from triptych.results.frame.model import FINISHED
 from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage import database, events
 from triptych.storage.models import (
+    SEEN,
     Assignment,
-    AssignmentState,
     Candidate,
     Criterion,
     Event,
@@ -62,7 +61,6 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BATCH = 300
-DONE = (*FINISHED, AssignmentState.skipped)
 Groups = dict[Any, list[Any]]
 
 
@@ -128,7 +126,7 @@ def read_finished(session: Session, study: Study) -> Finished:
 def _annotators(study: Study) -> Select[Any]:
     """Pseudonyms of everyone who finished something in the study."""
     done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
-    return done.where(Assignment.study_id == study.id, Assignment.state.in_(DONE)).distinct().order_by(Person.pseudonym)
+    return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct().order_by(Person.pseudonym)
 
 
 def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
@@ -159,7 +157,7 @@ def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iter
 
 def _work(selection: Selection) -> list[ColumnElement[bool]]:
     """Which assignments of an item are walked; needs Person beside Assignment."""
-    wanted = [Assignment.state.in_(DONE)]
+    wanted = [Assignment.state.in_(SEEN)]
     if selection.main_only:
         wanted.append(Assignment.purpose == Purpose.main)
     if selection.annotator is not None:

@@ -276,7 +276,7 @@ def _lock(session: Session, study: Study) -> None:
 
 def _refuse_unless_open(study: Study) -> None:
     if study.state != StudyState.open:
-        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[StudyState(study.state)]}.")
+        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[study.state]}.")
 
 
 def refuse_unless_for_all(study: Study) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.annotate.blinding import LETTERS
 from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.privacy import withdrawal
+from triptych.rubric.answers import LETTERS
 from triptych.storage.models import (
     Assignment,
     Criterion,

@@ -17,9 +17,10 @@ from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
-from triptych.results.frame.model import FINISHED, Counted, Frame
+from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Choice, Criterion, Rubric
 from triptych.storage.models import (
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -35,7 +36,6 @@ from triptych.study.system_names import system_names
 
 ITEM, FINAL = "the item", "Final value"
 UNSCORED = -1.0
-SEEN = (*FINISHED, AssignmentState.skipped)
 
 
 @dataclass(frozen=True)

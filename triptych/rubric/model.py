@@ -18,13 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
 from triptych.settings import app_folder
+from triptych.storage.models import Round
 
 RUBRICS = app_folder() / "rubrics"
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "yes"'
 KEY = r"^[a-z][a-z0-9_]{0,39}$"
 Key = Annotated[str, Field(pattern=KEY)]
 Words = Annotated[str, Field(min_length=1)]
-Round = Literal["pilot", "main", "expert", "crowd"]
 
 
 def unique(keys: list[str], what: str) -> None:

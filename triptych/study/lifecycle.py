@@ -171,7 +171,7 @@ def free_slug(session: Session, title: str) -> str:
 def set_state(session: Session, study: Study, state: StudyState, actor: str) -> None:
     """Opens, pauses or closes. Raises Conflict for a step that does not exist."""
     study = lock(session, study.id)
-    if state not in ALLOWED_NEXT[StudyState(study.state)]:
+    if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
     old, study.state, now = study.state, state, {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None

@@ -15,9 +15,11 @@ import pandas as pd
 from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
-from triptych.results.frame.model import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
+from triptych.results.frame.model import ABOUT_ITEM, UNKNOWN_POSITION
 from triptych.storage.models import (
     IN_PLACE,
+    RATED,
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -192,7 +194,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
         .where(
             Assignment.study_id == study.id,
             Assignment.purpose == purpose,
-            Assignment.state.in_((*FINISHED, AssignmentState.skipped)),
+            Assignment.state.in_(SEEN),
         )
     )
 
