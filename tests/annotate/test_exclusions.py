@@ -151,7 +151,7 @@ def test_places_and_results_stay_true_whatever_is_done_in_which_order(sqlite_eng
                         withdrawal.withdraw(session, study, who.pseudonym, who.pseudonym)
             except (TriptychError, AttributeError):
                 continue  # nothing to submit, or not at this point
-            session.commit()  # each command is a transaction of its own: what is forgotten later is in the log by then
+            database.commit(session)  # as one transaction: what is forgotten later is in the log by then
         session.flush()
         assert taken(session, study) == filled(session, study)
         assert same(frame_of(session, study), build_frame(session, study))

@@ -59,6 +59,7 @@ def open_studies(engine) -> Iterator[Callable[..., Any]]:
 
         yield making
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def answer_all(session, study, who, given=RIGHT) -> None:

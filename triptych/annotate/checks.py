@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
 from triptych.rubric.model import Choice, Likert, Rubric
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
     Criterion,
@@ -220,10 +221,6 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
 
 def _given(session: Session, which: ColumnElement[bool]) -> dict[tuple[int, int | None, int], float | str]:
     """(assignment, slot, criterion) → the number or the option's key."""
-    ratings = (
-        select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .where(which)
-    )
+    columns = Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key
+    ratings = select_answers(*columns).where(which)
     return {tuple(place): option if number is None else number for *place, number, option in session.execute(ratings)}

@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych.annotate import annotations, assignments
+from triptych.annotate import annotations, assignments, drafts
 from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Nothing
 from triptych.annotate.blinding import Notice, View, view
+from triptych.annotate.reservations import Assigned
 from triptych.annotate.training import feedback
 from triptych.errors import InvalidAnnotation, NotFound
 from triptych.storage.models import Purpose, Study
@@ -65,7 +66,7 @@ def _desk(
     if isinstance(found, Nothing):
         return Desk(nothing=found)
     rubric = lifecycle.design_of(session, study).rubric
-    annotations.expect_drafts(study, rubric, found)
+    drafts.expect(study, rubric, found)
     trained = found.purpose == Purpose.training and found.submitted_at is not None
     seen = view(
         session,

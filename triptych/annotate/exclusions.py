@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, entry_test
+from triptych.annotate import entry_test, reservations
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.storage import events
@@ -35,7 +35,7 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
     session.flush()
     give_up_reservations(session, study, person.id, AssignmentState.expired)
     for _, item_id in in_place(session, study, person.id):
-        assignments.free_place(session, item_id)
+        reservations.free_place(session, item_id)
     events.record(session, study.id, EventKind.annotator_excluded, actor, subject=pseudonym, new={"reason": neat})
 
 
@@ -52,7 +52,7 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
     membership.excluded_at = membership.excluded_reason = None
     session.flush()
     for assignment_id, item_id in in_place(session, study, person.id):
-        if not assignments.take_place(session, item_id):
+        if not reservations.take_place(session, item_id):
             settle(session, assignment_id, AssignmentState.surplus)
     events.record(
         session, study.id, EventKind.annotator_reinstated, actor, subject=pseudonym, old=old, new={"reason": neat}
@@ -109,7 +109,7 @@ def give_up_reservations(session: Session, study: Study, person_id: int, state: 
     )
     given = session.execute(held.execution_options(synchronize_session=False)).all()
     for item_id in sorted(item for item, purpose in given if purpose == Purpose.main):
-        assignments.free_place(session, item_id)
+        reservations.free_place(session, item_id)
 
 
 def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:

@@ -7,13 +7,13 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Row, bindparam, func, select, update
+from sqlalchemy import bindparam, func, select, update
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import entry_test
 from triptych.errors import Conflict
-from triptych.people.membership import locked_membership, membership_of
+from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.rubric.model import Section
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -69,7 +69,7 @@ class Welcome:
     contact: str
 
 
-def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Stage:
+def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
     """The step she is at. Where the study is not open or she has left it, the desk says so: that is `work`."""
     if membership.turned_away_as:
         return Stage(membership.turned_away_as)
@@ -85,7 +85,7 @@ def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Sta
     return Stage.passed if entry_test.has_just_passed(session, study, membership, who) else Stage.work
 
 
-def unread(study: Study, membership: Row[Any]) -> Stage | None:
+def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
     """The consent text or the instructions, if they are still to be read; a changed consent text is asked again."""
     wanted = settings_of(study)
     if wanted.consent.text and membership.consent_version != wanted.consent.version:
@@ -140,7 +140,7 @@ def refuse(session: Session, study: Study, who: Who) -> None:
     events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
 
 
-def _note(session: Session, membership: Row[Any], **values: Any) -> None:
+def _note(session: Session, membership: AnnotatorMembership, **values: Any) -> None:
     session.execute(update(Membership).where(Membership.id == membership.id).values(values))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlmodel import Session
 
-from triptych.annotate.assignments import Assigned
 from triptych.annotate.blinding import Feedback, FeedbackRow
 from triptych.annotate.checks import compared, in_words, verdict
+from triptych.annotate.reservations import Assigned
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment

@@ -17,7 +17,7 @@ from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, blinding
+from triptych.annotate import annotations, blinding, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_message
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
@@ -166,7 +166,7 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     made = Workbook(study_id=study.id, person_id=who.person_id, token=secrets.token_hex(8), made_at=clock.now())
     session.add(made)
     session.flush()
-    taken = assignments.reserve_for_workbook(session, study, who, count, made.id)
+    taken = reservations.reserve_for_workbook(session, study, who, count, made.id)
     if not taken:
         raise Conflict(f"There is no item left for {pseudonym}: all are taken, or she has seen them.")
     _refuse_long_texts(_book(session, study, made, who, ask_consent=False))
@@ -233,7 +233,7 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
     """
     workbook, who = _workbook(session, study, workbook_id)
     members.locked_membership(session, study.id, who)
-    freed = assignments.free_workbook(session, workbook.id)
+    freed = reservations.free_workbook(session, workbook.id)
     if not freed:
         raise Conflict("All items of this workbook are in; there is nothing to free.")
     workbook.cancelled_at = clock.now()

@@ -36,6 +36,7 @@ from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
 from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage import database, events
+from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
     SEEN,
     Assignment,
@@ -43,11 +44,9 @@ from triptych.storage.models import (
     Criterion,
     Event,
     EventDetail,
-    Explanation,
     Highlight,
     Item,
     Membership,
-    Option,
     Person,
     Purpose,
     Rating,
@@ -283,23 +282,13 @@ def _slots(
 def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its ratings, in the order of the criteria."""
     wanted = (
-        select(
-            Rating.assignment_id,
-            Rating.position,
-            Criterion.key,
-            Rating.number,
-            Option.key,
-            Rating.missing,
-            Explanation.reasons,
-            Explanation.text,
-        )
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        select_answers(Rating.assignment_id, *ANSWER)
+        .join(Person, Person.id == Assignment.person_id)
+        .where(*_work(selection))
         .order_by(Criterion.position)
     )
     ratings: Groups = defaultdict(list)
-    for assignment, position, *value, reasons, text in _rows(session, _of_work(wanted, Rating, selection), ids):
+    for assignment, position, *value, reasons, text in _rows(session, wanted, ids):
         ratings[assignment, position].append(FinishedRating(*value, tuple(reasons or ()), text or ""))
     return ratings
 

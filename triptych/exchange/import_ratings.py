@@ -19,6 +19,7 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlmodel import Session
 
 from triptych import clock
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
 from triptych.errors import ImportRefused, NotFound
 from triptych.formats import read_items
 from triptych.formats.model import ItemFile
@@ -402,17 +403,19 @@ def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
 
 
 def _logged(row: _Row) -> dict[str, Any]:
-    """The values, in the form in which `annotations.submit` logs them."""
+    """The values for the event log."""
     positions = row.positions
-    return {
-        "state": AssignmentState.submitted,
-        "version": VERSION - 1,
-        "ratings": [
-            [positions.get(r.system), r.criterion, r.number, r.option, r.missing, list(r.reasons), r.explanation]
+    return LoggedAnnotation(
+        state=AssignmentState.submitted,
+        version=VERSION - 1,
+        ratings=tuple(
+            LoggedRating(
+                positions.get(r.system), r.criterion, r.number, r.option, r.missing, list(r.reasons), r.explanation
+            )
             for r in row.work.ratings
-        ],
-        "highlights": [
-            [positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment]
+        ),
+        highlights=tuple(
+            LoggedHighlight(positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment)
             for m in row.work.highlights
-        ],
-    }
+        ),
+    ).to_json()

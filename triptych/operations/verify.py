@@ -18,25 +18,24 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating, SetAside
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import text_hash
 from triptych.storage import events
+from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Assignment,
     AssignmentState,
     Candidate,
-    Criterion,
     EntryAttempt,
     Event,
     EventDetail,
-    Explanation,
     Highlight,
     Item,
     Kind,
     Membership,
-    Option,
     Person,
     Rating,
     Role,
@@ -130,9 +129,10 @@ class _Log:
 
 @dataclass
 class _Work:
-    """An assignment as the log has it; `values` None: nothing was submitted, or it was erased."""
+    """An assignment as the log has it; `values` None: nothing was submitted, or it was erased. kind: of the event."""
 
-    values: dict[str, Any] | None = None
+    values: LoggedAnnotation | None = None
+    kind: str = ""
     number: int = 0
     place: dict[str, Any] | None = None
     erased: bool = False
@@ -333,10 +333,10 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
         if kind == EventKind.final_value_asked_for:
             work.values, work.number, work.erased = None, number, False
         elif "ratings" in new:
-            work.values, work.number, work.erased = new, number, False
+            work.values, work.number, work.erased = LoggedAnnotation.from_json(new), number, False
         elif kind in SET_ASIDE and new:
-            nothing = {"ratings": [], "highlights": [], "set_aside": []}
-            work.values, work.number, work.erased = {**nothing, "kind": kind, **new}, number, False
+            work.values, work.kind = LoggedAnnotation.from_json({"set_aside": [], **new}), kind
+            work.number, work.erased = number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
     return found
@@ -346,29 +346,11 @@ class _Stored:
     """What the tables hold about a batch of assignments."""
 
     def __init__(self, session: Session, batch: Sequence[int]) -> None:
-        self.ratings = _grouped(session, _ratings(batch))
+        ratings = select_answers(Rating.assignment_id, *ANSWER).where(Rating.assignment_id.in_(batch))
+        self.ratings = _grouped(session, ratings)
         self.spans = _grouped(session, _spans(batch))
         slots = select(Slot.assignment_id, Slot.position, Slot.candidate_id, Slot.set_aside)
         self.slots = _grouped(session, slots.where(Slot.assignment_id.in_(batch)).order_by(Slot.position))
-
-
-def _ratings(batch: Sequence[int]) -> Select[Any]:
-    return (
-        select(
-            Rating.assignment_id,
-            Rating.position,
-            Criterion.key,
-            Rating.number,
-            Option.key,
-            Rating.missing,
-            Explanation.reasons,
-            Explanation.text,
-        )
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
-        .where(Rating.assignment_id.in_(batch))
-    )
 
 
 def _spans(batch: Sequence[int]) -> Select[Any]:
@@ -402,21 +384,22 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
         return
     if log.last(pseudonym, DEPARTURES) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
-    values = work.values or {"ratings": [], "highlights": []}
-    yield from _of_ratings(ratings, values["ratings"], work.number)
-    yield from _of_spans(spans, values["highlights"], work.number)
-    yield from _of_facts(assignment, [[place, why] for place, _, why in slots if why is not None], values, work.number)
+    values = work.values or LoggedAnnotation()
+    aside = tuple(SetAside(place, reason) for place, _, reason in slots if reason is not None)
+    yield from _of_ratings([LoggedRating(*row) for row in ratings], values.ratings, work.number)
+    yield from _of_spans([LoggedHighlight(*row[:6]) for row in spans], values.highlights, work.number)
+    yield from _of_facts(assignment, aside, values, work.number)
     if work.values is not None:
         yield from _of_state(assignment, work, log.last(pseudonym, RESETTLED) > work.number)
 
 
 def _of_state(assignment: Assignment, work: _Work, resettled: bool) -> Iterator[str]:
     """What fills a place becomes surplus when the place goes to somebody else; no other state changes by itself."""
-    logged = work.values.get("state")
-    said = logged or work.values["kind"]  # older versions did not log whether a place was left for an ignored item
-    may_be_surplus = said in IN_PLACE and (resettled or logged is None)
-    if assignment.state != said and not (may_be_surplus and assignment.state == AssignmentState.surplus):
-        yield f"its state is {assignment.state}, {_log_says(said, work.number)}"
+    logged = work.values.state if work.values else None
+    state = logged or work.kind  # older versions did not log whether a place was left for an ignored item
+    may_be_surplus = state in IN_PLACE and (resettled or logged is None)
+    if assignment.state != state and not (may_be_surplus and assignment.state == AssignmentState.surplus):
+        yield f"its state is {assignment.state}, {_log_says(state, work.number)}"
 
 
 def _log_says(what: str, number: int) -> str:
@@ -431,42 +414,39 @@ def _of_place(assignment: Assignment, said: dict[str, Any], candidates: list[int
         yield "the responses stand in another order than the log says."
 
 
-def _of_ratings(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
-    here = {(row[0], row[1]): _value(row) for row in stored}
-    there = {(row[0], row[1]): _value(row) for row in said}
-    for place in sorted(here.keys() | there.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
-        mine, logged = here.get(place), there.get(place)
+def _of_ratings(stored: Sequence[LoggedRating], logged: Sequence[LoggedRating], number: int) -> Iterator[str]:
+    in_tables, in_log = ({(rating.position, rating.criterion): rating for rating in side} for side in (stored, logged))
+    for place in sorted(in_tables.keys() | in_log.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
+        here, there = in_tables.get(place), in_log.get(place)
         name = f"{place[1]} of {_named(place[0])}"
-        if mine is None or logged is None or mine[0] != logged[0]:
-            if mine != logged:
-                yield f"{name} is {_spoken(mine)}, {_log_says(_spoken(logged), number)}"
-        elif mine[1] != logged[1]:
+        if here is None or there is None or _value(here) != _value(there):
+            yield f"{name} is {_spoken(here)}, {_log_says(_spoken(there), number)}"
+        elif (list(here.reasons or ()), here.text or "") != (there.reasons, there.text):
             yield f"the explanation of {name} is not the one that was given (event {number})."
 
 
-def _value(row: Sequence[Any]) -> tuple[Any, Any]:
-    """(number, option, missing) and (reasons, text) of a rating, stored or logged."""
-    _, _, number, option, missing, reasons, text = row
-    return (number, option, bool(missing)), (list(reasons or ()), text or "")
+def _value(rating: LoggedRating) -> tuple[float | None, str | None, bool]:
+    return rating.number, rating.option, bool(rating.missing)
 
 
-def _spoken(value: tuple[Any, Any] | None) -> str:
-    if value is None:
+def _spoken(rating: LoggedRating | None) -> str:
+    if rating is None:
         return "not there"
-    number, option, missing = value[0]
-    return "missing" if missing and option is None else f"{option if number is None else f'{number:g}'}"
+    if rating.missing and rating.option is None:
+        return "missing"
+    return f"{rating.option}" if rating.number is None else f"{rating.number:g}"
 
 
 def _named(position: int | None) -> str:
     return "the item" if position is None else f"Response {LETTERS[position]}"
 
 
-def _of_spans(stored: list[Any], said: list[Any], number: int) -> Iterator[str]:
-    here, there = (Counter(tuple(row[:6]) for row in rows) for rows in (stored, said))
-    for position, _, start, end, *_ in here - there:
-        yield f"a highlight of {_named(position)}, {start} to {end}, {_log_says('otherwise', number)}"
-    for position, _, start, end, *_ in there - here:
-        yield f"a highlight of {_named(position)}, {start} to {end}, is gone (event {number})."
+def _of_spans(stored: Sequence[LoggedHighlight], logged: Sequence[LoggedHighlight], number: int) -> Iterator[str]:
+    here, there = Counter(stored), Counter(logged)
+    for span in here - there:
+        yield f"a highlight of {_named(span.position)}, {span.start} to {span.end}, {_log_says('otherwise', number)}"
+    for span in there - here:
+        yield f"a highlight of {_named(span.position)}, {span.start} to {span.end}, is gone (event {number})."
 
 
 def _of_quotes(spans: list[Any]) -> Iterator[str]:
@@ -479,7 +459,9 @@ def _of_quotes(spans: list[Any]) -> Iterator[str]:
             yield f"a highlight of {_named(position)}, {start} to {end}, quotes other words than its text has."
 
 
-def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], number: int) -> Iterator[str]:
+def _of_facts(
+    assignment: Assignment, aside: tuple[SetAside, ...], logged: LoggedAnnotation, number: int
+) -> Iterator[str]:
     """What an event tells besides; events of older versions tell less."""
     here = {
         "version": assignment.version - 1,
@@ -490,7 +472,7 @@ def _of_facts(assignment: Assignment, aside: list[Any], said: dict[str, Any], nu
         "at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
     }
     for name, value in here.items():
-        if name in said and said[name] != value:
+        if name in logged.model_fields_set and getattr(logged, name) != value:
             yield f"{FACTS[name]} is not as it was given (event {number})."
 
 

@@ -19,6 +19,7 @@ from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.privacy import withdrawal
 from triptych.rubric.answers import LETTERS
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
     Criterion,
@@ -148,11 +149,7 @@ def _purpose(purpose: str) -> str:
 
 def _ratings(session: Session, hers: Any) -> dict[int, list[dict[str, Any]]]:
     wanted = (
-        select(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        select_answers(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
         .where(hers)
         .order_by(Rating.assignment_id, Criterion.position, Rating.position)
     )

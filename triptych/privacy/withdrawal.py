@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, exclusions
+from triptych.annotate import exclusions, reservations
 from triptych.errors import Conflict, NotFound
 from triptych.people import accounts, roster
 from triptych.privacy import scrub
@@ -107,7 +107,7 @@ def _free_places(session: Session, study: Study, membership: Membership) -> None
     for assignment_id, item_id in exclusions.in_place(session, study, membership.person_id):
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
         if membership.excluded_at is None:
-            assignments.free_place(session, item_id)
+            reservations.free_place(session, item_id)
 
 
 def _delete_work(session: Session, study: Study, membership: Membership) -> None:

@@ -19,13 +19,14 @@ from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Best, Choice
 from triptych.rubric.model import Criterion as Question
 from triptych.storage import events
+from triptych.storage.answers import select_answers
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
@@ -310,17 +311,15 @@ def _row(known: CriterionRow, criterion: Question, position: int | None, value: 
 
 def _logged(session: Session, kept: Assignment) -> dict[str, Any]:
     """As annotations are logged, with the reason."""
-    return {**annotations.stored_answers(session, kept), "reason": kept.reason}
+    annotation = LoggedAnnotation.stored(session, kept.id)
+    return annotation.model_copy(update={"reason": kept.reason}).to_json()
 
 
 def _values_of(study: Study) -> Select[Any]:
     """(assignment, blind code or none, criterion, number, option) of every final value."""
     at_slot = and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position)
     return (
-        select(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
+        select_answers(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
         .outerjoin(Slot, at_slot)
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)
