@@ -3,8 +3,9 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8501
 BIN := .venv/bin
+WORKBENCH := components/workbench
 
-.PHONY: run test test-deploy lint format bench bench-peers screenshots schema
+.PHONY: run test test-deploy lint lint-workbench format bench bench-peers screenshots schema
 
 # Without pip, .venv is what a failed attempt left behind: it is built again.
 define VENV
@@ -37,6 +38,15 @@ test-deploy: .venv/dev.stamp
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-workbench; \
+	else echo "Not checked, as npm is missing: the types of the JavaScript in $(WORKBENCH)."; fi
+
+$(WORKBENCH)/node_modules/.stamp: $(WORKBENCH)/package-lock.json
+	cd $(WORKBENCH) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+lint-workbench: $(WORKBENCH)/node_modules/.stamp
+	$(WORKBENCH)/node_modules/.bin/tsc -p $(WORKBENCH)
 
 format: .venv/dev.stamp
 	$(BIN)/ruff check --fix .
@@ -47,7 +57,7 @@ bench: .venv/dev.stamp
 
 # installs Potato and Label Studio into environments of their own in the user's cache; about half an hour
 bench-peers: .venv/dev.stamp
-	$(BIN)/python -m bench.peers --write-docs
+	$(BIN)/python -m bench.campaigns.peers --write-docs
 
 screenshots: .venv/dev.stamp
 	$(BIN)/python -m bench.screenshots

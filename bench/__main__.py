@@ -21,29 +21,29 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--write-docs", action="store_true", help="write docs/benchmarks.md from bench/out/ at the end")
     parser.add_argument("--no-run", action="store_true", help="measure nothing; with --write-docs")
-    given = parser.parse_args()
-    unknown = sorted(set(given.measures) - set(MEASURES))
+    chosen = parser.parse_args()
+    unknown = sorted(set(chosen.measures) - set(MEASURES))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(MEASURES)}")
-    return given
+    return chosen
 
 
 def main() -> int:
     """Runs the measures; 1 if one missed its target."""
-    given = arguments()
-    options = Options(quick=given.quick, minutes=given.minutes)
+    chosen = arguments()
+    options = Options(quick=chosen.quick, minutes=chosen.minutes)
     figures = []
-    for name in [] if given.no_run else given.measures or list(MEASURES):
+    for name in [] if chosen.no_run else chosen.measures or list(MEASURES):
         print(f"{name} …", file=sys.stderr, flush=True)
         load, began = report.other_load(), report.ProcessorTime.now()
         with tempfile.TemporaryDirectory(prefix="triptych-bench-") as home:
-            found = MEASURES[name](options, Path(home))
+            measured = MEASURES[name](options, Path(home))
         stolen = report.stolen_between(began, report.ProcessorTime.now())
-        report.save(name, found, given.quick, load, stolen)
-        figures += found
+        report.save(name, measured, chosen.quick, load, stolen)
+        figures += measured
     if figures:
         print(report.printed(figures))
-    if given.write_docs:
+    if chosen.write_docs:
         report.write_docs()
     return 0 if all(figure.passed for figure in figures) else 1
 

@@ -38,17 +38,22 @@ class PageSession:
     def __init__(self, http: aiohttp.ClientSession, url: str, page: str = "", query: str = "") -> None:
         self.http, self.url, self.page, self.query = http, url, page, query
         self.elements: dict[tuple[int, ...], Any] = {}
-        self.kept: dict[str, ForwardMsg] = {}
+        self.cached: dict[str, ForwardMsg] = {}
         self.runs_since: dict[str, int] = {}
         self.runs = self.bytes_in = 0
         self.page_hash = self.fragment = ""
         self.socket: aiohttp.ClientWebSocketResponse | None = None
 
+    def _connection(self) -> aiohttp.ClientWebSocketResponse:
+        if self.socket is None:
+            raise PageFailed("The page is not open.")
+        return self.socket
+
     async def open(self) -> None:
         """Connects and waits for the first run. Raises PageFailed."""
         address = f"{self.url.replace('http', 'ws', 1)}/_stcore/stream"
-        options = {"protocols": ("streamlit",), "max_msg_size": 0, "headers": {"Origin": self.url}}
-        self.socket = await self.http.ws_connect(address, **options)
+        origin = {"Origin": self.url}
+        self.socket = await self.http.ws_connect(address, protocols=("streamlit",), max_msg_size=0, headers=origin)
         await self.run()
 
     async def close(self) -> None:
@@ -64,11 +69,11 @@ class PageSession:
             state.page_name = self.page
         state.fragment_id, state.is_auto_rerun = fragment, bool(fragment)
         state.widget_states.widgets.extend(widgets)
-        state.cached_message_hashes.extend(self.kept)
+        state.cached_message_hashes.extend(self.cached)
         state.context_info.url, state.context_info.timezone = f"{self.url}/{self.page}", "UTC"
         began = time.perf_counter()
         try:
-            await self.socket.send_bytes(message.SerializeToString())
+            await self._connection().send_bytes(message.SerializeToString())
             await asyncio.wait_for(self._until_finished(), PATIENCE)
         except (ConnectionError, TimeoutError) as error:
             raise PageFailed(f"The run did not finish: {error!r}") from error
@@ -81,7 +86,7 @@ class PageSession:
     async def _until_finished(self) -> None:
         touched: set[tuple[int, ...]] = set()
         while True:
-            received = await self.socket.receive()
+            received = await self._connection().receive()
             if received.type != aiohttp.WSMsgType.BINARY:
                 raise PageFailed(f"The server closed the connection ({received.type.name}).")
             self.bytes_in += len(received.data)
@@ -104,24 +109,24 @@ class PageSession:
                     return
 
     def _unfolded(self, message: ForwardMsg) -> ForwardMsg:
-        """The message itself, taken from the kept ones where the server sent its hash only."""
+        """The message itself, taken from the cached ones where the server sent its hash only."""
         if message.WhichOneof("type") == "ref_hash":
             full = ForwardMsg()
-            full.CopyFrom(self.kept[message.ref_hash])
+            full.CopyFrom(self.cached[message.ref_hash])
             full.metadata.CopyFrom(message.metadata)
             self.runs_since[message.ref_hash] = self.runs
             return full
         if message.metadata.cacheable and message.hash:
-            self.kept[message.hash] = message
+            self.cached[message.hash] = message
             self.runs_since[message.hash] = self.runs
         return message
 
     def _settle(self, touched: set[tuple[int, ...]]) -> None:
-        """Drops what this run did not draw, and kept messages that nothing named for two runs."""
+        """Drops what this run did not draw, and cached messages that nothing named for two runs."""
         self.runs += 1
         self.elements = {place: e for place, e in self.elements.items() if place in touched}
         for name in [name for name, run in self.runs_since.items() if self.runs - run > 2]:
-            del self.runs_since[name], self.kept[name]
+            del self.runs_since[name], self.cached[name]
 
 
 class Annotator:
@@ -135,9 +140,9 @@ class Annotator:
         self.random = random.Random(seed)
         self.pen = secrets.token_hex(8)
         self.seq = 0
-        self.http: aiohttp.ClientSession | None = None
+        self.http: aiohttp.ClientSession  # from entering to leaving the context
         self.page: PageSession | None = None
-        self.view: dict[str, Any] | None = None
+        self.view: Any = None  # what the workbench shows, as JSON; None without work
         self.showing: str | None = None
 
     async def __aenter__(self) -> Annotator:
@@ -154,11 +159,12 @@ class Annotator:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.page.close()
+        if self.page is not None:
+            await self.page.close()
         await self.http.close()
 
     async def open(self) -> None:
-        """Opens the annotate page anew, as a reload does."""
+        """Opens the annotate page again, as a reload does."""
         if self.page is not None:
             await self.page.close()
         self.page = PageSession(self.http, self.url, "annotate", f"study={self.study}")
@@ -168,8 +174,9 @@ class Annotator:
         self.showing = None
 
     def _workbenches(self) -> list[Any]:
-        found = [element.bidi_component for element in self.page.find("bidi_component")]
-        return [component for component in found if component.component_name == "triptych.workbench"]
+        elements = self.page.find("bidi_component") if self.page is not None else []
+        components = [element.bidi_component for element in elements]
+        return [component for component in components if component.component_name == "triptych.workbench"]
 
     @property
     def has_work(self) -> bool:
@@ -184,19 +191,19 @@ class Annotator:
         body = {"action": action, "showing": self.showing}
         try:
             async with self.http.post(f"{self.url}/desk/act", json=body, headers=OUR_HEADERS) as answer:
-                said = await answer.json() if answer.content_type == "application/json" else {}
-                self._hear(answer.status, said)
+                content = await answer.json() if answer.content_type == "application/json" else {}
+                self._take_in(answer.status, content)
         except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
             raise PageFailed(f"The action was not answered: {error!r}") from error
         return time.perf_counter() - began
 
-    def _hear(self, status: int, said: Mapping[str, Any]) -> None:
-        if "view" in said:
-            self.view, self.showing = {**said["view"], "rubric": self.view["rubric"]}, said["showing"]
-        elif "nothing" in said and status == 200:
+    def _take_in(self, status: int, content: Mapping[str, Any]) -> None:
+        if "view" in content:
+            self.view, self.showing = {**content["view"], "rubric": self.view["rubric"]}, content["showing"]
+        elif "nothing" in content and status == 200:
             self.view = None
-        elif "message" in said and self.view is not None:
-            self.view = {**self.view, "notice": {"kind": "warning", "text": said["message"]}}
+        elif "message" in content and self.view is not None:
+            self.view = {**self.view, "notice": {"kind": "warning", "text": content["message"]}}
         else:
             raise PageFailed(f"The action was answered with {status}.")
 

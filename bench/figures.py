@@ -31,9 +31,11 @@ def at_most(
     what: str, unit: str, values: Sequence[float], limit: float, *, by: str = "median", note: str = ""
 ) -> Figure:
     """A figure that passes when its median, or p95 with by="p95", is not above the limit."""
-    found = {"median": median(values), "p95": percentile(values, 95)}
+    statistics = {"median": median(values), "p95": percentile(values, 95)}
     target = f"{by} ≤ {limit:g} {unit}"
-    return Figure(what, unit, found["median"], found["p95"], len(values), target, found[by] <= limit, note)
+    return Figure(
+        what, unit, statistics["median"], statistics["p95"], len(values), target, statistics[by] <= limit, note
+    )
 
 
 def at_least(what: str, unit: str, values: Sequence[float], limit: float, *, note: str = "") -> Figure:

@@ -1,4 +1,4 @@
-"""What a lead waits for while she sets a study up: files that are refused, the linter, a slider of the planner."""
+"""What a lead waits for while setting a study up: files that are refused, the linter, a slider of the planner."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import random
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from bench.analysis import milliseconds
@@ -14,7 +15,7 @@ from bench.options import Options
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
 from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.simulate.demo import HALF_DONE
 from triptych.simulate.planner import outlook
 from triptych.stats.components import Components
@@ -32,10 +33,10 @@ def lead(options: Options, home: Path) -> list[Figure]:
 
 def uploads() -> Figure:
     """Every hostile file once; of fewer than twenty values p95 is the slowest."""
-    given = dict(hostile_files())
-    took = {name: milliseconds(lambda n=name, c=content: _refuse(c, n), 1)[0] for name, content in given.items()}
+    files = dict(hostile_files())
+    took = {name: milliseconds(partial(_refuse, content, name), 1)[0] for name, content in files.items()}
     slowest = max(took, key=lambda name: took[name])
-    note = f"{len(given)} files of up to 20 MB or that much when opened; the slowest, {slowest}, {took[slowest]:.0f} ms"
+    note = f"{len(files)} files of up to 20 MB or that much when opened; the slowest, {slowest}, {took[slowest]:.0f} ms"
     return at_most("bombs refused", "ms", list(took.values()), 1000, by="p95", note=note)
 
 

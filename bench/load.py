@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bench.client import Annotator, PageFailed
 from bench.figures import Figure, at_least, at_most
 from bench.options import Options
 from bench.server import Server, running_app
 from bench.world import World, build_world
+
+Value = TypeVar("Value")
 
 
 async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0) -> float:
@@ -24,21 +27,21 @@ async def annotate(annotator: Annotator, *, drafts: int = 0, pause: float = 0.0)
     answers = annotator.answers(view)
     for n in range(1, drafts + 1):
         await asyncio.sleep(pause)
-        status, said = await annotator.save_draft(view["work"], _begun(answers, n / drafts))
+        status, answer = await annotator.save_draft(view["work"], _begun(answers, n / drafts))
         if status != 200:
-            raise PageFailed(f"A draft was refused: {said}")
+            raise PageFailed(f"A draft was refused: {answer}")
     if not drafts:
         await asyncio.sleep(pause)
     return (await annotator.submit(view, answers))[1]
 
 
-def _begun(answers: dict, share: float) -> dict:
+def _begun(answers: dict[str, Any], share: float) -> dict[str, Any]:
     """The first part of the ratings, as they stand while an annotator works through the questions."""
-    given = [(place, key, value) for place, ratings in answers["ratings"].items() for key, value in ratings.items()]
-    ratings: dict[str, dict] = {}
-    for place, key, value in given[: max(round(len(given) * share), 1)]:
-        ratings.setdefault(place, {})[key] = value
-    return {**answers, "ratings": ratings}
+    ratings = [(place, key, value) for place, part in answers["ratings"].items() for key, value in part.items()]
+    part: dict[str, dict] = {}
+    for place, key, value in ratings[: max(round(len(ratings) * share), 1)]:
+        part.setdefault(place, {})[key] = value
+    return {**answers, "ratings": part}
 
 
 @asynccontextmanager
@@ -49,7 +52,7 @@ async def annotators(world: World, url: str) -> AsyncIterator[list[Annotator]]:
         numbers = range(len(world.cookies))
         for start in range(0, len(numbers), 10):
             coming = [world.annotator(url, number) for number in numbers[start : start + 10]]
-            opened += await asyncio.gather(*(stack.enter_async_context(one) for one in coming))
+            opened += await asyncio.gather(*(stack.enter_async_context(person) for person in coming))
         yield opened
 
 
@@ -69,15 +72,17 @@ async def together(
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
 
-        async def one(number: int, annotator: Annotator) -> list[tuple[float, float]]:
+        async def annotate_until_the_end(number: int, annotator: Annotator) -> list[tuple[float, float]]:
             await asyncio.sleep(pause * number / len(people))
             return await work_until(annotator, end, drafts, pause)
 
-        done = await asyncio.gather(*(one(n, a) for n, a in enumerate(people)))
+        done = await asyncio.gather(*(annotate_until_the_end(n, a) for n, a in enumerate(people)))
     return [pair for pairs in done for pair in pairs]
 
 
-def on_a_server(home: Path, world: World, work: Callable[[World, Server], Awaitable[list]]) -> list:
+def on_a_server(
+    home: Path, world: World, work: Callable[[World, Server], Coroutine[Any, Any, list[Value]]]
+) -> list[Value]:
     """What `work` gives back on a fresh server over this world."""
     with running_app(home) as server:
         return asyncio.run(work(world, server))
@@ -129,7 +134,7 @@ def fifty_with_a_pause(options: Options, home: Path) -> list[Figure]:
     seconds = options.seconds(60)
     world = build_world(home, items=round(seconds) + 20, annotators=50, raters=50)
 
-    async def work(world: World, server: Server) -> list:
+    async def work(world: World, server: Server) -> list[tuple[float, float]]:
         return await together(world, server, seconds, drafts=1, pause=1.0)
 
     waited = [1000 * wait for _, wait in on_a_server(home, world, work)]
@@ -142,7 +147,7 @@ def fifty_without_pause(options: Options, home: Path) -> list[Figure]:
     seconds = options.seconds(30)
     world = build_world(home, items=round(seconds * 8), annotators=50, raters=50)
 
-    async def work(world: World, server: Server) -> list:
+    async def work(world: World, server: Server) -> list[tuple[float, float]]:
         return await together(world, server, seconds, drafts=0, pause=0.0)
 
     times = sorted(when for when, _ in on_a_server(home, world, work))

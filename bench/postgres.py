@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,14 +15,14 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
-from bench.server import ServerFailed, free_port
+from bench.server import PATIENCE, ServerFailed, free_port
 
 
 def postgres_binaries() -> Path | None:
-    """Where initdb and postgres lie; None if PostgreSQL is not installed."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).parent
+    """Where initdb and postgres are; None if PostgreSQL is not installed."""
+    initdb = shutil.which("initdb")
+    if initdb:
+        return Path(initdb).parent
     return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
 
 
@@ -37,28 +38,66 @@ def throw_away_postgres(durable: bool = False) -> Iterator[str]:
         raise ServerFailed("PostgreSQL (initdb) is not installed.")
     # a folder of its own: another user must be able to walk to it
     with TemporaryDirectory(prefix="triptych-postgres-") as folder:
-        other = {"user": "postgres"} if os.geteuid() == 0 else {}
-        if other:
-            shutil.chown(folder, **other)
+        owner = "postgres" if os.geteuid() == 0 else None
+        if owner:
+            shutil.chown(folder, owner)
         port, data = free_port(), Path(folder) / "data"
-        making = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "triptych", "-E", "UTF8", "--no-sync"]
-        subprocess.run(making, check=True, capture_output=True, cwd="/", **other)
-        serving = [binaries / "postgres", "-D", data, "-p", str(port), "-k", folder, "-h", "127.0.0.1"]
+        making: list[str | Path] = [
+            binaries / "initdb",
+            "-D",
+            data,
+            "-A",
+            "trust",
+            "-U",
+            "triptych",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
+        subprocess.run(making, check=True, capture_output=True, cwd="/", timeout=PATIENCE, user=owner)
+        serving: list[str | Path] = [
+            binaries / "postgres",
+            "-D",
+            data,
+            "-p",
+            str(port),
+            "-k",
+            folder,
+            "-h",
+            "127.0.0.1",
+        ]
         serving += [] if durable else ["-F"]
-        with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, **other) as server:
+        with subprocess.Popen(serving, cwd="/", stderr=subprocess.DEVNULL, user=owner) as server:
             url = f"postgresql+psycopg://triptych@127.0.0.1:{port}"
             try:
                 wait_for_postgres(f"{url}/postgres", server)
                 yield url
-            finally:  # whatever went wrong: leaving waits for the server to end
-                server.send_signal(signal.SIGQUIT)
+            finally:
+                end_postgres(server, signal.SIGQUIT)
 
 
 def wait_for_postgres(url: str, server: subprocess.Popen[bytes]) -> None:
-    """Returns when the server takes connections. Raises ServerFailed when it ends instead."""
+    """Returns when the server takes connections. Raises ServerFailed when it ends instead, or does not in time."""
     engine = create_engine(url)
+    end = time.monotonic() + PATIENCE
     while server.poll() is None:
         with suppress(OperationalError), engine.connect():
             engine.dispose()
             return
+        if time.monotonic() > end:
+            raise ServerFailed(f"PostgreSQL took no connection within {PATIENCE:.0f} s.")
+        time.sleep(0.02)
     raise ServerFailed(f"PostgreSQL ended with {server.returncode} before it took a connection.")
+
+
+def end_postgres(server: subprocess.Popen[bytes], number: int) -> None:
+    """Sends the signal and waits for the server to end. Raises ServerFailed, after `kill -9`, if it does not."""
+    if server.poll() is not None:
+        return
+    server.send_signal(number)
+    try:
+        server.wait(PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        server.kill()
+        server.wait(10)
+        raise ServerFailed(f"PostgreSQL did not stop within {PATIENCE:.0f} s and was killed.") from error

@@ -58,11 +58,11 @@ def _shared_database() -> Iterator[str]:
         with admin.connect() as connection:
             connection.execute(text("CREATE DATABASE triptych"))
         admin.dispose()
-        given = {"TRIPTYCH_DATABASE_URL": f"{server}/triptych", "TRIPTYCH_SECRET": secrets.token_urlsafe(48)}
-        before = {name: os.environ.get(name) for name in given}
-        os.environ.update(given)
+        settings = {"TRIPTYCH_DATABASE_URL": f"{server}/triptych", "TRIPTYCH_SECRET": secrets.token_urlsafe(48)}
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
         try:
-            yield given["TRIPTYCH_DATABASE_URL"]
+            yield settings["TRIPTYCH_DATABASE_URL"]
         finally:
             for name, value in before.items():
                 os.environ.pop(name)
@@ -76,7 +76,7 @@ async def _work(world: World, servers: list[Server], url: str, seconds: float) -
         people = []
         for start in range(0, ANNOTATORS, 10):
             coming = [world.annotator(servers[n % 2].url, n) for n in range(start, start + 10)]
-            people += await asyncio.gather(*(stack.enter_async_context(one) for one in coming))
+            people += await asyncio.gather(*(stack.enter_async_context(person) for person in coming))
         before = await _together(people, WARM_UP)
         await asyncio.to_thread(_analyze, url)
         return before, await _together(people, seconds)
@@ -85,11 +85,11 @@ async def _work(world: World, servers: list[Server], url: str, seconds: float) -
 async def _together(people: list[Annotator], seconds: float) -> list[float]:
     end = time.perf_counter() + seconds
 
-    async def one(number: int) -> list[tuple[float, float]]:
+    async def annotate_until_the_end(number: int) -> list[tuple[float, float]]:
         await asyncio.sleep(number / len(people))
         return await work_until(people[number], end, drafts=1, pause=1.0)
 
-    done = await asyncio.gather(*(one(n) for n in range(len(people))))
+    done = await asyncio.gather(*(annotate_until_the_end(n) for n in range(len(people))))
     return [wait for pairs in done for _, wait in pairs]
 
 
@@ -110,4 +110,4 @@ def _wrong(url: str, acknowledged: int) -> int:
         over = sum(count > raters[item] for item, count in session.execute(done))
         broken = events.first_broken(session, session.scalars(select(Study.id)).one()) is not None
     engine.dispose()
-    return abs(stored - acknowledged) + over + broken
+    return abs((stored or 0) - acknowledged) + over + broken

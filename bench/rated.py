@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby, islice
 from pathlib import Path
@@ -39,7 +39,7 @@ AT_ONCE = 1000
 def rated_world(home: Path, ratings: int) -> World:
     """The bench's study with about this many ratings: three of sixty annotators per item, and room for one more.
 
-    The last annotator has rated nothing; she can go on, one item after the other.
+    The last annotator has rated nothing; they can go on, one item after the other.
     """
     per_item = 15 * RATERS
     world = build_world(home, round(ratings / per_item), ANNOTATORS + 1, RATERS + 1)
@@ -51,17 +51,17 @@ def rated_world(home: Path, ratings: int) -> World:
 
 
 def _fill(session: Session, study: Study) -> None:
-    mine = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
-    people = session.scalars(mine.order_by(Membership.person_id)).all()[:ANNOTATORS]
+    members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    people = session.scalars(members.order_by(Membership.person_id)).all()[:ANNOTATORS]
     work = _work(session, study, people)
     while batch := list(islice(work, AT_ONCE)):
         for table, rows in zip((Assignment, Slot, Rating), zip(*batch, strict=True), strict=True):
-            flat = [row for one in rows for row in one]
+            flat = [row for group in rows for row in group]
             session.connection().execute(insert(table), flat)
     session.execute(update(Item).where(Item.study_id == study.id).values(taken=RATERS))
 
 
-def _work(session: Session, study: Study, people: list[int]) -> Iterator[tuple[list[dict[str, Any]], ...]]:
+def _work(session: Session, study: Study, people: Sequence[int]) -> Iterator[tuple[list[dict[str, Any]], ...]]:
     """(assignment, its slots, its ratings) of every rater of every item."""
     random = np.random.default_rng(1)
     severity = random.normal(0, 0.5, len(people))

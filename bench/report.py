@@ -54,9 +54,9 @@ def fixed_loop() -> float:
     """Milliseconds for a fixed amount of Python, best of five: tells a slow hour of a shared machine from slow code."""
     seconds = []
     for _ in range(5):
-        began, found = time.perf_counter(), b""
+        began, digest = time.perf_counter(), b""
         for _ in range(100_000):
-            found = hashlib.sha256(found).digest()
+            digest = hashlib.sha256(digest).digest()
         seconds.append(time.perf_counter() - began)
     return round(1000 * min(seconds))
 
@@ -85,14 +85,14 @@ def stolen_between(before: ProcessorTime | None, after: ProcessorTime | None) ->
 
 
 def save(name: str, figures: Sequence[Figure], quick: bool, load: float, stolen: float | None) -> None:
-    """Keeps the figures of one measure in bench/out/.
+    """Stores the figures of one measure in bench/out/.
 
     load: other_load() before it began; stolen: stolen_between() its begin and its end.
     """
     OUT.mkdir(exist_ok=True)
-    found = [asdict(figure) for figure in figures]
-    told = {"measure": name, "quick": quick, "load": load, "stolen": stolen, "loop": fixed_loop()}
-    result = {**told, "machine": machine(), "figures": found}
+    entries = [asdict(figure) for figure in figures]
+    about = {"measure": name, "quick": quick, "load": load, "stolen": stolen, "loop": fixed_loop()}
+    result = {**about, "machine": machine(), "figures": entries}
     (OUT / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -111,7 +111,7 @@ def page(results: Sequence[dict[str, Any]]) -> str:
     figures = [(result, Figure(**figure)) for result in results for figure in result["figures"]]
     machines = {json.dumps(result["machine"]): result["machine"] for result in results}
     lines = [INTRODUCTION]
-    lines += [", ".join(f"{name} {value}" for name, value in found.items()) + "." for found in machines.values()]
+    lines += [", ".join(f"{name} {value}" for name, value in facts.items()) + "." for facts in machines.values()]
     rows = [row_of(figure) for _, figure in figures]
     lines += ["", table(rows, HEADING), "", "## How each was measured", ""]
     lines += [f"- **{figure.what}** ({_circumstances(result)}): {figure.note}." for result, figure in figures]

@@ -18,30 +18,39 @@ from bench.surface import USABLE, signed_in
 from bench.world import World, build_world
 
 MANY, FEW = 100_000, 200
+BARE_APP, BARE_USABLE = "bench/bare_app.py", "button#bare"
 
 
 def start(options: Options, home: Path) -> list[Figure]:
-    """From the command to a page that an annotator can work on, in a browser that is already open."""
+    """From the command to a usable page, in a browser that is already open; a bare Streamlit app in turns with ours."""
     world = build_world(home)
-    seconds = []
+    pages = {"bare": (BARE_APP, "", BARE_USABLE), "ours": ("app.py", f"annotate?study={world.slug}", USABLE)}
+    seconds: dict[str, list[float]] = {"bare": [], "ours": []}
     with sync_playwright() as player:
         for _ in range(options.rounds(7)):
-            port = free_port()
-            with signed_in(player, world, f"http://127.0.0.1:{port}") as page:
-                seconds.append(_seconds_to_usable(page, home, world, port))
+            for name, (script, path, usable) in pages.items():
+                port = free_port()
+                with signed_in(player, world, f"http://127.0.0.1:{port}") as page:
+                    began = time.perf_counter()
+                    server = start_server(home, port=port, script=script)
+                    seconds[name].append(_time_when_usable(page, server, path, usable) - began)
+    ratios = [ours / bare for ours, bare in zip(seconds["ours"], seconds["bare"], strict=True)]
     note = "from `streamlit run app.py` to a workbench that takes answers; Chromium is open, its cache empty"
-    return [at_most("command → usable annotate page", "s", seconds, 2.8, note=note)]
+    bare = median(seconds["bare"])
+    against = f"the same for a Streamlit app of one component, started in turn with ours: median {bare:.3g} s"
+    return [
+        at_most("command → usable annotate page", "s", seconds["ours"], 2.8, note=note),
+        at_most("command → usable page, against a bare Streamlit app", "×", ratios, 1.25, note=against),
+    ]
 
 
-def _seconds_to_usable(page: Page, home: Path, world: World, port: int) -> float:
-    began = time.perf_counter()
-    server = start_server(home, port=port)
+def _time_when_usable(page: Page, server: Server, path: str, usable: str) -> float:
+    """The clock (perf_counter, in seconds) when the page of a starting server is usable; then ends the server."""
     try:
-        # the page's files are there first; that the app is open, her browser waits for itself
-        wait_until(lambda: is_healthy(server.url, "/"), server, "answer")
-        page.goto(f"{server.url}/annotate?study={world.slug}", wait_until="commit")
-        page.wait_for_selector(USABLE)
-        return time.perf_counter() - began
+        wait_until(lambda: is_healthy(server.url), server, "answer")
+        page.goto(f"{server.url}/{path}", wait_until="commit")
+        page.wait_for_selector(usable)
+        return time.perf_counter()
     finally:
         server.stop()
 
@@ -49,9 +58,9 @@ def _seconds_to_usable(page: Page, home: Path, world: World, port: int) -> float
 def idle(options: Options, home: Path) -> list[Figure]:
     """Resident memory of a server that has served one annotator and now rests."""
     world = build_world(home)
-    found = [_idle_mb(home, world) for _ in range(options.rounds(5))]
+    samples = [_idle_mb(home, world) for _ in range(options.rounds(5))]
     note = "resident memory five seconds after one annotator opened the annotate page and left"
-    return [at_most("idle memory", "MB", found, 170, note=note)]
+    return [at_most("idle memory", "MB", samples, 170, note=note)]
 
 
 def _idle_mb(home: Path, world: World) -> float:
@@ -94,7 +103,7 @@ async def _sampled(world: World, server: Server, seconds: float) -> list[float]:
     async with annotators(world, server.url) as people:
         end = time.perf_counter() + seconds
         watching = asyncio.create_task(watch())
-        await asyncio.gather(*(_come_and_go(one, end) for one in people))
+        await asyncio.gather(*(_come_and_go(person, end) for person in people))
         watching.cancel()
     return samples
 
@@ -120,10 +129,12 @@ def size(options: Options, home: Path) -> list[Figure]:
     return [_against("start-up", starts, "s"), _against("submit → next item", waits, "ms")]
 
 
-def _against(what: str, found: dict[int, list[float]], unit: str) -> Figure:
+def _against(what: str, values: dict[int, list[float]], unit: str) -> Figure:
     """The large study over the small one, one ratio per round."""
-    ratios = [many / few for many, few in zip(found[MANY], found[FEW], strict=True)]
-    note = f"medians: {median(found[MANY]):.3g} {unit} with {MANY:,} items, {median(found[FEW]):.3g} {unit} with {FEW}"
+    ratios = [many / few for many, few in zip(values[MANY], values[FEW], strict=True)]
+    note = (
+        f"medians: {median(values[MANY]):.3g} {unit} with {MANY:,} items, {median(values[FEW]):.3g} {unit} with {FEW}"
+    )
     return at_most(f"{MANY:,} items: {what}", "×", ratios, 1.2, note=note)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
-from bench.client import PageFailed, PageSession
+from bench.client import Annotator, PageFailed, PageSession
 from bench.figures import Figure, at_most, observed
 from bench.load import annotate
 from bench.options import Options
@@ -49,7 +50,7 @@ async def _opened(world: World, server: Server, rounds: int) -> tuple[float, lis
     return first, again, fresh
 
 
-async def _cost(server: Server, act) -> float:
+async def _cost(server: Server, act: Callable[[], Awaitable[Any]]) -> float:
     before = server.cpu_seconds()
     await act()
     return server.cpu_seconds() - before
@@ -100,7 +101,7 @@ async def _page(world: World, server: Server) -> AsyncIterator[PageSession]:
 
 
 async def _ask(page: PageSession, number: int) -> None:
-    """The page's own clock: its fragment runs every few seconds, and draws the page anew if it finds something."""
+    """The page's own clock: its fragment runs every few seconds, and draws the page again if something changed."""
     await asyncio.sleep(SECONDS * number / TABS)
     if not page.fragment:
         raise PageFailed("The page does not follow its study.")
@@ -110,7 +111,7 @@ async def _ask(page: PageSession, number: int) -> None:
         await asyncio.sleep(max(SECONDS - (time.perf_counter() - began), 0))
 
 
-async def _rate(annotator) -> None:
+async def _rate(annotator: Annotator) -> None:
     while True:
         await annotate(annotator)
         await asyncio.sleep(EVERY)

@@ -11,18 +11,22 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, ViewportSize, expect, sync_playwright
 
+from bench.chromium import launch_chromium
 from bench.server import ROOT, Server, running_app
-from bench.surface import chromium
+from bench.surface import FLAGS
 
 PICTURES = ROOT / "docs" / "screenshots"
-Size = dict[str, int]
+Scheme = Literal["light", "dark"]
 PATIENCE = 120_000  # ms; a machine that does other things too
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-LOOKS = [(scheme, size) for scheme in ("light", "dark") for size in (WIDE, NARROW)]
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+NARROW: ViewportSize = {"width": 390, "height": 844}
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+LOOKS = [(scheme, size) for scheme in SCHEMES for size in (WIDE, NARROW)]
 KEPT = {
     "annotate": "annotate-dialogue-light-1440",
     "annotate-dark": "annotate-reviews-dark-1440",
@@ -85,6 +89,7 @@ class Photographer:
         stand_still(page)
         page.evaluate("document.fonts.ready")
         size = page.viewport_size
+        assert size is not None  # every page here is opened with one
         if whole:
             height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
             page.set_viewport_size({"width": size["width"], "height": min(height + 40, 6000)})
@@ -99,7 +104,7 @@ def stand_still(page: Page) -> None:
 
 
 @contextmanager
-def looking(browser: Browser, scheme: str, size: Size, state: dict | None = None) -> Iterator[Page]:
+def looking(browser: Browser, scheme: Scheme, size: ViewportSize, state: StorageState | None = None) -> Iterator[Page]:
     context = browser.new_context(viewport=size, color_scheme=scheme, storage_state=state, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
     yield context.new_page()
@@ -117,7 +122,9 @@ def begin(page: Page, server: Server, study: str, name: str) -> None:
     page.locator(".tw[data-token]").wait_for()
 
 
-def annotators_screens(browser: Browser, server: Server, camera: Photographer, scheme: str, size: Size) -> None:
+def annotators_screens(
+    browser: Browser, server: Server, camera: Photographer, scheme: Scheme, size: ViewportSize
+) -> None:
     for short, study in DEMOS.items():
         with looking(browser, scheme, size) as page:
             begin(page, server, study, f"Kim {camera.look} {short}")
@@ -197,14 +204,14 @@ def everyones_screens(page: Page, server: Server, camera: Photographer) -> None:
     camera.take(page, "sign-in")
 
 
-def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) -> dict:
+def set_up(browser: Browser, server: Server, picture: Callable[[Page], None]) -> StorageState:
     """Makes the lead account; returns the signed-in browser state."""
     with looking(browser, "light", WIDE) as page:
         page.goto(server.setup_link())
         page.get_by_label("Your name", exact=True).fill("Dr Lead")
         picture(page)
         page.locator("input[type=password]").fill("a long passcode 42")
-        page.get_by_role("button", name="Make the account").click()
+        page.get_by_role("button", name="Create the account").click()
         expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
         return page.context.storage_state()
 
@@ -227,7 +234,7 @@ def main() -> int:
         running_app(Path(home), {"TRIPTYCH_DEMO": "1"}) as server,
         sync_playwright() as player,
     ):
-        browser = chromium(player)
+        browser = launch_chromium(player, FLAGS)
         camera.look = "light-1440"
         lead = set_up(browser, server, lambda page: camera.take(page, "set-up"))
         for scheme, size in LOOKS:

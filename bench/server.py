@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 60.0
+PATIENCE = 120.0  # seconds; a busy machine takes a minute to import everything
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 SETUP_LINK = re.compile(r"https?://\S+\?setup=[\w-]+")
 
@@ -35,10 +35,10 @@ class Server:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def stop(self) -> None:
-        """Ends it as Ctrl+C in the terminal does, or by force after ten seconds."""
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """Ends it as Ctrl+C in the terminal does, or with another signal; by force after ten seconds."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(number)
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
@@ -65,7 +65,7 @@ class Server:
     def resident_mb(self) -> float:
         """Resident memory in MiB (Linux)."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def free_port() -> int:
@@ -92,18 +92,22 @@ def is_healthy(url: str, path: str = "/_stcore/health") -> bool:
 
 
 def start_server(
-    home: Path, env: Mapping[str, str] | None = None, port: int | None = None, start: Callable[..., Any] | None = None
+    home: Path,
+    env: Mapping[str, str] | None = None,
+    port: int | None = None,
+    start: Callable[..., Any] | None = None,
+    script: str = "app.py",
 ) -> Server:
     """Starts the app on a free loopback port with its data in `home`; returns at once, before it answers.
 
-    The demo studies stay out unless `env` says otherwise. `start` takes the arguments of subprocess.Popen and returns
-    what can be used as one.
+    The demo studies stay out unless `env` says otherwise; `script` is another Streamlit app. `start` takes the
+    arguments of subprocess.Popen and returns what can be used as one.
     """
     port = port or free_port()
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     settings = {"TRIPTYCH_HOME": str(home), "TRIPTYCH_DEMO": "0", "PYTHONUNBUFFERED": "1", **(env or {})}
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true"]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.headless=true"]
     command += [f"--server.port={port}", "--server.address=127.0.0.1"]
     with log.open("ab") as file:
         process = (start or subprocess.Popen)(

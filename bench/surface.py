@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Page, Playwright, ViewportSize, sync_playwright
 
+from bench.chromium import launch_chromium
 from bench.figures import Figure, at_least, at_most
 from bench.options import Options
 from bench.server import running_app
 from bench.world import World, build_world
 
 FLAGS = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-SIZE = {"width": 1440, "height": 900}
+SIZE: ViewportSize = {"width": 1440, "height": 900}
 USABLE = ".tw [data-tw-submit]"
 KEYS = "142671"
 PRESS = 60  # ms between pressing a button of the mouse and letting go; the click comes with the second
@@ -64,17 +63,10 @@ RATED = """
 """
 
 
-def chromium(player: Playwright) -> Browser:
-    """The system's Chromium, or Playwright's own; root needs it without a sandbox."""
-    flags = [*FLAGS, "--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else FLAGS
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    return player.chromium.launch(executable_path=found, args=flags)
-
-
 @contextmanager
 def signed_in(player: Playwright, world: World, url: str, number: int = 0) -> Iterator[Page]:
     """An empty page of a browser that holds the annotator's cookie."""
-    browser = chromium(player)
+    browser = launch_chromium(player, FLAGS)
     try:
         context = browser.new_context(viewport=SIZE)
         context.add_cookies([{"name": n, "value": v, "url": url} for n, v in world.cookies[number].items()])
@@ -131,7 +123,7 @@ def keys(options: Options, home: Path) -> list[Figure]:
 
 
 def _right_keys(page: Page) -> int:
-    return sum(given == wanted for (_, given), wanted in zip(page.evaluate(RATED), KEYS, strict=False))
+    return sum(answer == pressed for (_, answer), pressed in zip(page.evaluate(RATED), KEYS, strict=False))
 
 
 def _answer_and_submit(page: Page) -> None:

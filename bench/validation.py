@@ -1,6 +1,6 @@
 """`python -m bench.validation [--quick] [--write-docs]`: do the tests and intervals keep what they promise?
 
-Simulates studies whose truth is known, asks triptych.analysis as the app does, and counts how often the test rejects
+Simulates studies whose truth is known, asks triptych.stats as the app does, and counts how often the test rejects
 without a difference and how often the intervals hold the true difference. With --write-docs the tables become
 docs/validation.md.
 """
@@ -100,8 +100,8 @@ class Held:
     absent: float
 
     @property
-    def kept(self) -> bool:
-        """Level and coverage lie where the text says; nothing is said below five annotators."""
+    def keeps_promise(self) -> bool:
+        """Whether level and coverage are in the promised range; nothing is promised below five annotators."""
         level, coverage = self.level, self.coverage
         return level is None or coverage is None or (_within(level, LEVEL) and _within(coverage, COVERAGE))
 
@@ -164,25 +164,25 @@ def holds(interval: Interval, truth: float) -> bool:
 def measure(design: Design, scale: str, runs: int) -> Held:
     """Level from studies without a difference, coverage from studies with one."""
     null = list(simulate(design, scale, 0, runs, seed=1).tables())
-    level = [difference(one, "new", "base") for one in null]
-    won = [dominance(one, "new", "base").estimate for one in null[: runs // 4]]
+    level = [difference(study, "new", "base") for study in null]
+    won = [dominance(study, "new", "base").estimate for study in null[: runs // 4]]
     studies = simulate(design, scale, SHIFT, runs, seed=2)
-    covered = [difference(one, "new", "base") for one in studies.tables()]
-    means = (mean_interval(one[:, 0], studies.items, studies.annotators) for one in studies.ratings[: runs // 4])
-    told = design.annotators >= ENOUGH_ANNOTATORS
+    covered = [difference(study, "new", "base") for study in studies.tables()]
+    means = (mean_interval(study[:, 0], studies.items, studies.annotators) for study in studies.ratings[: runs // 4])
+    judged = design.annotators >= ENOUGH_ANNOTATORS
     return Held(
         design,
         scale,
-        level=_percent(map(significant, level)) if told else None,
-        level_item=_percent(rejects(one.these) for one in level),
+        level=_percent(map(significant, level)) if judged else None,
+        level_item=_percent(rejects(comparison.these) for comparison in level),
         level_signed_rank=_percent(map(signed_rank_rejects, null[: runs // 4])),
-        level_dominance=_percent(map(significant, won)) if told else None,
-        coverage=_percent(holds(one.alike, studies.alike) for one in covered) if told else None,
+        level_dominance=_percent(map(significant, won)) if judged else None,
+        coverage=_percent(holds(comparison.alike, studies.alike) for comparison in covered) if judged else None,
         coverage_these=_percent(
-            holds(one.these, truth) for one, truth in zip(covered, studies.these.tolist(), strict=True)
+            holds(comparison.these, truth) for comparison, truth in zip(covered, studies.these.tolist(), strict=True)
         ),
-        coverage_mean=_percent(holds(one, studies.base) for one in means) if told else None,
-        absent=_percent(one.headline.low is None for one in covered),
+        coverage_mean=_percent(holds(interval, studies.base) for interval in means) if judged else None,
+        absent=_percent(comparison.headline.low is None for comparison in covered),
     )
 
 
@@ -190,9 +190,9 @@ def significant(estimate: Estimate) -> bool:
     return estimate.test is not None and estimate.test.p < 0.05
 
 
-def signed_rank_rejects(one: SideBySide) -> bool:
+def signed_rank_rejects(comparison: SideBySide) -> bool:
     try:
-        return signed_rank(one, "new", "base").p < 0.05
+        return signed_rank(comparison, "new", "base").p < 0.05
     except UndefinedStatistic:
         return False
 
@@ -201,8 +201,8 @@ def floors(design: Design, scale: str, runs: int) -> list[float]:
     """Level of the two-way test with V at least 0, a quarter of, or all of the larger one-way variance."""
     rejected = np.zeros(len(FLOORS))
     critical = stdtrit(min(design.items, design.annotators) - 1, 0.975)
-    for one in simulate(design, scale, 0, runs, seed=1).tables():
-        pairs = one.pairs("new", "base")
+    for study in simulate(design, scale, 0, runs, seed=1).tables():
+        pairs = study.pairs("new", "base")
         mean = pairs.differences.mean()
         residuals = pairs.differences - mean
         variance = cluster_variance(residuals, pairs.items, pairs.annotators)
@@ -276,26 +276,28 @@ def page(held: Sequence[Held], floored: Sequence[tuple[Design, str, list[float]]
         least=COVERAGE[0],
         most=COVERAGE[1],
     )
-    rows = [[_named(design), f"{design.taste:g}", scale, *map(_figure, found)] for design, scale, found in floored]
+    rows = [
+        [_named(design), f"{design.taste:g}", scale, *map(_figure, percents)] for design, scale, percents in floored
+    ]
     heading = ("Design", "Taste SD", "Scale", "no floor", "a quarter (the app)", "the larger itself")
-    parts = [introduction, table([_row(one) for one in held], HEADING), "", "## What does not hold", ""]
+    parts = [introduction, table([_row(line) for line in held], HEADING), "", "## What does not hold", ""]
     return "\n".join([*parts, *_failings(held), "", FLOOR_TEXT, table(rows, heading)]) + "\n"
 
 
 def _failings(held: Sequence[Held]) -> list[str]:
     """What the table says against the methods, in sentences."""
-    told = [one for one in held if one.level is not None]
-    failed = [one for one in told if not one.kept]
-    lines = [f"- Of {len(told)} lines with five annotators or more, {len(failed)} miss the two-way promise."]
+    judged = [line for line in held if line.level is not None]
+    failed = [line for line in judged if not line.keeps_promise]
+    lines = [f"- Of {len(judged)} lines with five annotators or more, {len(failed)} miss the two-way promise."]
     lines += [
-        f"  - {_named(one.design)}, taste SD {one.design.taste:g}, {one.scale}: "
-        f"level {_figure(one.level)} %, coverage {_figure(one.coverage)} %."
-        for one in failed
+        f"  - {_named(line.design)}, taste SD {line.design.taste:g}, {line.scale}: "
+        f"level {_figure(line.level)} %, coverage {_figure(line.coverage)} %."
+        for line in failed
     ]
-    these = [one.coverage_these for one in held]
-    strongest = max(one.design.taste for one in held)
-    tasteful = [one for one in held if one.design.taste == strongest]
-    item, ranks = [one.level_item for one in tasteful], [one.level_signed_rank for one in tasteful]
+    these = [line.coverage_these for line in held]
+    strongest = max(line.design.taste for line in held)
+    tasteful = [line for line in held if line.design.taste == strongest]
+    item, ranks = [line.level_item for line in tasteful], [line.level_signed_rank for line in tasteful]
     return [
         *lines,
         f"- The interval for these annotators covers the difference among these annotators in {_range(these)} % of the "
@@ -304,8 +306,8 @@ def _failings(held: Sequence[Held]) -> list[str]:
         f"they reject {_range(item)} % and {_range(ranks)} % of the time at taste SD {strongest:g}.",
         "- With few annotators the two-way test has little power: its t has as many degrees of freedom as the "
         "smaller effective number of items or annotators − 1, and in many lines it rejects less than 5 %.",
-        _means(told),
-        f"- Up to {max(one.absent for one in held):.1f} % of the studies of a line are so uniform that there is no "
+        _means(judged),
+        f"- Up to {max(line.absent for line in held):.1f} % of the studies of a line are so uniform that there is no "
         "interval. They count as covered and as not rejected.",
         "- Where annotators rated unequally, the degrees of freedom give more weight to those who rated most. The test "
         "then errs by rejecting too rarely rather than too often.",
@@ -313,13 +315,13 @@ def _failings(held: Sequence[Held]) -> list[str]:
     ]
 
 
-def _means(told: Sequence[Held]) -> str:
+def _means(judged: Sequence[Held]) -> str:
     """How the interval around one system's mean does, scale by scale."""
-    found = {
-        scale: [one.coverage_mean for one in told if one.scale == scale and one.coverage_mean is not None]
+    percents_by_scale = {
+        scale: [line.coverage_mean for line in judged if line.scale == scale and line.coverage_mean is not None]
         for scale in SCALES
     }
-    ranges = ", ".join(f"{_range(percents)} % ({scale})" for scale, percents in found.items() if percents)
+    ranges = ", ".join(f"{_range(percents)} % ({scale})" for scale, percents in percents_by_scale.items() if percents)
     return (
         f"- The interval around the mean of one system covers {ranges}. It has no promised coverage: near an end of "
         "the scale, or where annotators rated unequally, it can be too short. Differences between systems are not "
@@ -331,11 +333,11 @@ def _range(percents: Sequence[float]) -> str:
     return f"{min(percents):.1f} to {max(percents):.1f}"
 
 
-def _row(one: Held) -> list[str]:
-    coverage = (one.coverage, one.coverage_mean, one.coverage_these)
-    figures = (one.level, one.level_dominance, *coverage, one.level_item, one.level_signed_rank)
-    verdict = "" if one.level is None else "kept" if one.kept else "MISSED"
-    return [_named(one.design), f"{one.design.taste:g}", one.scale, *map(_figure, figures), verdict]
+def _row(line: Held) -> list[str]:
+    coverage = (line.coverage, line.coverage_mean, line.coverage_these)
+    figures = (line.level, line.level_dominance, *coverage, line.level_item, line.level_signed_rank)
+    verdict = "" if line.level is None else "kept" if line.keeps_promise else "MISSED"
+    return [_named(line.design), f"{line.design.taste:g}", line.scale, *map(_figure, figures), verdict]
 
 
 def _named(design: Design) -> str:
@@ -351,8 +353,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.validation", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs, to see that everything runs")
     parser.add_argument("--write-docs", action="store_true", help="write docs/validation.md")
-    given = parser.parse_args()
-    runs = RUNS // 10 if given.quick else RUNS
+    chosen = parser.parse_args()
+    runs = RUNS // 10 if chosen.quick else RUNS
     held = []
     for design, scale in product(EQUAL + UNEQUAL, SCALES):
         print(f"{_named(design)}, taste SD {design.taste:g}, {scale} …", file=sys.stderr, flush=True)
@@ -360,9 +362,9 @@ def main() -> int:
     few = [(design, scale) for design, scale in product(EQUAL, SCALES) if design.annotators == ENOUGH_ANNOTATORS]
     written = page(held, [(design, scale, floors(design, scale, runs)) for design, scale in few], runs)
     print(written)
-    if given.write_docs:
+    if chosen.write_docs:
         DOCS.write_text(written)
-    return 0 if all(one.kept for one in held) else 1
+    return 0 if all(line.keeps_promise for line in held) else 1
 
 
 if __name__ == "__main__":

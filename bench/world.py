@@ -15,7 +15,8 @@ from bench.server import ROOT
 from triptych import settings
 from triptych.formats import ItemDraft, read_items
 from triptych.people import accounts
-from triptych.rubric.model import Rubric, load_rubric
+from triptych.rubric.files import load_rubric
+from triptych.rubric.model import Rubric
 from triptych.storage import database
 from triptych.storage.models import Access, Person, StudyState
 from triptych.study import lifecycle
@@ -79,8 +80,8 @@ def _items(count: int) -> Sequence[ItemDraft]:
 
 
 def _join(session: Session, study: lifecycle.Study, name: str) -> dict[str, str]:
-    """The cookie of a new annotator who came by her personal link."""
-    return _sign_in(session, accounts.accept_invitation(session, accounts.invite(session, study, name)))
+    """The cookie of an invited annotator."""
+    return _sign_in(session, accounts.annotator_called(session, study, name))
 
 
 def _sign_in(session: Session, person: Person) -> dict[str, str]:

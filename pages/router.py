@@ -20,7 +20,7 @@ PAGES_OF_ANNOTATORS = {
         ("annotator/my_data.py", "My data"),
     ]
 }
-# by menu; what stands under no heading is always in view, the first as the start page
+# by menu; pages without a heading are always in view, the first as the start page
 PAGES_OF_LEADS = {
     "": [("lead/studies.py", "Studies")],
     "New": [
@@ -47,7 +47,7 @@ PAGES_OF_LEADS = {
 }
 # a lead may annotate too
 ALL_PAGES = {**PAGES_OF_LEADS, "My work": PAGES_OF_ANNOTATORS[""]}
-# a bookmark of somebody who was signed out leads to the sign-in page, and after it to where it points
+# a bookmark opens the sign-in page for somebody signed out, and its own page after the sign-in
 BOOKMARKS = [Path(path).stem for pages in ALL_PAGES.values() for path, _ in pages][1:]
 
 
@@ -67,17 +67,17 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
 
 
 def pages_of(who: Who) -> dict[str, list[st.Page]]:
-    """What this person may open, the first as the start page; anything else does not exist for her."""
+    """The pages this person may open, the first as the start page; no other page exists for them."""
     allowed = ALL_PAGES if who.role == "lead" else PAGES_OF_ANNOTATORS
     start, first = allowed[""][0]
     pages = {menu: [st.Page(path, title=title) for path, title in of if path != start] for menu, of in allowed.items()}
-    # the start page lies at the bare address, and is found by its name as well
+    # the start page has the bare address, and its own name as well
     by_name = st.Page(start, title=first, visibility="hidden")
     return {**pages, "": [st.Page(start, title=first, default=True, url_path="start"), *pages[""], by_name]}
 
 
 def show() -> None:
-    """The page that is asked for, if this person may open it."""
+    """Show the requested page, if this person may open it."""
     who = state.identify()
     way_in = entrance(who)
     if way_in:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers.forking import forking
 from helpers.studies import (
-    ROOT,
+    PUBLIC_DATA,
     SMALL_RUBRIC,
     absent,
     add_person,
@@ -55,11 +55,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real and hostile files that lies beside the repository."""
-    folder = ROOT.parent / "shared"
-    if not folder.is_dir():
-        absent("the folder ../shared")
-    return folder
+    """A folder next to the repository with public data sets, which are not ours to pass on."""
+    if not PUBLIC_DATA.is_dir():
+        pytest.skip("Public data sets are not part of the repository; they are read from the folder ../shared.")
+    return PUBLIC_DATA
 
 
 @pytest.fixture(autouse=True)

@@ -1,18 +1,6 @@
-"""Every error that a person may read. The message says what is wrong, where, and what would be right.
+"""The errors whose message a person reads: what is wrong, where, and what would be right.
 
-TriptychError
-  + InvalidRubric          a rubric file breaks a rule
-  + ImportRefused          an uploaded file cannot be read or used
-  + InvalidAnnotation      an answer does not fit the rubric, the texts or the assignment
-  + NotAllowed             this person may not do this
-  + SignedOut              the login is unknown, revoked or over
-  + NotFound               nothing there, or not for this person
-  + Conflict               somebody, or another tab, was faster
-    x OpenElsewhere        the item is open in another tab or on another computer
-    x AlreadySubmitted     the annotation was submitted before; carries its receipt
-    x StudyNotOpen         the study is a draft, paused or closed
-  + UndefinedStatistic     a number that the data do not define, in words
-  + UnsafeDatabase         the database cannot be opened safely
+An error that only one module raises is defined there, below TriptychError too.
 """
 
 

@@ -1,10 +1,12 @@
-"""What the environment decides, read once per question; nothing here is secret by default."""
+"""Settings from the environment, read at each call; no secret has a default."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import ipaddress
 import os
 import secrets
+import tomllib
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +16,7 @@ from triptych.errors import TriptychError
 _PACKAGE = Path(__file__).resolve().parent
 SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"  # noqa: S105 (names)
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
-SHORTEST_SECRET = 32
+MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")
 HOW_TO_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
@@ -29,16 +31,39 @@ def app_folder() -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent
 
 
+def is_installed() -> bool:
+    """Whether this is an installation and not a checkout."""
+    return app_folder().parent == _PACKAGE
+
+
+def version() -> str:
+    """The version of this code."""
+    if is_installed():
+        return importlib.metadata.version("triptych")
+    return tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
 def local_folder() -> Path:
-    """Where the database, its backups and the cookie secret live: TRIPTYCH_HOME, else data/local/."""
-    return _made(os.environ.get("TRIPTYCH_HOME") or str(app_folder() / "data" / "local"))
+    """Where the database, its backups and the cookie secret live.
+
+    TRIPTYCH_HOME; else data/local/ in a checkout, the user's data folder in an installation.
+    """
+    return _existing(os.environ.get("TRIPTYCH_HOME") or _usual_home())
+
+
+def _usual_home() -> str:
+    if not is_installed():
+        return str(app_folder() / "data" / "local")
+    import platformdirs  # not at the top: the doctor reads this module to report missing packages
+
+    return platformdirs.user_data_dir("triptych", appauthor=False)
 
 
 @lru_cache(maxsize=8)
-def _made(folder: str) -> Path:
-    made = Path(folder)
-    made.mkdir(parents=True, exist_ok=True)
-    return made
+def _existing(folder: str) -> Path:
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def database_url() -> str:
@@ -71,7 +96,7 @@ def wants_demo() -> bool:
 
 def cookie_secret() -> str:
     """TRIPTYCH_SECRET, else a secret made once and kept in a file that only its owner can read."""
-    return os.environ.get(SECRET) or _kept_secret(local_folder() / "cookie.secret")
+    return os.environ.get(SECRET) or _stored_secret(local_folder() / "cookie.secret")
 
 
 def metrics_token() -> str | None:
@@ -80,11 +105,11 @@ def metrics_token() -> str | None:
 
 
 def refuse_unsafe_secrets(bound: str | None) -> None:
-    """Raises UnsafeSettings for a missing or weak secret where others than this computer can reach the app.
+    """Raise UnsafeSettings for a missing or weak secret where other computers can reach the app.
 
     `bound` is the address the app listens on; None and "" are all addresses. An app on PostgreSQL counts as reachable
-    wherever it listens: it stands behind a proxy. Without TRIPTYCH_SECRET a secret of its own, made at random, serves
-    an app alone with its SQLite file; processes that share a database must be given theirs.
+    wherever it listens: it is behind a proxy. Without TRIPTYCH_SECRET, an app with its own SQLite file uses a random
+    secret that it stores; processes that share a database need the same one.
     """
     if not is_shared() and is_loopback(bound):
         return
@@ -95,7 +120,7 @@ def refuse_unsafe_secrets(bound: str | None) -> None:
     for name in SECRETS:
         if is_weak(os.environ.get(name)):
             raise UnsafeSettings(
-                f"{name} is too easy to guess: at least {SHORTEST_SECRET} characters, made at random. {HOW_TO_MAKE}"
+                f"{name} is too easy to guess: at least {MIN_SECRET_LENGTH} characters, made at random. {HOW_TO_MAKE}"
             )
     if "change-me" in os.environ.get(DATABASE, ""):
         raise UnsafeSettings(f"{DATABASE} still holds the password of the example; give the role one of your own.")
@@ -105,7 +130,7 @@ def is_weak(secret: str | None) -> bool:
     """Whether a secret is short, repeats itself or is a placeholder; one that is not set is not weak."""
     if not secret:
         return False
-    return len(secret) < SHORTEST_SECRET or len(set(secret)) < 10 or secret.lower().startswith(PLACEHOLDERS)
+    return len(secret) < MIN_SECRET_LENGTH or len(set(secret)) < 10 or secret.lower().startswith(PLACEHOLDERS)
 
 
 def is_loopback(bound: str | None) -> bool:
@@ -119,12 +144,12 @@ def is_loopback(bound: str | None) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _kept_secret(path: Path) -> str:
+def _stored_secret(path: Path) -> str:
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
-        # whoever links first has made the secret; the file is never seen half written
+        # the first link wins; no process reads a half-written file
         with suppress(FileExistsError):
             path.hardlink_to(fresh)
         fresh.unlink()

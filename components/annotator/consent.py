@@ -1,4 +1,4 @@
-"""The first two steps of the way in: agreeing to take part, and reading what is to be done."""
+"""The first two steps before the work: consent and instructions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from triptych.rubric.model import Section
 from triptych.study.settings import Consent
 
 AFTER_WITHDRAWAL = {
-    "keep": "You may withdraw at any time. The ratings that you gave until then are kept, without your name.",
-    "delete": "You may withdraw at any time. The ratings that you gave until then are deleted.",
+    "keep": "You may withdraw at any time. The ratings you gave until then stay, without your name.",
+    "delete": "You may withdraw at any time. The ratings you gave until then are deleted.",
 }
 
 
 def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], None]) -> None:
-    """The consent text as it stands, with the two ways on from it."""
+    """The consent text, with the buttons to agree and to decline."""
     with column("Before you begin", "Please read this. You take part only if you agree.", READING):
         with st.container(border=True):
             st.text(consent.text)
@@ -27,12 +27,12 @@ def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], 
         with st.container(horizontal=True):
             st.button("I agree", type="primary", on_click=on_agree)
             with st.popover("I do not agree"):
-                st.write("You then take no part in this study. Nothing is stored but that you declined.")
+                st.write("You will not take part in this study. Only the fact that you declined is stored.")
                 st.button("Leave the study", on_click=on_refuse)
 
 
 def instruct(welcome: Welcome, on_read: Callable[[], None]) -> None:
-    """What is to be done, what the texts may hold, and whom to ask."""
+    """What to do, what the texts may contain, and whom to ask."""
     with column("Instructions", width=READING):
         for text in welcome.instructions:
             st.text(text)
@@ -44,12 +44,12 @@ def instruct(welcome: Welcome, on_read: Callable[[], None]) -> None:
         if welcome.contact:
             st.caption("Questions? Write to")
             st.text(welcome.contact)
-        st.caption("You find all this again under Guidelines while you work.")
+        st.caption("You can find all this under Guidelines while you work.")
         st.button("I have read this", type="primary", on_click=on_read)
 
 
 def sections(parts: Sequence[Section]) -> None:
-    """Titled parts of a text, as they stand."""
+    """Titled parts of a text, shown unformatted."""
     for part in parts:
         with st.container(gap="xxsmall"):
             st.subheader(plain(part.title), anchor=False)

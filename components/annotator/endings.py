@@ -1,4 +1,4 @@
-"""The screens an annotator meets when there is no item for her: each says what happens next."""
+"""The screens an annotator sees when there is no item for them: each says what happens next."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ SAYS = {
     Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),
     Nothing.paused: (
         "Paused",
-        "The lead has paused this study. Everything you submitted and wrote is kept. This page looks again by itself.",
+        "The lead has paused this study. Everything you submitted or wrote is saved. This page checks again by itself.",
     ),
-    Nothing.closed: ("Closed", "This study is closed. Thank you for your work; everything you submitted is kept."),
+    Nothing.closed: ("Closed", "This study is closed. Thank you for your work; everything you submitted is saved."),
     Nothing.excluded: (
         "Finished for you",
         "You have no further items in this study. Ask the lead if you have questions.",
     ),
-    Nothing.withdrawn: ("You have withdrawn", "You take part in this study no longer. Thank you for your time."),
+    Nothing.withdrawn: ("You have withdrawn", "You no longer take part in this study. Thank you for your time."),
     Nothing.screened_out: (
-        "You do not take part",
-        "You did not agree to take part, so nothing more is asked of you. Thank you for your time.",
+        "You are not taking part",
+        "You did not agree to take part, so there is nothing more to do. Thank you for your time.",
     ),
     Nothing.failed_test: (
         "Thank you for taking the test",
         "The pass mark was not reached this time, so there are no items for you in this study. We value your time.",
     ),
-    Nothing.entry: ("One more step", "Something is left to read or to answer first. Reload this page to go on."),
-    Nothing.finished: ("All done", "You have annotated every item there is for you. Thank you!"),
+    Nothing.entry: ("One more step", "There is something to read or answer first. Reload this page to continue."),
+    Nothing.finished: ("All done", "You have annotated all your items. Thank you!"),
     Nothing.none_left: (
         "No item for you",
-        "Every item has its annotators already, or none is planned for you. Thank you for coming. If a panel sent you, "
-        "give your place back there: a completion code is for those who have annotated.",
+        "Every item already has its annotators, or none is planned for you. Thank you for coming. If a panel sent you, "
+        "return your place there: only people who have annotated get a completion code.",
     ),
     Nothing.nothing_free: (
-        "Nothing free at the moment",
-        "Other annotators are working on the last items. This page looks again by itself.",
+        "No free item at the moment",
+        "Other annotators are working on the last items. This page checks again by itself.",
     ),
 }
 MAY_PASS = (Nothing.paused, Nothing.nothing_free)
@@ -48,9 +48,9 @@ LOOK_AGAIN = 15
 
 
 def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
-    """Heading and sentence for the reason; code and way back for somebody who came from a panel.
+    """Heading and sentence for the reason; completion code and return link for somebody who came from a panel.
 
-    `go_back` opens what she submitted last, where that may still be changed.
+    `go_back` opens what they submitted last, where that may still be changed.
     """
     heading, sentence = SAYS[reason]
     st.title(heading, anchor=False)

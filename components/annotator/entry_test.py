@@ -1,4 +1,4 @@
-"""The entry test on screen: a page to study, one page of questions, and how it went."""
+"""The entry test on screen: a page to study, one page of questions, and the result."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from components.annotator.consent import sections
 from components.shell.entrance import READING, column
 from components.shell.state import plain
 from triptych.annotate.entry_test import Explained, Outcome, Question, Sheet
+from triptych.stats.numbers import counted
 
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
-    """What the test asks, the page to study before it, and how the attempt before went."""
-    asked = f"{sheet.asked} questions follow" if sheet.test.kind == "questions" else f"{sheet.asked} items follow"
-    needed = f"{sheet.test.percent} % right answers are needed to take part"
+    """What the test asks, the page to study before it, and the result of the previous attempt."""
+    asked = counted(sheet.asked, "question" if sheet.test.kind == "questions" else "item")
+    needed = f"{sheet.test.percent} % of the answers must be right to take part"
     tries = "one attempt" if sheet.test.attempts == 1 else f"{sheet.test.attempts} attempts"
-    with column(plain(sheet.title), f"{asked}; {needed}. You have {tries}.", READING):
+    with column(plain(sheet.title), f"The test has {asked}; {needed}. You have {tries}.", READING):
         if sheet.last:
             st.warning(f"{_reached(sheet.last)} You may try again.")
             explained(sheet.last)
         sections(sheet.study_page)
         if sheet.study_page:
-            st.caption("Once the test has begun, this page cannot be opened again.")
+            st.caption("You cannot open this page again once the test has begun.")
         st.button("Try again" if sheet.last else "Start the test", type="primary", on_click=on_start)
 
 
@@ -34,11 +35,11 @@ def field(sheet: Sheet, question: str) -> str:
 
 def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[], None]) -> None:
     """The questions; each answer is stored when it is chosen, so a reload loses none."""
-    with column(plain(sheet.title), "Every answer is kept as soon as you choose it.", READING):
+    with column(plain(sheet.title), "Every answer is saved as soon as you choose it.", READING):
         for number, question in enumerate(sheet.questions, 1):
             _ask(sheet, number, question, on_answer)
         given = sum(question.given is not None for question in sheet.questions)
-        st.caption(f"{given} of {len(sheet.questions)} answered. After handing in nothing can be changed.")
+        st.caption(f"{given} of {len(sheet.questions)} answered. After handing in you cannot change them.")
         st.button("Hand in", type="primary", on_click=on_hand_in)
 
 
@@ -47,7 +48,7 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
     keys = list(titles)
     with st.container(gap="xsmall"):
         st.text(f"{number}. {question.text}")
-        # a label of ours: a screen reader would spell out the signs that keep the question's text from being Markdown
+        # our own label: a screen reader would spell out the marks that escape Markdown in the question's text
         st.radio(
             f"Question {number}",
             keys,
@@ -61,20 +62,20 @@ def _ask(sheet: Sheet, number: int, question: Question, on_answer: Callable[[str
 
 
 def passed(outcome: Outcome, on_start: Callable[[], None]) -> None:
-    """The good news, with reasons, before the first item."""
+    """The result of a passed test, with reasons, before the first item."""
     with column("Test passed", _reached(outcome), READING):
         st.button("Start with the items", type="primary", on_click=on_start)
         explained(outcome)
 
 
 def failed(outcome: Outcome) -> None:
-    """The score under the ending, and what may be told of the answers."""
+    """The score under the ending, and what may be shown of the answers."""
     st.write(_reached(outcome))
     explained(outcome)
 
 
 def explained(outcome: Outcome) -> None:
-    """Every answer, with the right one and its reason where they may be told."""
+    """Every answer, with the right one and its reason where they may be shown."""
     for one in outcome.answers:
         with st.container(border=True, gap="xxsmall"):
             _explain(one)

@@ -1,4 +1,4 @@
-"""Inviting people: one, or a list; and the links made, which are shown once."""
+"""Inviting one person or a list; and the new links, which are shown once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from triptych.formats.long_csv import write_csv
 from triptych.formats.model import Problem
 from triptych.people.accounts import LONGEST_NAME
 from triptych.people.invitations import Guest, GuestList, Invited
+from triptych.stats.numbers import counted
 from triptych.storage.models import Role
 
 LIST = (
-    "A CSV file with a line per person: name, and if you like e-mail address and role (annotator or lead). "
-    "Everybody on it is invited, or nobody."
+    "A CSV file with a line per person: name, and optionally email and role (annotator or lead). Either everybody on "
+    "it is invited, or nobody."
 )
-ONCE = "Copy these links now: they are not stored and cannot be shown again. Each is good for 90 days."
+ONCE = "Copy these links now: they are not stored and cannot be shown again. Each is valid for 90 days."
 LINKS_HEADER = ("name", "email", "role", "pseudonym", "link")
 
 
@@ -26,28 +27,28 @@ def guest_form(role: Role) -> tuple[str, str] | None:
     """Name and e-mail address of one person to invite."""
     with st.form(f"invite-{role}", clear_on_submit=True, width=560):
         name = st.text_input("Name", max_chars=LONGEST_NAME)
-        email = st.text_input("E-mail address, if you like", max_chars=200)
-        if st.form_submit_button("Make a personal link"):
+        email = st.text_input("E-mail address (optional)", max_chars=200)
+        if st.form_submit_button("Create a personal link"):
             return name, email
     return None
 
 
 def list_upload(key: str) -> bytes | None:
-    """The bytes of a list."""
+    """The bytes of an uploaded list."""
     st.caption(LIST)
     uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=key)
     return uploaded.getvalue() if uploaded else None
 
 
 def list_preview(found: GuestList) -> bool:
-    """Whom the list names and what is wrong with it, by row; whether to invite them."""
+    """The people on the list and its problems, by row; returns whether to invite them."""
     for severity, title in (("error", "Nobody is invited until this is corrected:"), ("note", "Notes:")):
         told = [problem for problem in found.problems if problem.severity == severity]
         if told:
             st.text("\n".join([title, *map(str, sorted(told, key=_row))]))
     if found.guests:
         st.dataframe(_guests(found.guests), hide_index=True, key="guests")
-    return found.ok and st.button(f"Invite {len(found.guests)} people", type="primary")
+    return found.ok and st.button(f"Invite {counted(len(found.guests), 'person', 'people')}", type="primary")
 
 
 def _row(problem: Problem) -> int:
@@ -60,7 +61,7 @@ def _guests(guests: Sequence[Guest]) -> pd.DataFrame:
 
 
 def links(made: Sequence[Invited]) -> None:
-    """The links just made: one to copy, several as a table and a file."""
+    """The new links: one to copy, several as a table and a file."""
     if not made:
         return
     if len(made) == 1:

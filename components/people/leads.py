@@ -1,4 +1,4 @@
-"""The leads of a study: who they are, one more, one less."""
+"""The leads of a study: listing, adding, inviting and removing them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 
 ADD = "Somebody with a lead account on this server."
-INVITE = "She opens the link, chooses a passcode, and can then do everything in this study that you can."
-NEW_LINK = "For a lead who lost hers before she chose a passcode. The earlier link stops working."
-REMOVE = "Her account stays, if she has one; she no longer sees this study."
+INVITE = "They open the link, choose a passcode, and can then do everything in this study that you can."
+NEW_LINK = "For a lead who lost their link before choosing a passcode. The earlier link stops working."
+REMOVE = "Their account stays, if they have one; they no longer see this study."
 
 
 def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
-    """Draws the leads and what can be done about them; returns an invited lead with her new link."""
+    """Draws the leads and what can be done about them; returns an invited lead with their new link."""
     leads_table(everybody)
     made = None
     with st.container(horizontal=True):
@@ -47,7 +47,7 @@ def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | No
 def _add(study: Study, actor: str) -> None:
     st.text(ADD)
     with st.form("add-lead", clear_on_submit=True, border=False):
-        name = st.text_input("Name she signs in with", max_chars=accounts.LONGEST_NAME)
+        name = st.text_input("Name they sign in with", max_chars=accounts.LONGEST_NAME)
         if st.form_submit_button("Add"):
             state.run_command(roster.add_lead, study, name, actor, done="The study has another lead.")
             st.rerun()
@@ -56,7 +56,7 @@ def _add(study: Study, actor: str) -> None:
 def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
     st.text(NEW_LINK)
     chosen = choose_member(waiting, "Invited lead", "waiting")
-    if not st.button("Make a new link", type="primary"):
+    if not st.button("Create a new link", type="primary"):
         return None
     secret = state.run_command(roster.new_link, study, chosen.pseudonym, actor)
     return secret and Invited(chosen.name or "", chosen.email, Role.lead, chosen.pseudonym, secret)
@@ -65,8 +65,8 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
 def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
     st.text(REMOVE)
     chosen = choose_member(fellow, "Lead", "fellow")
-    if st.button("Take the study from this lead", type="primary"):
-        done = f"{chosen.pseudonym} leads this study no more."
+    if st.button("Remove this lead", type="primary"):
+        done = f"{chosen.pseudonym} no longer leads this study."
         if state.run_command(roster.remove_lead, study, chosen.pseudonym, actor, done=done):
             clear()
         st.rerun()

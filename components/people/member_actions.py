@@ -1,4 +1,4 @@
-"""What a lead does about one annotator, each step with what it means before it is taken."""
+"""What a lead can do about one annotator, each step with its consequences."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from triptych.people.roster import Member
 from triptych.privacy.erasure import Copy
 from triptych.storage.models import Kind, Study
 
-LINK = "A new personal link, for whom lost hers or her return code. Her earlier link stops working."
-DISABLE = "Signs this person out everywhere, at once. Nothing is lost; she can come in again when you enable her."
-ENABLE = "Lets this person come in again."
+LINK = "A new personal link, for someone who lost the link or return code. The earlier link stops working."
+DISABLE = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
+ENABLE = "Lets this person sign in again."
 LET_IN = {
-    "failed_test": "This person did not pass the entry test. Let in, she gets items all the same; her attempts stay on "
-    "record.",
-    "screened_out": "This person did not agree to take part. Let in, she is asked for her consent again.",
+    "failed_test": "This person did not pass the entry test. If you let them in, they get items; "
+    "their attempts stay on record.",
+    "screened_out": "This person did not agree to take part. If you let them in, they are asked to consent again.",
 }
 WITHDRAW = {
-    "keep": "Ends this person's part in the study for good. Her ratings stay and are marked surplus, as the consent "
-    "says; her explanations, comments and notes and what she has not submitted are removed, and her places are free "
-    "again.",
-    "delete": "Ends this person's part in the study for good. All that she gave is deleted, as the consent says, and "
-    "her places are free again.",
+    "keep": "Ends this person's part in the study for good. Their ratings stay and are marked surplus, as the consent "
+    "says; their explanations, comments and notes and what they have not submitted are removed. Their items become "
+    "free again.",
+    "delete": "Ends this person's part in the study for good. All their work is deleted, as the consent says. Their "
+    "items become free again.",
 }
 NAME_GOES = (
-    "Her name and address, links and logins are removed too, unless she takes part in another study here. The database "
-    "is written anew, which can take a minute; nobody can save meanwhile."
+    "Their name and address, links and logins are removed too, unless they take part in another study here. The "
+    "database is rewritten, which can take a minute; nobody can save meanwhile."
 )
 ERASE = (
     "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
-    "logins, explanations, comments and notes, also from the log. Ratings stay or go as the consent says. The database "
-    "is written anew, which can take a minute; nobody can save meanwhile."
+    "logins, explanations, comments and notes, also from the log. Ratings stay or are deleted as the consent says. The "
+    "database is rewritten, which can take a minute; nobody can save meanwhile."
 )
 
 
 def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None:
-    """What the lead chose to do: link, disable, enable, let in, withdraw or erase; and why, where it is letting in.
+    """The step the lead chose (link, disable, enable, let in, withdraw or erase), and the reason for letting in.
 
-    `promised`: what becomes of her ratings.
+    `promised`: what the consent says about the person's ratings, "keep" or "delete".
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         human = member.kind == Kind.human
@@ -69,7 +69,7 @@ def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None
 
 
 def _reason_to_let_in(member: Member) -> str | None:
-    """Why somebody who was turned away shall be let in, when the lead says so."""
+    """The lead's reason for letting in somebody who was turned away; None until it is sent."""
     if member.turned_away_as is None or member.withdrawn_at:
         return None
     with st.popover("Let in"), st.form(f"let-in-{member.pseudonym}", border=False):
@@ -79,7 +79,7 @@ def _reason_to_let_in(member: Member) -> str | None:
 
 
 def _sure(label: str, what: str, member: Member) -> bool:
-    """A step that cannot be taken back asks first."""
+    """Whether the lead confirmed a step that cannot be undone."""
     with st.popover(label):
         st.text(what)
         sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
@@ -87,13 +87,13 @@ def _sure(label: str, what: str, member: Member) -> bool:
 
 
 def copies(found: Sequence[Copy]) -> bool | None:
-    """Copies that still hold people who have left; None: nothing asked, else whether to delete reports as well."""
+    """Copies that still contain people who have left; once confirmed, whether to delete reports too."""
     if not found:
-        st.text("No backup, capsule or report on this computer holds anybody who was erased or has withdrawn.")
+        st.text("No backup, capsule or report on this computer contains anybody who was erased or has withdrawn.")
         return None
-    st.text("These copies still hold people who have left since. A backup holds everybody else's work as well.")
+    st.text("These copies still contain people who have left since. A backup contains everybody else's work as well.")
     rows = [
-        {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Holds": who}
+        {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Contains": who}
         for one in found
         for who in [", ".join(one.holds)]
     ]

@@ -1,4 +1,4 @@
-"""Fair pay: what the pay for an item comes to per hour, live, from a pilot, or from a guess before the launch."""
+"""Pay per hour from the pay for an item: live, from a pilot, or from a guess before launch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from triptych.results.pay import PayMeter, money, rate_of
 
 HOW = (
     "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "
-    "Not in it: attention, gold and repeated items, instructions, training and the entry test. The table of annotators "
-    "shows how long training and test took."
+    "Not included: attention, gold and repeated items, instructions, training and the entry test. The table of "
+    "annotators shows how long training and test took."
 )
 
 
@@ -25,7 +25,7 @@ def pay_meter(found: PayMeter, whose: str) -> None:
     if found.warning:
         say(found.warning, "warning")
     elif pay.floor_per_hour is None:
-        st.caption("No floor per hour is set, so nothing here can warn. It stands among the settings of the study.")
+        st.caption("No least pay per hour is set, so nothing here can warn. Set it under Design, Panel and pay.")
     else:
         st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
     rows = [
@@ -34,7 +34,7 @@ def pay_meter(found: PayMeter, whose: str) -> None:
             "Items": one.items,
             "Active s per item": round(one.seconds),
             f"{pay.currency} per hour": f"{one.per_hour:.2f}",
-            "Below the floor": "yes" if one.below else "",
+            "Below the least": "yes" if one.below else "",
         }
         for one in found.annotators
     ]
@@ -44,7 +44,7 @@ def pay_meter(found: PayMeter, whose: str) -> None:
 
 
 def guess(slug: str) -> float | None:
-    """Seconds per item as the lead guesses them; None until she does."""
+    """Seconds per item as the lead guesses them; None until they do."""
     st.text("Nothing has been annotated yet, and the study has no pilot. Guess how long an item takes.")
     return st.number_input(
         "Seconds per item", 1, 7200, None, key=f"guess-{slug}", placeholder="for example 90", width=260

@@ -1,4 +1,4 @@
-"""How far a study is, and who takes part in it, by pseudonym."""
+"""The progress of a study, and who takes part in it, by pseudonym."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PROGRESS = st.column_config.ProgressColumn("Progress", format="%d %%", min_value
 
 
 def progress(view: Overview) -> None:
-    """What is in of what is expected, and the time to go."""
+    """Annotations submitted and expected, and the time left."""
     with st.container(horizontal=True):
         st.metric("Annotations", f"{view.done} of {view.expected}")
         st.metric("Items complete", f"{view.items_complete} of {view.items}")
-        st.metric("Annotator time to go", duration(view.minutes_left))
+        st.metric("Annotator time left", duration(view.minutes_left))
         st.metric("Annotators", len(view.annotators))
     st.progress(min(view.done / view.expected, 1.0) if view.expected else 0.0)
     st.caption(f"Last annotation: {moment(view.last_at)}")
 
 
 def people_table(rows: Sequence[AnnotatorProgress]) -> None:
-    """One line per annotator: how far, how much longer, when last seen at work."""
+    """One line per annotator: progress, time left, last annotation."""
     table = pd.DataFrame(
         {
             "Annotator": [row.pseudonym for row in rows],
@@ -43,7 +43,7 @@ def people_table(rows: Sequence[AnnotatorProgress]) -> None:
 
 
 def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
-    """The annotators with their names, where each stands, and what she agreed to when."""
+    """The annotators with their names, state and consent."""
     shown = {
         "Annotator": [row.pseudonym for row in rows],
         "Name": [row.name or "" for row in rows],
@@ -52,7 +52,7 @@ def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
         "State": [row.state.capitalize() for row in rows],
         "Joined": [moment(row.joined_at) for row in rows],
         "Consent": [_consent(row) for row in rows],
-        "Link good until": [f"{row.link_until:%Y-%m-%d}" if row.link_until else "" for row in rows],
+        "Link valid until": [f"{row.link_until:%Y-%m-%d}" if row.link_until else "" for row in rows],
     }
     kept = [name for name, cells in shown.items() if any(cells) and (name != "Consent" or asks_consent)]
     st.dataframe(pd.DataFrame({name: shown[name] for name in kept}), hide_index=True, key="members")
@@ -65,7 +65,7 @@ def _consent(row: Member) -> str:
 
 
 def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
-    """One of them, by pseudonym and name."""
+    """The member the lead chooses, by pseudonym and name."""
     named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
     by_name = {row.pseudonym: row for row in rows}
     return by_name[st.selectbox(label, list(named), format_func=named.__getitem__, key=key)]

@@ -13,7 +13,7 @@ from plotly.colors import find_intermediate_color
 from components.shell.state import recall
 from triptych.results.criterion import CriterionResult, SystemResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Choice, Likert
+from triptych.rubric.scales import Choice, Likert
 from triptych.stats.intervals import Interval
 
 LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)

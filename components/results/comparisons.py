@@ -18,10 +18,11 @@ from triptych.results.criterion import CriterionResult, SystemResult, headline, 
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
-from triptych.rubric.model import Choice
+from triptych.rubric.scales import Choice
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval
+from triptych.stats.numbers import counted
 
 MOST_ROWS, MOST_LINKS = 12, 6
 
@@ -172,8 +173,8 @@ def wins(one: StudyAnalysis, key: str, slug: str) -> None:
     best = max(mine, key=lambda contrast: abs(contrast.dominance.estimate.mean))
     found = best.dominance
     said = (
-        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {found.wins} times, lower "
-        f"{found.losses} times, and {found.ties} times the same."
+        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {counted(found.wins, 'time')}, "
+        f"lower {counted(found.losses, 'time')}, and {counted(found.ties, 'time')} the same."
     )
     st.text(said)
     charts.show(figures.wins(mine, one.names), f"wins-{key}", f"{slug}-{key}-wins", said)

@@ -13,7 +13,11 @@ from components.results.marked import pick_item
 from components.shell.words import number
 from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Choice, HighlightLabel
+from triptych.rubric.model import HighlightLabel
+from triptych.rubric.scales import (
+    Choice,
+)
+from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
 
 EVERY = "Every"
@@ -35,7 +39,7 @@ def reasons(one: StudyAnalysis) -> None:
     ]
     if rows:
         most = max(rows, key=lambda row: row["Total"])
-        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {most['Total']} times).")
+        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {counted(most['Total'], 'time')}).")
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
     elif any(result.free_texts for result in one.criteria):
         st.text("No reason has been ticked yet.")
@@ -65,7 +69,7 @@ def browser(one: StudyAnalysis, slug: str) -> str | None:
     )
     table = ratings_table(one.counted_frame, wanted, one.names, LISTED)
     pick = " Pick one to read its item." if table.count else ""
-    st.caption(f"{table.count:,} ratings with an explanation or a ticked reason.{pick}")
+    st.caption(f"{counted(table.count, 'rating')} with an explanation or a ticked reason.{pick}")
     if not table.count:
         return None
     columns = ["System", "Value", "Reasons", "Explanation", "Item", "Annotator"]

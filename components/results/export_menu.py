@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from triptych.formats.writers import FORMATS, Format
+from triptych.formats.writers import FORMATS, ExportFormat
 from triptych.storage.models import Study
 
 BLIND = "This study is blind, so systems are called System 1, 2, … here. To get their names, unblind the study first."
@@ -26,7 +26,7 @@ def export_menu(study: Study, criteria: Mapping[str, str]) -> None:
     st.link_button("Download", f"export/{study.slug}/{key}.zip{query}", icon=":material/download:")
 
 
-def _options(chosen: Format, criteria: Mapping[str, str], name: str) -> dict[str, str]:
+def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> dict[str, str]:
     """What the format asks, as it stands in the address."""
     options = {}
     if "criterion" in chosen.asks:

@@ -33,7 +33,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
                     for question, _ in ones:
                         place = question.number, criterion
                         given[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
-        stored = st.form_submit_button("Keep these answers", type="primary")
+        stored = st.form_submit_button("Save these answers", type="primary")
     return given if stored else None
 
 

@@ -14,7 +14,8 @@ from components.shell.state import plain
 from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.results.adjudication import Agreement, FinalValue
 from triptych.results.item_review import ItemLine, Look, about
-from triptych.rubric.model import Best, Choice, Criterion, Likert
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Best, Choice, Likert
 
 MOST_LINES = 2000
 KINDS = {

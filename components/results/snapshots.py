@@ -9,6 +9,7 @@ import streamlit as st
 from components.shell.state import plain
 from components.shell.words import moment
 from triptych.reports.snapshot import Frozen
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
 
@@ -17,7 +18,7 @@ def snapshots(study: Study, made: Sequence[Frozen]) -> None:
     for one in made:
         with st.container(border=True):
             later = study.event_number - one.event_number
-            since = "nothing has happened since" if not later else f"{later} events since"
+            since = "nothing has happened since" if not later else f"{counted(later, 'event')} since"
             st.text(f"{moment(one.made_at)} · by {one.made_by} · event {one.event_number}, {since}")
             st.caption(plain(one.counted.sentence))
             st.code(one.sha256, language=None, wrap_lines=True)

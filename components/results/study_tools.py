@@ -20,7 +20,7 @@ def study_tools(board: Board, pseudonym: str) -> None:
     """Links, files and the one step that cannot be taken back; `pseudonym` is who would take it."""
     study = board.study
     st.page_link("lead/ratings.py", label="Every rating", query_params={"study": study.slug})
-    with st.popover("Take the data away"):
+    with st.popover("Export"):
         st.link_button("Ratings as CSV", f"export/{study.slug}/ratings.csv")
         if board.frame.rubric.highlights:
             st.link_button("Highlights as CSV", f"export/{study.slug}/highlights.csv")

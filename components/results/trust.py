@@ -17,6 +17,7 @@ from triptych.stats.coefficients import AgreementTable, Coefficient
 from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect
 from triptych.stats.icc import Intraclass, Reliability
+from triptych.stats.numbers import counted
 
 COLUMNS = {
     "percent": "Percent agreement",
@@ -158,7 +159,9 @@ def pairs(found: PeopleOf, slug: str) -> None:
         st.text(found.pairs)
         return
     low = min(found.pairs, key=lambda pair: pair.percent)
-    said = f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {low.n} times."
+    said = (
+        f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {counted(low.n, 'time')}."
+    )
     st.text(said)
     charts.show(figures.pairs(found), f"pairs-{found.criterion}", f"{slug}-{found.criterion}-pairs", said)
     rows = [

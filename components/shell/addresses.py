@@ -13,18 +13,18 @@ THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 
 def app_address() -> str:
-    """Where this browser reaches the app, without the page."""
+    """The address under which this browser reaches the app, without the page."""
     found = urlsplit(st.context.url or "http://localhost")
     return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}"
 
 
 def reaches_this_computer_only() -> bool:
-    """Whether the address works for nobody else, because the lead sits at the computer that runs the app."""
+    """Whether the address works on no other computer, because the lead uses the one that runs the app."""
     return urlsplit(app_address()).hostname in THIS_COMPUTER
 
 
 def study_address(study: Study) -> str:
-    """What anybody may open who takes part in an open study."""
+    """The address of an open study, for anybody who takes part."""
     return f"{app_address()}/?{urlencode({'study': study.slug})}"
 
 
@@ -33,7 +33,7 @@ def personal_address(secret: str) -> str:
 
 
 def panel_address(study: Study) -> str:
-    """The template for a panel, in the notation of Prolific: the panel fills in what stands in double braces."""
+    """The template for a panel, in the notation of Prolific: the panel replaces what is in double braces."""
     panel = panel_of(study)
     filled_in = f"{panel.id_param}={{{{%{panel.id_param}%}}}}&{panel.session_param}={{{{%{panel.session_param}%}}}}"
     return f"{study_address(study)}&{filled_in}"

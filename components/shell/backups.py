@@ -13,21 +13,21 @@ from triptych.operations.backup import Backup, Restored
 from triptych.storage.models import Study
 
 HELD = (
-    "A backup holds the whole database as it stands when the button is pressed: every study, and names too. Everybody "
-    "goes on working meanwhile, and everything that was saved before is in it."
+    "A backup holds the whole database at the moment you press the button: every study, including names. Everybody can "
+    "go on working meanwhile, and everything saved before is in it."
 )
 BACK = (
-    "The database becomes what the backup holds. What was saved since is no longer in it, but it is backed up first. "
-    "Annotators at work may have to reload, and you may have to sign in again. Every study's log says that it "
-    "happened."
+    "The backup replaces the database. What was saved since is no longer in it; a backup of the present state is made "
+    "first. Annotators at work may have to reload, and you may have to sign in again. Every study's log records the "
+    "restore."
 )
 NOT_HERE = (
-    "Going back from this page is for a lead whom alone it concerns: on SQLite, where you lead every study. Otherwise "
-    "the administrator stops the app and runs:"
+    "You can restore a backup on this page only with SQLite, and if you lead every study. Otherwise the administrator "
+    "stops the app and runs:"
 )
 CAPSULE = (
     "One file with all of this study: its own database, rubric, codebook and hashes. It opens on another machine with "
-    "python -m triptych open-capsule. It knows people by pseudonym only, and systems by name."
+    "python -m triptych open-capsule. It contains people by pseudonym only, and systems by name."
 )
 
 
@@ -38,7 +38,7 @@ def make_button() -> bool:
 
 
 def backup_table(found: Sequence[Backup], slug: str) -> None:
-    """What lies in the folder, and how far this study was."""
+    """The backups in the folder, and this study's last event in each."""
     if not found:
         st.text("There is no backup yet.")
         return
@@ -54,13 +54,13 @@ def backup_table(found: Sequence[Backup], slug: str) -> None:
             }
         )
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
-    st.text("They lie in this folder of the computer that runs Triptych. Copy them to another one.")
+    st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
     st.code(str(found[0].path.parent), language=None, wrap_lines=True)
 
 
 def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
-    """The backup that the lead goes back to, once she has ticked that she means it."""
-    with st.expander("Go back to a backup", key="go-back"):
+    """The backup to restore, once the lead has ticked the confirmation."""
+    with st.expander("Restore a backup", key="go-back"):
         if not allowed:
             st.text(NOT_HERE)
             st.code("python -m triptych restore FILE", language=None)
@@ -72,17 +72,17 @@ def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
             return None
         with st.form("restore", border=False):
             chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
-            sure = st.checkbox("Replace the database of all studies by this backup")
-            sent = st.form_submit_button("Go back to it")
+            sure = st.checkbox("Replace the database of all studies with this backup")
+            sent = st.form_submit_button("Restore this backup")
     return chosen if sent and sure else None
 
 
 def restored(done: Restored) -> str:
-    """What to say afterwards."""
-    kept = f" The state before lies in {done.before.name}." if done.before else ""
+    """The message after a restore."""
+    kept = f" The state before is in {done.before.name}." if done.before else ""
     people = ", ".join(done.again)
-    again = f" Withdrawn or erased since and in it again: {people}. Do it once more." if people else ""
-    return f"The database is that of {done.name} again.{kept}{again}"
+    again = f" Withdrawn or erased since, and in it again: {people}. Withdraw or erase them again." if people else ""
+    return f"The database was restored from {done.name}.{kept}{again}"
 
 
 def capsule(study: Study) -> None:

@@ -1,4 +1,4 @@
-"""Clearing what was erased from the database's files, and saying so where that could not be done."""
+"""Removes erased data from the database's files, with a message where that could not be done."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from triptych.storage.database import Wiped
 
 LEFT = "left in the files"
 WHY = {
-    Wiped.somebody_reads: "Somebody was reading, so the erased bytes still lie in the file. Clear it in a moment.",
-    Wiped.not_ours: "The erased bytes still lie in the database's files, which only the owner of its tables may write "
-    "anew. Whoever runs the server finds the command in docs/deploying.md under Erasing somebody.",
+    Wiped.somebody_reads: "Somebody was reading, so the erased bytes are still in the file. Clear it in a moment.",
+    Wiped.not_ours: "The erased bytes are still in the database's files, which only the owner of its tables may "
+    "rewrite. The server's administrator finds the command in docs/deploying.md under Erasing somebody.",
 }
 
 
 def clear() -> None:
-    """Leaves no byte of what was erased in the files; call it outside of every transaction."""
+    """Remove every byte of what was erased from the files; call it outside of every transaction."""
     state.remember(LEFT, erasure.wipe(state.engine()))
 
 

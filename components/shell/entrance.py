@@ -1,4 +1,4 @@
-"""The quiet page everybody comes in through: one column, narrow for a form and wider for reading."""
+"""The layout of sign-in pages and of steps before the work: one column, narrow for a form and wider for reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 LOGO = Path(__file__).parent / "logo.svg"
 WIDTH = 440
 READING = 720
-# Streamlit keeps the place on the page when its content changes; a new step is read from its beginning
+# Streamlit keeps the scroll position when the content changes; a new step is read from its beginning
 TOP = """
 let shown;
 export default ({ data, parentElement }) => {
@@ -30,7 +30,7 @@ def begin_at_top(step: str) -> None:
 
 @contextmanager
 def column(title: str, sentence: str | None = None, width: int = WIDTH) -> Iterator[None]:
-    """A centred column with the logo, a heading and a sentence; the caller escapes what is not our own words."""
+    """A centred column with the logo, a heading and a sentence; the caller escapes text of users."""
     with st.container(horizontal_alignment="center"), st.container(width=width):
         st.space("large")
         st.image(LOGO, width=56)

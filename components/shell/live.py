@@ -62,11 +62,11 @@ def number_now(study: Study) -> int:
 
 
 def follow(version: Callable[[], int], seen: int) -> None:
-    """Runs the whole page again as soon as `version()` differs from `seen`; widgets keep what they hold."""
+    """Runs the whole page again as soon as `version()` differs from `seen`; widgets keep their values."""
 
     @st.fragment(run_every=SECONDS)
     def poll() -> None:
-        with suppress(DatabaseAway):  # the next look may find it back
+        with suppress(DatabaseAway):  # the next poll may succeed
             if version() != seen:
                 st.rerun(scope="app")
 

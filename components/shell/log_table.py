@@ -13,6 +13,7 @@ from components.shell.words import NONE
 from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
+from triptych.stats.numbers import counted
 from triptych.storage.events import Entry, Filters
 
 PAGE = 100
@@ -20,7 +21,7 @@ MISSING = "missing"
 
 
 def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Filters:
-    """Which events to list; an empty box lets everything through. The boxes stand in the address."""
+    """Which events to list; an empty box filters nothing. The boxes are kept in the address."""
     bound: Any = {"bind": "query-params"}
     first, second, third, fourth, fifth = st.columns([3, 3, 2, 2, 3])
     chosen = first.multiselect("What happened", kinds, placeholder="Everything", key="kind", **bound)
@@ -45,7 +46,7 @@ def _midnight(day: date) -> datetime:
 
 
 def choose_page(count: int, slug: str) -> int:
-    """The place of the first event to show."""
+    """The index of the first event to show."""
     pages = max(-(-count // PAGE), 1)
     if pages == 1:
         return 0
@@ -53,7 +54,7 @@ def choose_page(count: int, slug: str) -> int:
 
 
 def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
-    """One line per event, newest first; returns the one that the lead picks."""
+    """One line per event, newest first; returns the event that the lead picks."""
     table = pd.DataFrame(
         [
             {
@@ -82,13 +83,13 @@ def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
 
 
 def changes(entry: Entry) -> None:
-    """What one event wrote, beside what was there before."""
+    """What one event wrote, next to what was there before."""
     event = entry.event
     st.text(f"Event {event.number}: {event.kind}, {event.actor}, {event.at:%Y-%m-%d %H:%M:%S} UTC")
     if entry.withheld:
-        st.text("Its values would tell which system is which. They are shown once the study is unblinded.")
+        st.text("Its values would reveal which system is which. They are shown once the study is unblinded.")
     elif entry.old is None and entry.new is None:
-        st.text("It carries no values, or they were erased with the person they were about.")
+        st.text("It has no values, or they were erased with the person they were about.")
     else:
         st.dataframe(pd.DataFrame(told(entry.old, entry.new)), hide_index=True, key=f"changes-{event.number}")
     st.caption(f"Hash {event.hash}")
@@ -150,23 +151,24 @@ def _place(position: int | None) -> str:
 
 
 def head(number: int, last_hash: str) -> None:
-    """What to write down, or compare with an export, a report or a backup."""
-    st.text(f"{number} events. Hash of the last one:")
+    """Number and hash to write down, or to compare with an export, a report or a backup."""
+    st.text(f"{counted(number, 'event')}. Hash of the last one:")
     st.code(last_hash or NONE, language=None, wrap_lines=True)
     st.caption(
-        "Exports, reports, backups and capsules carry number and hash of their last event. If this log has fewer "
-        "events than one of them, or another hash for the same number, events were cut or rewritten."
+        "Exports, reports, backups and capsules contain number and hash of their last event. If this log has fewer "
+        "events than one of them, or another hash for the same number, events were removed or rewritten."
     )
 
 
 def verdict(found: Verdict) -> None:
-    """Whether everything is as the log says; the first rows that are not."""
+    """Whether every row agrees with the log; the first rows that do not."""
     if found.holds:
         st.success(found.sentence)
         return
     if found.broken:
-        st.error("The log itself was changed by hand.")
+        st.error("The log itself was changed outside the app.")
         st.text(found.broken)
         return
-    st.error(f"{len(found.differences)} rows are not what the log says. Somebody changed them past the program.")
+    rows = counted(len(found.differences), "row")
+    st.error(f"{rows} changed outside the app, unlike what the log says.")
     st.dataframe(pd.DataFrame({"What differs": found.differences[:PAGE]}), hide_index=True)

@@ -30,14 +30,14 @@ MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody whose identity has been checked, on her way to a cookie."""
+    """Somebody whose identity has been checked and who gets a cookie next."""
 
     ticket: str
     return_code: str | None = None
 
 
 def engine() -> Engine:
-    """The process's one engine; the database is brought to this program's schema first."""
+    """The process's one engine; the database is first migrated to this version's schema."""
     return web_engine()
 
 
@@ -56,12 +56,12 @@ def writing() -> Iterator[Session]:
 
 
 def database_answers() -> bool:
-    """Whether the database is there."""
+    """Whether the database is available."""
     return database.answers(engine())
 
 
 def current_person() -> Who | None:
-    """The person whose cookie this browser sent, as the database knows her now."""
+    """The person whose cookie this browser sent, as the database has them now."""
     return who_holds(st.context.cookies.get(COOKIE))
 
 
@@ -77,13 +77,13 @@ def has_cookie() -> bool:
 
 
 def require(role: str) -> Who:
-    """The signed-in person, if she may open this page; otherwise says so and stops the page.
+    """The signed-in person, if they may open this page; otherwise a message, and the page stops.
 
     `role` is "annotator" (leads may annotate too) or "lead".
     """
     who = _found.__dict__.pop("who", None) or current_person()
     if who is None:
-        say("You are signed out. Reload the page to sign in again; nothing that was saved is lost.")
+        say("You are signed out. Reload the page to sign in again; everything that was saved is safe.")
         st.stop()
     if who.role not in MAY_OPEN[role]:
         say("This page is for leads. Your own pages are in the bar above.")
@@ -114,10 +114,20 @@ def take(key: str, default: Any = None) -> Any:
     return st.session_state.pop(key, default)
 
 
-def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
-    """Runs one core command in its own transaction; a refusal becomes a message and None is returned.
+def form_button(label: str, key: str, **options: Any) -> bool:
+    """Draws a form's button; whether it was clicked.
 
-    For callbacks: the message waits for show_messages(). `done` is what to say when the command succeeded.
+    The click is remembered until a run reads it here: Streamlit forgets the click of a run that the next click
+    interrupts. `key` names the form and the button.
+    """
+    st.form_submit_button(label, on_click=remember, args=(key, True), **options)
+    return bool(take(key, False))
+
+
+def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
+    """Run one core command in its own transaction; a refusal becomes a message and None is returned.
+
+    For callbacks: the message waits for show_messages(). `done` is the message after success.
     """
     try:
         with writing() as session:
@@ -131,7 +141,7 @@ def run_command(command: Callable[..., Any], *args: Any, done: str | None = None
 
 
 def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> None:
-    """Signs in whom the command finds or makes, with her new return code if it gives one; a refusal is a message."""
+    """Sign in the person that the command returns, with a new return code if it gives one; a refusal is a message."""
 
     def command(session: Session) -> Arrival:
         found = identify(session)
@@ -154,21 +164,21 @@ def _say_later(kind: str, text: str) -> None:
 
 
 def show_messages() -> None:
-    """Draws what commands had to say since the last run, once."""
+    """Draw the messages of commands since the last run, once."""
     for kind, text in take(MESSAGES, []):
         say(text, kind)
 
 
 def say(text: str, kind: str = "error") -> None:
-    """Draws a message here and now: error, warning, info or success. The text is shown as it stands."""
+    """Draws a message here and now: error, warning, info or success. The text is shown unformatted."""
     draw = {"error": st.error, "warning": st.warning, "info": st.info, "success": st.success}[kind]
     draw(plain(text))
 
 
 def plain(text: str) -> str:
-    """Text for a place where Streamlit reads Markdown, written so that it comes out as it stands.
+    """Text escaped for a place where Streamlit reads Markdown, so that it is shown literally.
 
-    Markdown could load a remote image or pass as our own words. Every ASCII punctuation mark is escaped; a word
+    Markdown could load a remote image or pass as the app's own words. Every ASCII punctuation mark is escaped; a word
     joiner keeps :name: from becoming an icon, and addresses, which are found even where they are escaped, from
     becoming links.
     """

@@ -1,4 +1,4 @@
-"""Which study a lead's page is about: the address says it, a box changes it."""
+"""Which study a lead's page is about: the address names it, a box changes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def choose_study(mine: Sequence[Study]) -> str:
     if asked not in titles:
         st.error("You lead no study with this address. Open one from the list of studies.")
         st.stop()
-    # a key per address: the box never holds on to a study that the address has left
+    # a key per address: otherwise the box would keep a study that the address no longer names
     chosen = st.selectbox("Study", list(titles), list(titles).index(asked), titles.__getitem__, key=f"study-{asked}")
     st.query_params["study"] = chosen
     return chosen

@@ -1,4 +1,4 @@
-"""Numbers, times and names as people write and hear them."""
+"""Numbers, times and names as text for people and screen readers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def p_value(p: float | None) -> str:
 
 
 def number(found: float | str | None) -> str:
-    """A number, or the sentence that stands in its place."""
+    """A number, or the reason why there is none."""
     if found is None:
         return NONE
     return found if isinstance(found, str) else written(found, "number")

@@ -27,10 +27,10 @@ _account = st.components.v2.component(
 
 
 def arrive(ticket: str, *, drop: list[str], go: bool = True) -> None:
-    """Signs the browser in with a ticket; then, if `go`, opens this page again without the `drop` parameters."""
+    """Sign the browser in with a ticket; then, if `go`, open this page again without the `drop` parameters."""
     _arrive(data={"ticket": ticket, "drop": drop, "go": go}, key="arrive")
 
 
 def account(pseudonym: str) -> None:
-    """Who is signed in, and a way out, in the corner of the top bar."""
+    """Who is signed in, and the sign-out button, in the corner of the top bar."""
     _account(data={"pseudonym": pseudonym}, key="account")

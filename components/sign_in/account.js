@@ -1,31 +1,34 @@
 // The signed-in person's corner of the top bar, and signing out.
 
-const WAIT = 4000; // for the workbench to send what the server does not have yet
+const FLUSH_WAIT_MS = 4000; // for the workbench to send what the server does not have yet
 
 /** This tab's drafts in localStorage that no server has acknowledged. */
-function unsent() {
+function unsentDrafts() {
   try {
     const pen = sessionStorage.getItem("triptych-pen");
     if (!pen) return [];
     return Object.keys(localStorage).filter((key) => key.startsWith("triptych:") && key.endsWith(`:${pen}`));
   } catch {
-    return []; // storage can be forbidden; then nothing was kept
+    return []; // storage can be forbidden; then nothing was stored
   }
 }
 
-/** Lets the workbench send its last draft; it says with `detail.waitUntil(promise)` what to wait for. */
+/** Lets the workbench send its last draft; `detail.waitUntil(promise)` adds what to wait for. */
 async function flush() {
-  const waits = [];
-  const waitUntil = (promise) => waits.push(promise);
+  /** @type {Promise<unknown>[]} */
+  const pending = [];
+  /** @param {Promise<unknown>} promise */
+  const waitUntil = (promise) => pending.push(promise);
   window.dispatchEvent(new CustomEvent("triptych:sign-out", { detail: { waitUntil } }));
-  await Promise.race([Promise.allSettled(waits), new Promise((done) => setTimeout(done, WAIT))]);
+  await Promise.race([Promise.allSettled(pending), new Promise((resolve) => setTimeout(resolve, FLUSH_WAIT_MS))]);
 }
 
+/** @param {HTMLButtonElement} button */
 async function signOut(button) {
   button.disabled = true;
   await flush();
-  const left = unsent();
-  if (left.length && !confirm("Some answers have not reached the server. Sign out and lose them?")) {
+  const drafts = unsentDrafts();
+  if (drafts.length && !confirm("Some answers have not reached the server. Sign out and lose them?")) {
     button.disabled = false;
     return;
   }
@@ -35,8 +38,8 @@ async function signOut(button) {
       headers: { "X-Triptych": "1" },
       credentials: "same-origin",
     });
-    if (!answer.ok) throw new Error(answer.status);
-    left.forEach((key) => localStorage.removeItem(key));
+    if (!answer.ok) throw new Error(String(answer.status));
+    drafts.forEach((key) => localStorage.removeItem(key));
     window.dispatchEvent(new CustomEvent("triptych:signed-out"));
     location.replace(new URL(".", document.baseURI).href);
   } catch {
@@ -45,8 +48,10 @@ async function signOut(button) {
   }
 }
 
+/** @param {{ data: { pseudonym: string }, parentElement: HTMLElement }} component */
 export default function ({ data, parentElement }) {
-  parentElement.querySelector(".triptych-account-name").textContent = data.pseudonym;
-  const button = parentElement.querySelector(".triptych-account-out");
+  const name = /** @type {HTMLElement} */ (parentElement.querySelector(".triptych-account-name"));
+  const button = /** @type {HTMLButtonElement} */ (parentElement.querySelector(".triptych-account-out"));
+  name.textContent = data.pseudonym;
   button.onclick = () => signOut(button);
 }

@@ -1,4 +1,4 @@
-"""The items of a design: a list, more of them from a file, and those that nobody shall get any more."""
+"""The items of a design: the list, adding items from a file, retiring items."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from components.study.import_preview import import_preview
 from components.study.settings_form import Wanted, finish, is_draft, keep_label, reason_for
 from components.study.study_form import choose_file
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.design import ItemLine, Parts
 
-ADD, REPLACE = "Add to the items there are", "Put them in the place of all items"
+ADD, REPLACE = "Add to the present items", "Replace all items"
 
 
 def item_table(lines: Sequence[ItemLine], total: int) -> None:
@@ -27,12 +28,13 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
     kinds = Counter(line.purpose for line in lines)
     checks = [f"{kinds[name]} {name}" for name in ("gold", "attention") if kinds[name]]
     st.text(
-        ", ".join([f"{total} items to rate", *checks]) + (f"; the first {len(lines)}:" if total > len(lines) else "")
+        ", ".join([f"{counted(total, 'item')} to rate", *checks])
+        + (f"; the first {len(lines)}:" if total > len(lines) else "")
     )
     table = pd.DataFrame(
         {
             "Item": [line.external_id for line in lines],
-            "Begins": [line.begins for line in lines],
+            "Beginning": [line.begins for line in lines],
             "Responses": [line.candidates for line in lines],
             "Annotators": [line.raters if line.purpose == "main" else None for line in lines],
             "Use": [line.purpose for line in lines],
@@ -40,7 +42,7 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
         }
     )
     if not any(line.begins for line in lines):
-        table = table.drop(columns="Begins")
+        table = table.drop(columns="Beginning")
     if not any(line.retired is not None for line in lines):
         table = table.drop(columns="Retired because")
     st.dataframe(table, hide_index=True, height=min(320, 40 + 35 * len(table)), key="items")
@@ -56,7 +58,7 @@ def more_items(study: Study, rubric: Rubric) -> Wanted | None:
     if not file.ok:
         return None
     ways = [ADD, REPLACE] if is_draft(study) and study.item_count else [ADD]
-    way = st.radio("What shall happen", ways, key=f"{key}-what") if len(ways) > 1 else ADD
+    way = st.radio("What to do with this file", ways, key=f"{key}-what") if len(ways) > 1 else ADD
     reason = reason_for(study, key)
     if not st.button(keep_label(study), type="primary", key=f"{key}-keep"):
         return None
@@ -64,13 +66,13 @@ def more_items(study: Study, rubric: Rubric) -> Wanted | None:
 
 
 def retired_items(study: Study) -> Wanted | None:
-    """Ids of items that shall not be given out any more."""
+    """Ids of items to retire, or to remove from a draft."""
     key = f"retire-{study.slug}-{study.event_number if is_draft(study) else ''}"
     with st.form(key, border=False, clear_on_submit=True):
         st.text(
             "The items are removed from this draft."
             if is_draft(study)
-            else "Nobody gets these items any more. What was rated so far is kept and stays in the results."
+            else "Nobody gets these items any more. Their ratings stay in the results."
         )
         ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
         reason = finish(study, key)

@@ -1,4 +1,4 @@
-"""A dry run: what to plant, and what the analysis made of it."""
+"""A dry run: the effects to plant, and which of them the analysis recovered."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from triptych.results.warnings import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
 from triptych.simulate.recovery import Check, Recovered
+from triptych.stats.numbers import counted
 
 USUAL = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
@@ -21,26 +22,28 @@ UNCLEAR = (
     "says what more annotators or more items would do."
 )
 WRONG = (
-    "Something came out the wrong way round, or seemed to be there when it was not. Once in twenty tests that is bad "
-    "luck: run it again with another throw of the dice. If it happens again, the study is too small."
+    "An effect was found the wrong way round, or where none was planted. Once in twenty tests that is bad "
+    "luck: run it again with another random seed. If it happens again, the study is too small."
 )
 
 
 def choose_recipe(items: int, slug: str) -> Recipe | None:
-    """The sliders; the recipe when the button was pressed."""
+    """The recipe set by the sliders, when the button was pressed."""
     with st.form(f"recipe-{slug}"):
         left, right = st.columns(2)
         given = {
             "annotators": left.slider("Simulated annotators", 2, 40, USUAL.annotators, key=f"people-{slug}"),
             "items": right.slider("Items at most", 2, max(items, 3), min(items, USUAL.items), key=f"most-{slug}"),
-            "careless": left.slider("Of them answer at random", 0, 3, USUAL.careless, key=f"careless-{slug}"),
-            "seed": right.number_input("Throw of the dice", 1, 9999, USUAL.seed, key=f"seed-{slug}"),
+            "careless": left.slider("Answering at random", 0, 3, USUAL.careless, key=f"careless-{slug}"),
+            "seed": right.number_input("Random seed", 1, 9999, USUAL.seed, key=f"seed-{slug}"),
         }
         st.caption("How large the effects are, in percent of the width of a scale:")
         left, right = st.columns(2)
         shares = {
             "gap": left.slider("From the worst system to the best", 0, 60, _percent(USUAL.gap), key=f"gap-{slug}"),
-            "first": right.slider("What stands first gains", 0, 40, _percent(USUAL.first), key=f"first-{slug}"),
+            "first": right.slider(
+                "Gain of the response shown first", 0, 40, _percent(USUAL.first), key=f"first-{slug}"
+            ),
             "spread": left.slider(
                 "How much annotators differ in strictness", 0, 20, _percent(USUAL.spread), key=f"spread-{slug}"
             ),
@@ -58,12 +61,12 @@ def _percent(share: float) -> int:
 
 
 def report(run: DryRun, slug: str) -> None:
-    """What was planted and recovered, then the tables that the paper will have."""
+    """Planted and recovered effects, then the tables of a paper."""
     one = run.analysis
     st.subheader("Recovered", anchor=False)
     st.text(
-        f"{run.annotators} simulated annotators made {run.annotations} annotations of {run.items} items in "
-        f"{run.seconds:.0f} seconds. {run.sentence}"
+        f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
+        f"{counted(run.items, 'item')} in {run.seconds:.0f} s. {run.sentence}"
     )
     rows = pd.DataFrame([_row(check) for check in run.checks])
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}")
@@ -73,7 +76,7 @@ def report(run: DryRun, slug: str) -> None:
     if Recovered.no in found:
         st.caption(WRONG)
     st.subheader("The tables of the paper", anchor=False)
-    st.text("As the results page will show them, from simulated ratings: they say nothing about your systems.")
+    st.text("As the results page will show them, from simulated ratings: they show nothing about your systems.")
     _comparison(one, slug)
     st.subheader("Agreement", anchor=False)
     trust.agreement(one, f"dry-run-{slug}")

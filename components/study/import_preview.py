@@ -9,18 +9,24 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.formats import ItemDraft, ItemFile, Problem, Turn
+from triptych.formats import (
+    ItemDraft,
+    ItemFile,
+    Problem,
+    TurnDraft,
+)
+from triptych.stats.numbers import counted
 
 LONGEST = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
 MANY = 12
 BLIND_NO_MORE = (
-    "This names the system of each response. If you will rate in this study yourself, let somebody else look at it."
+    "This names the system of each response. If you will rate in this study yourself, ask somebody else to check it."
 )
 
 
 def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
-    """Draws the whole finding; every text of the file appears as it stands."""
+    """Draw the whole result; every text of the file is shown unformatted."""
     _summary(file)
     _problems(file)
     for sentence in misfits if file.ok else ():
@@ -39,19 +45,15 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
 def _summary(file: ItemFile) -> None:
     sizes = Counter(len(item.candidates) for item in file.items)
     each = " or ".join(str(size) for size in sorted(sizes)) or "no"
-    parts = [_counted(len(file.items), "item"), f"{each} candidates each", _counted(len(file.systems), "system")]
+    parts = [counted(len(file.items), "item"), f"{each} candidates each", counted(len(file.systems), "system")]
     st.text(f"{file.kind}: {', '.join(parts)}")
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
-
-
 def _problems(file: ItemFile) -> None:
-    """The verdict, then every problem on a line of its own, by row."""
+    """Whether the file can be imported, then every problem on a line of its own, by row."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
-        told = _counted(counts["error"], "error")
+        told = counted(counts["error"], "error")
         state.say(f"{told}. Nothing can be imported until the file is corrected and uploaded again.")
     elif file.ok:
         state.say("The file can be imported.", "success")
@@ -66,17 +68,17 @@ def _problems(file: ItemFile) -> None:
 
 
 def _place(problem: Problem) -> tuple[bool, str, int]:
-    """What concerns the whole file comes first, then by file and row, "and n more" at the end."""
+    """Problems of the whole file first, then by file and row, "and n more" at the end."""
     return problem.message.startswith("…"), problem.file or "", problem.row or 0
 
 
 def _columns(file: ItemFile) -> None:
     st.subheader("Columns", anchor=False)
-    rows = [{"In the file": column, "Taken for": meaning} for column, meaning in file.recognised.items()]
-    rows += [{"In the file": column, "Taken for": "ignored"} for column in file.ignored]
-    st.dataframe(pd.DataFrame(rows, columns=["In the file", "Taken for"]), hide_index=True, key="columns")
+    rows = [{"In the file": column, "Read as": meaning} for column, meaning in file.recognised.items()]
+    rows += [{"In the file": column, "Read as": "ignored"} for column in file.ignored]
+    st.dataframe(pd.DataFrame(rows, columns=["In the file", "Read as"]), hide_index=True, key="columns")
     if file.ignored:
-        st.caption(f"{len(file.ignored)} of {len(rows)} would be ignored: nothing of them is stored.")
+        st.caption(f"{len(file.ignored)} of {len(rows)} will be ignored and not stored.")
 
 
 def _item(item: ItemDraft) -> None:
@@ -85,7 +87,7 @@ def _item(item: ItemDraft) -> None:
         if item.context_text or item.context_turns:
             _content("Context", item.context_text, item.context_turns)
         for title, text in item.extra_texts.items():
-            _content("Shown beside the responses", f"{title}\n{text}", ())
+            _content("Shown next to the responses", f"{title}\n{text}", ())
         if item.meta:
             _content("Fields", "\n".join(f"{name}: {value}" for name, value in item.meta.items()), ())
         for number, candidate in enumerate(item.candidates, 1):
@@ -94,8 +96,8 @@ def _item(item: ItemDraft) -> None:
             _content(f"Candidate {number}", candidate.text, candidate.turns or ())
 
 
-def _content(label: str, text: str | None, turns: Sequence[Turn]) -> None:
-    """A text or turns under a label of ours, cut where they are long."""
+def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
+    """A text or turns under a label, cut where they are long."""
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):
         st.caption(label)

@@ -1,4 +1,4 @@
-"""The step from a draft to an open study, and what was changed since."""
+"""Launching a draft, and the amendments since."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from triptych.study.lint import LintFinding
 from triptych.study.settings import settings_of
 
 FREEZES = (
-    "Launching opens the study and freezes rubric, items, settings and plan under one hash, which stands on every "
-    "rating and in every export. What may change afterwards is an amendment: dated, with a reason, printed in reports."
+    "Launching opens the study and freezes rubric, items, settings and plan under one hash, which every rating and "
+    "every export carries. Later changes are amendments: dated, with a reason, printed in reports."
 )
 NOT_DECLARED = (
-    "Nothing is preregistered. If you want to say beforehand which difference counts, with how many items and "
+    "Nothing is preregistered. If you want to declare beforehand which difference counts, with how many items and "
     "annotators, and when you stop, do it now under Preregistration: it is frozen with the rest."
 )
 
@@ -37,12 +37,12 @@ def launch_form(study: Study, findings: Sequence[LintFinding]) -> bool:
 
 
 def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
-    """The hash of the design as it stands, and every amendment."""
+    """The present hash of the design, and every amendment."""
     st.text(f"Launched {moment(study.opened_at)}. The hash of the design:")
     st.code(study.design_hash or "", language=None, wrap_lines=True)
     st.subheader("Amendments", anchor=False)
     if not amendments:
-        st.text("None. Whatever you change now is listed here, with its date and your reason.")
+        st.text("None. Changes are listed here, with date and reason.")
         return
     table = pd.DataFrame(
         {
@@ -50,7 +50,7 @@ def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
             "Who": [one.who for one in amendments],
             "Changed": [", ".join(one.parts) for one in amendments],
             "Reason": [one.reason for one in amendments],
-            "Design from then on": [one.design_hash[:12] for one in amendments],
+            "Design hash since then": [one.design_hash[:12] for one in amendments],
         }
     )
     st.dataframe(table, hide_index=True, key="amendments")

@@ -1,4 +1,4 @@
-"""What the linter found before launch: the gravest open, the rest folded."""
+"""The linter's findings before launch: the gravest shown, the rest folded."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MOST_IDS = 12
 
 
 def lint_list(findings: Sequence[LintFinding]) -> None:
-    """Every finding with what to do and the items it is about; only what says so stands in the way."""
+    """Every finding with its advice and its items; only blocking findings prevent a launch."""
     shown, folded = lint.gravest_first(findings)
     if not shown:
-        state.say("Nothing was found that stands in the way.", "success")
+        state.say("Nothing was found that prevents the launch.", "success")
     for finding in shown:
         _finding(finding)
     if folded:
@@ -29,7 +29,7 @@ def lint_list(findings: Sequence[LintFinding]) -> None:
 
 
 def _finding(finding: LintFinding) -> None:
-    stop = " Launch is not possible before." if finding.blocking else ""
+    stop = " This prevents the launch." if finding.blocking else ""
     state.say(f"{finding.text} {finding.advice}{stop}", KINDS[finding.severity])
     if finding.items:
         placed = zip(finding.items, finding.rows, strict=True)

@@ -1,4 +1,4 @@
-"""Who shall rate which item: an explicit plan, edited, uploaded or proposed, instead of giving out by itself."""
+"""An explicit plan of who rates which item: edited, uploaded or proposed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import streamlit as st
 
 from components.shell import state
 from components.study.settings_form import is_draft, reason_for
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import text_hash
 from triptych.storage.models import Study
 from triptych.study import plans
 from triptych.study.pairing import PlanLine
 
 AUTOMATIC = (
-    "Without a plan every annotator gets the item that needs one most. With a plan she gets her own planned items and "
-    "nothing else, so invite everybody first."
+    "Without a plan every annotator gets the item that needs annotations most. With a plan each annotator gets their "
+    "own planned items and nothing else, so invite everybody first."
 )
-REFUSED = "Nothing of this plan can be kept until the file is corrected:"
+REFUSED = "This plan cannot be saved until the file is corrected:"
 COLUMNS = ["annotator", "item_id", "rank"]
 
 
 @dataclass(frozen=True)
 class PlanWanted:
-    """Lines for a study's plan, none for giving out by itself, and why."""
+    """Lines for a study's plan (none: items are assigned automatically), and the reason."""
 
     lines: tuple[PlanLine, ...]
     reason: str
@@ -37,9 +37,9 @@ def plan_form(
     propose: Callable[[], Sequence[PlanLine] | None],
     read: Callable[[bytes, str], plans.Plan | None],
 ) -> PlanWanted | None:
-    """The plan as a table to edit, or what was proposed or uploaded in its place; what shall be stored.
+    """The stored plan, or the proposed or uploaded one, as a table to edit; returns the plan to store.
 
-    Of a file with mistakes nothing is taken, so that never half a plan is stored.
+    Nothing of a file with mistakes is used, so that half a plan is never stored.
     """
     st.text(AUTOMATIC)
     offered, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
@@ -57,8 +57,8 @@ def plan_form(
     edited = _table(lines, study) if lines else ()
     reason = reason_for(study, f"plan-{study.slug}") if lines else ""
     with st.container(horizontal=True):
-        keep = bool(lines) and st.button("Keep this plan" if is_draft(study) else "Amend the plan", type="primary")
-        drop = bool(stored) and st.button("Drop the plan")
+        keep = bool(lines) and st.button("Save this plan" if is_draft(study) else "Amend the plan", type="primary")
+        drop = bool(stored) and st.button("Remove the plan")
     if drop:
         _let_go_of_file(turn)
     if keep or drop:
@@ -68,12 +68,12 @@ def plan_form(
 
 
 def _let_go_of_file(turn: str) -> None:
-    """An uploader of another name is empty: what was uploaded before is no longer in the way."""
+    """Empty the uploader: a widget with another key starts without a file."""
     state.remember(turn, state.recall(turn, 0) + 1)
 
 
 def _table(lines: Sequence[PlanLine], study: Study) -> tuple[PlanLine, ...]:
-    """The lines as the lead left them; the table's own menu saves them as CSV."""
+    """The lines as edited; the table's own menu saves them as CSV."""
     st.caption(f"{len(lines):,} lines. Change, add or delete lines in the table; its menu downloads them as CSV.")
     table = pd.DataFrame([[line.annotator, line.item_id, line.rank] for line in lines], columns=COLUMNS)
     key = f"plan-{study.slug}-{text_hash(plans.as_csv(lines))[:8]}"

@@ -1,4 +1,4 @@
-"""Planning with sliders: where the scatter is known from, the plan, and what it is worth."""
+"""Planning with sliders: the scatter of ratings, the plan, and its power and cost."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from triptych.study.settings import settings_of
 NO_STUDY = "No study yet"
 SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
 SCATTER = {
-    "high": "Much: annotators often differ",
-    "low": "Little: annotators mostly agree",
+    "high": "High: annotators often differ",
+    "low": "Low: annotators mostly agree",
 }
 SECONDS, PAY = 90, 12.0
 FEWEST_ITEMS, USUALLY, MOST_ITEMS, MOST_RATERS, MOST_PEOPLE = 10, 500, 2000, 10, 40
@@ -31,7 +31,7 @@ HOW = (
 
 
 def choose_for(mine: Sequence[Study]) -> str | None:
-    """The slug of the study to plan for, None where there is none yet; the address remembers it."""
+    """The slug of the study to plan for, None where there is none yet; the address keeps it."""
     titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in mine}
     asked = st.query_params.get("study")
     options = [None, *titles]
@@ -72,7 +72,7 @@ def choose_plan(study: Study | None, slug: str) -> Plan:
             "Items", FEWEST_ITEMS, most, min(max(there, FEWEST_ITEMS), most), step, key=f"i-{slug}"
         ),
         "raters": columns[1].slider("Annotators per item", 1, MOST_RATERS, min(raters, MOST_RATERS), key=f"r-{slug}"),
-        "annotators": columns[2].slider("Annotators in all", 2, MOST_PEOPLE, 10, key=f"a-{slug}"),
+        "annotators": columns[2].slider("Annotators in total", 2, MOST_PEOPLE, 10, key=f"a-{slug}"),
     }
     part = columns[3].slider(
         "Items that all of them rate, %", 0, PERCENT, part, key=f"o-{slug}", help="The others get one annotator."
@@ -84,7 +84,7 @@ def choose_plan(study: Study | None, slug: str) -> Plan:
 
 
 def _of_study(study: Study) -> tuple[int, int, int]:
-    """Its items, raters, and how many percent of the items they all rate; 100 items where there are none yet."""
+    """The study's items, raters, and percentage of items that they all rate; 100 items where there are none yet."""
     overlap, items = settings_of(study).overlap, study.item_count
     if study.raters_per_item > 1 or not 0 < overlap.items < items:
         return items or 100, study.raters_per_item, PERCENT
@@ -92,7 +92,7 @@ def _of_study(study: Study) -> tuple[int, int, int]:
 
 
 def choose_difference(basis: Basis, slug: str) -> float:
-    """How far apart two systems are that the study should tell apart, in points."""
+    """The difference between two systems that the study should show, in points."""
     step = 1.0 if basis.width > 20 else 0.05
     usual = round(basis.width / 10 / step) * step
     most = round(basis.width / 2 / step) * step
@@ -101,8 +101,8 @@ def choose_difference(basis: Basis, slug: str) -> float:
     shift = st.slider(label, step, most, min(max(usual, step), most), step, key=key)
     if basis.found is not None:
         st.caption(
-            f"In that round two systems lay {basis.found:.2f} points apart on average. Plan for the smallest "
-            "difference that would matter to you, not for the one that a small round happened to show."
+            f"In that round two systems were {basis.found:.2f} points apart on average. Plan for the smallest "
+            "difference that matters to you, not for the one that a small round happened to show."
         )
     return shift
 
@@ -128,15 +128,15 @@ def outlook(found: Outlook, currency: str) -> None:
     with st.container(horizontal=True):
         st.metric("Chance to show it", percent(plan.rate.share))
         st.metric("Annotations", plan.plan.annotations)
-        st.metric("Hours in all", f"{effort.hours:.1f}")
-        st.metric("Hours for each annotator", f"{effort.hours_each:.1f}")
+        st.metric("Hours in total", f"{effort.hours:.1f}")
+        st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
     say(f"{plan.sentence} {found.advice.sentence}", "success" if plan.rate.share >= ENOUGH else "info")
 
 
 def chances(found: Chances, name: str) -> None:
-    """The map around the plan."""
+    """The chances of plans around this one, as a map."""
     st.subheader("Around this plan", anchor=False)
-    st.text("The chance to show the difference, in percent, with the annotators per item as they are.")
+    st.text("The chance to show the difference, in percent, with the present annotators per item.")
     charts.show(figures.chances(found), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
     st.caption(HOW)

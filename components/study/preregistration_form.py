@@ -13,7 +13,7 @@ from triptych.study.settings import settings_of
 
 
 def preregistered(study: Study, rubric: Rubric) -> Wanted | None:
-    """The form of a draft, and the text as it stands."""
+    """The form of a draft, and the declaration as a text."""
     said = settings_of(study).preregistration
     wanted = _form(study, rubric) if is_draft(study) else None
     if said.declared:
@@ -35,7 +35,7 @@ def _form(study: Study, rubric: Rubric) -> Wanted | None:
         first = st.selectbox("Primary criterion", list(titles), place, titles.get, placeholder="None", key=f"{key}-one")
         label = "Primary contrast: which systems, which difference, which test"
         contrast = st.text_input(label, now.primary_contrast, max_chars=500, key=f"{key}-contrast")
-        sample = long_text("Items and annotators: how many, and why so many", now.sample, f"{key}-n")
+        sample = long_text("Items and annotators: how many, and why", now.sample, f"{key}-n")
         stop = long_text("When collection stops", now.stop_rule, f"{key}-stop")
         out = long_text("Who and what will be left out of the results", now.exclusions, f"{key}-out")
         reason = finish(study, key)

@@ -1,4 +1,4 @@
-"""Finished ratings as uploaded: what was found in the files, which scales their values suggest, what will be made."""
+"""Uploaded finished ratings: the files' contents, the proposed scales, and the study to be made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from triptych.exchange import import_ratings
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, Problem, read_items
 from triptych.formats.ratings import ARCHIVE, ENDINGS, FinishedRatings, RaterKind, read_files
 from triptych.formats.ratings.assemble import Asked, Assembled, assemble
-from triptych.formats.ratings.proposal import MOST_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
+from triptych.stats.numbers import counted
 
 SIZE = f"at most {MAX_UPLOAD // 2**20} MB each"
 USES: dict[Use, str] = {
@@ -26,8 +27,8 @@ USES: dict[Use, str] = {
     "nominal": "Nominal: no order",
     "leave out": "Leave out",
 }
-PROPOSED, EXISTING = "Proposed from the values", "One that exists"
-CHECK_ENDS = "Compare lowest and highest with what was asked: a point that nobody chose is not in the files."
+PROPOSED, EXISTING = "Proposed from the values", "An existing rubric"
+CHECK_ENDS = "Compare lowest and highest with the scale that was used: a point that nobody chose is not in the files."
 SHOWN_VALUES = 12
 MOST_OFFERED = 200
 MANY = 12
@@ -51,7 +52,7 @@ def choose_files() -> tuple[FinishedRatings, ...]:
 
 
 def choose_items() -> tuple[ItemFile | None, bool]:
-    """The texts, if there are any, and whether the import can go on with them."""
+    """The items' texts, if there are any, and whether the import can go on with them."""
     title = f"Items, if you have the texts and they are not in these files ({SIZE})"
     upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
     if upload is None:
@@ -68,7 +69,7 @@ def choose_items() -> tuple[ItemFile | None, bool]:
 
 
 def _kept(upload: Any, kind: str, read: Any) -> Any:
-    """Reads a file once, not in every run."""
+    """Read a file once, not in every run."""
     kept = state.recall(READ, {})
     if (upload.file_id, kind) not in kept:
         kept = {**kept, (upload.file_id, kind): read(upload, kind)}
@@ -77,7 +78,7 @@ def _kept(upload: Any, kind: str, read: Any) -> Any:
 
 
 def forget_files() -> None:
-    """Lets go of what was read: a study has been made of it."""
+    """Forget the files after a study has been made of them."""
     state.forget(READ)
     state.forget(ASSEMBLED)
 
@@ -88,17 +89,17 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
         with st.container(border=True):
             found = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
             found["item"] = len(file.items.items) if file.items else 0
-            parts = [f"{number:,} {word}{'' if number == 1 else 's'}" for word, number in found.items() if number]
+            parts = [counted(number, word) for word, number in found.items() if number]
             st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
-            rows = [{"In the file": name, "Taken for": meaning} for name, meaning in file.recognised.items()]
-            rows += [{"In the file": name, "Taken for": "ignored"} for name in file.ignored]
+            rows = [{"In the file": name, "Read as": meaning} for name, meaning in file.recognised.items()]
+            rows += [{"In the file": name, "Read as": "ignored"} for name in file.ignored]
             with st.expander(f"{len(rows)} columns or fields, {len(file.ignored)} ignored"):
                 st.dataframe(pd.DataFrame(rows), hide_index=True)
             problems(file.problems)
 
 
 def problems(found: Iterable[Problem]) -> None:
-    """Errors, then warnings and notes, one on a line; every text of the file appears as it stands."""
+    """Errors, then warnings and notes, one on a line; every text of the file is shown unformatted."""
     told = list(found)
     errors = [str(problem) for problem in told if problem.severity == "error"]
     others = [str(problem) for problem in told if problem.severity != "error"]
@@ -126,7 +127,7 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
 
 
 def _mapped(asked: Asked) -> Asked:
-    """Criteria of the files that the rubric has not may be left out; those added for judges' scores are named."""
+    """Criteria that the rubric lacks may be left out; those added for judges' scores are listed."""
     added = [one.title for one in asked.rubric.criteria if one.key in asked.scores]
     if added:
         st.text(f"Added to the rubric for scores of judges, to be compared as metrics are: {', '.join(added)}.")
@@ -153,7 +154,7 @@ def _criterion(one: ProposedCriterion) -> ProposedCriterion:
         if changed.unfit:
             rows = sum(one.values[value] for value in changed.unfit)
             shown = ", ".join(repr(value) for value in changed.unfit[:SHOWN_VALUES])
-            state.say(f"{rows:,} rating(s) do not fit: {shown}. Change the scale, or say that they mean missing.")
+            state.say(f"{rows:,} rating(s) do not fit: {shown}. Change the scale, or choose them under Means missing.")
         return changed
 
 
@@ -169,7 +170,7 @@ def _shown(value: str) -> str:
 
 def _scale(one: ProposedCriterion) -> ProposedCriterion:
     uses = list(USES) if one.numbers else ["nominal", "ordinal", "leave out"]
-    if not one.numbers and not 0 < len(one.labels) <= MOST_OPTIONS:
+    if not one.numbers and not 0 < len(one.labels) <= MAX_OPTIONS:
         uses = ["leave out"]
     key = f"proposed-{one.key}"
     use = st.selectbox("Level", uses, uses.index(one.use), USES.__getitem__, key=f"{key}-use")
@@ -192,7 +193,7 @@ def _scale(one: ProposedCriterion) -> ProposedCriterion:
 
 
 def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> Assembled:
-    """All files together, put together again only when something has changed."""
+    """All files combined, recomputed only when something has changed."""
     before = state.recall(ASSEMBLED)
     if before is None or before[0] != (files, asked, items):
         before = ((files, asked, items), assemble(files, asked, items))
@@ -201,8 +202,8 @@ def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | 
 
 
 def assembled_preview(found: Assembled) -> None:
-    """What will be made, and every problem that only shows when the files are read together."""
-    st.text(found.told()[-1])
+    """The study to be made, and every problem that only shows when the files are read together."""
+    st.text(found.summary()[-1])
     problems(found.problems)
     if found.ok:
         state.say("The ratings can be imported.", "success")

@@ -1,4 +1,4 @@
-"""The text of a rubric, changed in the page; mistakes are named when the field is left, or on Ctrl+Enter."""
+"""The text of a rubric, changed in the page; mistakes are shown when the field is left, or on Ctrl+Enter."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import streamlit as st
 
 from components.shell import state
 from triptych.errors import InvalidRubric
-from triptych.rubric.model import Rubric, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Rubric
 
 LONGEST = 400_000
 HINT = (
-    "Criteria, scales, reasons, guidelines, training items and the entry test stand here; the README of the folder "
-    "rubrics/ lists all that can be said. Mistakes are shown when you leave the field or press Ctrl+Enter."
+    "The text holds criteria, scales, reasons, guidelines, training items and the entry test; the README of the folder "
+    "rubrics/ describes every field. Mistakes are shown when you leave the field or press Ctrl+Enter."
 )
 
 
 def rubric_editor(text: str, key: str) -> tuple[str, Rubric] | None:
-    """The text as it stands in the field and what it says; None while its mistakes are on the screen."""
+    """The text in the field and its rubric; None while its mistakes are shown."""
     given = st.text_area("The rubric's text (YAML)", text, height=480, max_chars=LONGEST, key=key)
     st.caption(HINT)
     return checked_rubric(given, "line")
 
 
 def checked_rubric(text: str, name: str) -> tuple[str, Rubric] | None:
-    """The text and what it says, or its mistakes on the screen. `name`: what the messages call the text."""
+    """The text and its rubric; None after showing its mistakes. `name`: what the messages call the text."""
     try:
         return text, parse_rubric(text, name)
     except InvalidRubric as refusal:

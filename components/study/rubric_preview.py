@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Rubric, Scale
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, Scale
 
 
 def rubric_preview(rubric: Rubric, asked: Sequence[Criterion]) -> None:
-    """The criteria of one round, in order, with definition and answers. All texts appear as they stand."""
+    """The criteria of one round, in order, with definition and answers. All texts are shown unformatted."""
     st.text(rubric.summary)
     for criterion in asked:
         with st.container(border=True):
@@ -26,7 +27,7 @@ def rubric_preview(rubric: Rubric, asked: Sequence[Criterion]) -> None:
 
 
 def answers_of(scale: Scale) -> list[str]:
-    """One line per answer, as annotators read it, with what it asks for."""
+    """One line per answer, as annotators read it, with the explanation it asks for."""
     if isinstance(scale, Likert):
         return [_line(f"{point.value:g}  {point.title}", point.ask) for point in scale.points]
     if isinstance(scale, Choice):
@@ -41,5 +42,5 @@ def _line(answer: str, ask: Ask | None) -> str:
     if ask is None:
         return answer.rstrip()
     wanted = ["a reason"] if ask.reasons else []
-    wanted += ["words of her own"] if ask.free_text == "required" else []
+    wanted += ["their own words"] if ask.free_text == "required" else []
     return f"{answer.rstrip()}  (asks for {' and '.join(wanted)})"

@@ -1,4 +1,4 @@
-"""The forms of a study's settings, section by section. Each gives back what shall be different, and why."""
+"""The forms of a study's settings, section by section. Each returns the changes and their reason."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Any
 
 import streamlit as st
 
+from components.shell import state
 from components.study.study_form import ACCESS, PRESENTATIONS, ROUNDS
 from triptych.annotate.entry_test import GOLD_ATTEMPTS, GOLD_PERCENT
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study.design import LONGEST_REASON, Parts
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS
 from triptych.study.settings import EXPERTISE, LONGEST_TEXT, StudySettings, settings_of
 
-WITHDRAWAL = {"keep": "Her ratings stay, without her name", "delete": "Her ratings are deleted"}
-# what each form shows of the settings
+WITHDRAWAL = {"keep": "Their ratings stay, without their name", "delete": "Their ratings are deleted"}
+# settings shown by each form
 SHOWN = {
     "basics": ("items_per_annotator", "reservation_minutes", "overlap"),
     "path": ("consent", "instructions", "content_note", "contact", "entry"),
@@ -32,7 +34,7 @@ ENTRY = {"none": "No test", "questions": "The questions of the rubric", "gold": 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a lead asked for: the parts of the design, and the reason, which a launched study needs."""
+    """Changes to a design, and the reason, which a launched study needs."""
 
     parts: Parts
     reason: str
@@ -43,7 +45,7 @@ def is_draft(study: Study) -> bool:
 
 
 def form_key(study: Study, section: str) -> str:
-    """Changes when what is stored of this section changes, so that its fields then show it, and not before."""
+    """A key that changes with the stored values of the section, so that its fields then show the new values."""
     shown: list[Any] = [study.settings.get(name) for name in SHOWN[section]]
     if section == "basics":
         shown += [study.title, study.raters_per_item, study.access, study.round, study.presentation]
@@ -51,21 +53,21 @@ def form_key(study: Study, section: str) -> str:
 
 
 def finish(study: Study, key: str) -> str | None:
-    """The end of a form: the reason once the lead stores it ("" for a draft), None before."""
+    """The end of a form: the reason once the lead saves it ("" for a draft), None before."""
     reason = reason_for(study, key)
-    return reason if st.form_submit_button(keep_label(study), type="primary") else None
+    return reason if state.form_button(keep_label(study), f"{key}-stored", type="primary") else None
 
 
 def reason_for(study: Study, key: str) -> str:
-    """Asks why a launched study changes."""
+    """Ask why a launched study changes; "" for a draft."""
     if is_draft(study):
         return ""
-    label = "Reason for this change (it is dated, kept, and printed in reports)"
+    label = "Reason for this change (dated, and printed in reports)"
     return st.text_input(label, max_chars=LONGEST_REASON, key=f"{key}-reason").strip()
 
 
 def keep_label(study: Study) -> str:
-    return "Keep" if is_draft(study) else "Amend the design"
+    return "Save" if is_draft(study) else "Amend the design"
 
 
 def basics(study: Study) -> Wanted | None:
@@ -106,7 +108,7 @@ def _limits(now: StudySettings, key: str) -> dict[str, Any]:
         5,
         60 * 24 * 14,
         now.reservation_minutes,
-        help="Without a sign of life for so long, the item goes to somebody else. Work that comes in late is kept.",
+        help="After this time without activity, the item goes to somebody else. Work that comes in late is kept.",
         key=f"{key}-minutes",
     )
     return {"items_per_annotator": limit, "reservation_minutes": minutes}
@@ -115,8 +117,8 @@ def _limits(now: StudySettings, key: str) -> dict[str, Any]:
 def _overlap(now: StudySettings, key: str, frozen: bool) -> dict[str, Any]:
     """A subset with more annotators than the rest."""
     st.caption(
-        "With one annotator per item nothing tells how far two would agree. Let a random part of the items, given out "
-        "first, have more annotators than the rest: at least 30 items, or a fifth of all."
+        "With one annotator per item, agreement cannot be computed. Give a random part of the items, which is assigned "
+        "first, more annotators than the rest: at least 30 items, or a fifth of all."
     )
     left, right = st.columns(2)
     items = left.number_input(
@@ -132,18 +134,23 @@ def path(study: Study, rubric: Rubric) -> Wanted | None:
     """Consent, instructions, content note, contact, entry test: what comes before the first item."""
     now, key = settings_of(study), form_key(study, "path")
     with st.form(key, border=False):
-        consent = long_text("Consent", now.consent.text, f"{key}-consent", "Left empty, nothing is asked.")
+        consent = long_text(
+            "Consent", now.consent.text, f"{key}-consent", "If this is empty, annotators are not asked."
+        )
         kept = st.selectbox(
             "If somebody withdraws",
             list(WITHDRAWAL),
             list(WITHDRAWAL).index(now.consent.after_withdrawal),
             WITHDRAWAL.get,
-            help="The consent text should say so.",
+            help="The consent text should state this.",
             key=f"{key}-withdrawal",
         )
         instructions = long_text("Instructions besides the rubric's own", now.instructions, f"{key}-instructions")
         note = long_text(
-            "Content note", now.content_note, f"{key}-note", "Shown before the first item, within reach later."
+            "Content note",
+            now.content_note,
+            f"{key}-note",
+            "Shown before the first item; a button shows it again later.",
         )
         contact = st.text_input("Contact for questions", now.contact, max_chars=500, key=f"{key}-contact")
         entry = _entry(now, rubric, key)
@@ -170,15 +177,17 @@ def _entry(now: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
     if test is None:
         asked = "This rubric has no entry questions."
     else:
-        tries = "one attempt" if test.attempts == 1 else f"{test.attempts} attempts"
-        asked = f"The rubric has {len(test.questions)} entry questions: {test.pass_percent} % to pass, {tries}."
+        tries = counted(test.attempts, "attempt")
+        asked = (
+            f"The rubric has {counted(len(test.questions), 'entry question')}: {test.pass_percent} % to pass, {tries}."
+        )
     gold = f"A test of gold items: {GOLD_PERCENT} %, {GOLD_ATTEMPTS} attempts."
-    st.caption(f"{asked} {gold} Leave the numbers empty to keep these.")
+    st.caption(f"{asked} {gold} Leave the numbers empty to use these.")
     columns = st.columns(4)
     kind = columns[0].selectbox(
         "Entry test", list(ENTRY), list(ENTRY).index(now.entry.kind), ENTRY.get, key=f"{key}-kind"
     )
-    own = {"placeholder": "As said above"}
+    own = {"placeholder": "As above"}
     percent = columns[1].number_input("Percent to pass", 1, 100, now.entry.pass_percent, key=f"{key}-pass", **own)
     attempts = columns[2].number_input("Attempts", 1, 10, now.entry.attempts, key=f"{key}-attempts", **own)
     gold = columns[3].number_input("Gold items in the test", 1, 50, now.entry.gold_items, key=f"{key}-gold")
@@ -186,20 +195,20 @@ def _entry(now: StudySettings, rubric: Rubric, key: str) -> dict[str, Any]:
 
 
 def panel(study: Study) -> Wanted | None:
-    """Completion codes, the panel's address, pay, how people were found."""
+    """Completion codes, the panel's address, pay, recruitment."""
     now, key = settings_of(study), form_key(study, "panel")
     with st.form(key, border=False):
         codes, fill = _codes(now, key)
         address = _address(now, key)
         pay = _pay(now, key)
-        st.subheader("How people were found", anchor=False)
-        how = long_text("Recruitment, as a paper would say it", now.recruitment.how, f"{key}-how")
+        st.subheader("Recruitment", anchor=False)
+        how = long_text("How people were found, in the words of a paper", now.recruitment.how, f"{key}-how")
         rules = "\n".join(now.recruitment.eligibility)
         label = "Rules that the panel enforces, one per line (approval rate, earlier tasks, country …)"
         rules = st.text_area(label, rules, height=110, key=f"{key}-rules")
         expertise = _expertise(now, key)
         reason = reason_for(study, key)
-        stored = st.form_submit_button(keep_label(study), type="primary")
+        stored = state.form_button(keep_label(study), f"{key}-stored", type="primary")
     if not stored and not fill:
         return None
     settings = {
@@ -214,7 +223,7 @@ def panel(study: Study) -> Wanted | None:
 
 def _expertise(now: StudySettings, key: str) -> str:
     place = list(EXPERTISE).index(now.expertise)
-    help_text = "How much worse a judge model may be than one of them: experts 0.2, skilled 0.15, a crowd 0.1."
+    help_text = "How much worse a judge model may be than one annotator: experts 0.2, skilled 0.15, a crowd 0.1."
     given = {"format_func": EXPERTISE.__getitem__, "help": help_text, "key": f"{key}-expertise"}
     return st.selectbox("The annotators are", list(EXPERTISE), place, **given)
 
@@ -222,14 +231,14 @@ def _expertise(now: StudySettings, key: str) -> str:
 def _codes(now: StudySettings, key: str) -> tuple[dict[str, str], bool]:
     """The three codes, and whether new ones are wanted for those that are empty."""
     st.subheader("Completion codes", anchor=False)
-    st.caption("What an annotator takes back to the panel, one for each way to end. No code, none is shown.")
+    st.caption("Annotators take a code back to the panel; each ending has its own. An empty code is not shown.")
     titles = {"finished": "Finished", "failed_test": "Did not pass the entry test", "screened_out": "Did not consent"}
     fields = zip(st.columns(3), titles.items(), strict=True)
     given = {
         name: column.text_input(title, getattr(now.codes, name), max_chars=64, key=f"{key}-{name}")
         for column, (name, title) in fields
     }
-    return given, st.form_submit_button("Make codes for the empty ones")
+    return given, state.form_button("Make codes for the empty ones", f"{key}-new-codes")
 
 
 def _address(now: StudySettings, key: str) -> dict[str, str]:
@@ -240,7 +249,7 @@ def _address(now: StudySettings, key: str) -> dict[str, str]:
         "id_param": columns[1].text_input("Parameter with the person's id", now.panel.id_param, key=f"{key}-id"),
         "session_param": columns[2].text_input("Parameter of the session", now.panel.session_param, key=f"{key}-ses"),
     }
-    label = "Address to go back to; {code} stands for the completion code"
+    label = "Address to go back to; {code} is replaced by the completion code"
     address["return_url"] = st.text_input(
         label, now.panel.return_url, max_chars=500, placeholder="https://…?cc={code}", key=f"{key}-back"
     )
@@ -252,41 +261,37 @@ def _pay(now: StudySettings, key: str) -> dict[str, Any]:
     columns = st.columns(3)
     per_item = _money(columns[0], "Pay for one item", now.pay.per_item, f"{key}-pay")
     currency = columns[1].text_input("Currency", now.pay.currency, max_chars=3, key=f"{key}-currency")
-    floor = _money(columns[2], "Least that is fair per hour", now.pay.floor_per_hour, f"{key}-floor")
+    floor = _money(columns[2], "Least pay per hour", now.pay.floor_per_hour, f"{key}-floor")
     return {"per_item": per_item, "currency": currency.strip().upper(), "floor_per_hour": floor}
 
 
 def _money(place: Any, label: str, now: Decimal | None, key: str) -> str | None:
-    """An amount to the cent, as text, so that no rounding creeps in."""
+    """An amount to the cent, as text: a float could be rounded."""
     value = None if now is None else float(now)
-    found = place.number_input(label, 0.0, None, value, 0.01, "%.2f", placeholder="Not said", key=key)
+    found = place.number_input(label, 0.0, None, value, 0.01, "%.2f", placeholder="Not set", key=key)
     return None if found is None else f"{found:.2f}"
 
 
 def check_rules(study: Study, gold: int, attention: int) -> Wanted | None:
-    """How often checks come among the items. `gold`, `attention`: how many such items there are."""
+    """How often checks come among the items. `gold`, `attention`: numbers of such items."""
     now, key = settings_of(study).checks, form_key(study, "checks")
     st.text(f"This study has {attention} attention and {gold} gold items.")
     st.caption(
         "They come in a file like any other items, with a field purpose (attention or gold) and a field reference that "
         "says what is accepted, for example: fluency A = 6 ± 1; verdict B = accept. To annotators they look like any "
-        "other item. Repeats are items that somebody meets a second time, in a new order."
+        "other item. Repeats are items that an annotator gets a second time, in a new order."
     )
     if not is_draft(study):
-        st.caption(
-            "More of them can still be added under Items, with a reason: whoever is at work meets them from then on."
-        )
+        st.caption("You can still add more of them under Items, with a reason; annotators get them from then on.")
     with st.form(key, border=False):
         columns = st.columns(3)
         every = columns[0].number_input(
             "An attention check every … items", 0, None, now.attention_every, key=f"{key}-a"
         )
         gold_every = columns[1].number_input("A gold item every … items", 0, None, now.gold_every, key=f"{key}-g")
-        percent = columns[2].number_input("Repeats in percent of the items", 0, 50, now.repeat_percent, key=f"{key}-r")
-        least = columns[0].number_input("Repeats at least", 0, None, now.repeats_at_least, key=f"{key}-least")
-        apart = columns[1].number_input(
-            "Items between the two at least", 1, None, now.repeat_distance, key=f"{key}-far"
-        )
+        percent = columns[2].number_input("Repeats, % of the items", 0, 50, now.repeat_percent, key=f"{key}-r")
+        least = columns[0].number_input("Minimum repeats", 0, None, now.repeats_at_least, key=f"{key}-least")
+        apart = columns[1].number_input("Minimum items between the two", 1, None, now.repeat_distance, key=f"{key}-far")
         st.caption("0 means none.")
         reason = finish(study, key)
     if reason is None:

@@ -1,4 +1,4 @@
-"""The parts of the form that makes a study: which rubric, which file and how to read it, which settings."""
+"""The form of a new study: rubric, item file and how to read it, settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from components.shell.words import read_aloud
 from components.study.rubric_editor import checked_rubric, rubric_editor
 from triptych.errors import ImportRefused
 from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_files, read_items
-from triptych.rubric.model import Rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import parse_rubric, shipped_rubrics
+from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
 from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
 from triptych.study.settings import USUAL_CHECKS
@@ -40,7 +41,7 @@ PRESENTATIONS = {
 
 
 def choose_rubric() -> tuple[str, Rubric] | None:
-    """The rubric's YAML and what it says; None while there is none, or its mistakes are on the screen."""
+    """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
     chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
@@ -56,7 +57,7 @@ def _own_text() -> tuple[str | None, str]:
     """The text and the name of an uploaded rubric."""
     upload = st.file_uploader("Rubric file (YAML)", type=["yaml", "yml"], key="rubric_file")
     if upload is None:
-        st.caption("The shipped files in the folder rubrics/ are good examples; its README lists all that can be said.")
+        st.caption("The shipped files in the folder rubrics/ are good examples; its README describes every field.")
         return None, ""
     try:
         return upload.getvalue().decode("utf-8"), upload.name
@@ -73,7 +74,7 @@ def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
 
 
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
-    """The uploaded items, read as the lead says; None while there is no file, or it cannot be read at all."""
+    """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
     several = (
         st.segmented_control("Responses come in", WAYS, default=WAYS[0], required=True, key=f"{key}-way") != WAYS[0]
     )
@@ -103,7 +104,9 @@ def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
 def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None:
     """Files of one system each, joined on the item id; the lead names the systems."""
     if not uploads:
-        st.caption("Every file holds the same item ids and the responses of one system. Contexts may stand in any.")
+        st.caption(
+            "Every file holds the same item ids and the responses of one system. Contexts may be in any of them."
+        )
         return None
     columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
     named = []
@@ -122,7 +125,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
 
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:
-    """Reads a file once for each way of reading it, not in every run."""
+    """Read a file once for each way of reading it, not in every run."""
     name, kept = state.recall("files_read", ("", {}))
     if name != upload.file_id:
         kept = {}
@@ -139,14 +142,14 @@ def _choose_sheet(file: ItemFile) -> str | None:
 
 
 def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str | None]:
-    """A field that holds what was said last, outside the list of turns, and who said it."""
+    """The field with the last turn, where it is outside the list of turns, and its speaker."""
     left, right = st.columns(2)
     field = left.selectbox("Append as last turn", file.fields, index=None, placeholder="Nothing", key="append_field")
     if field is None:
         return None, None
     known = [name for speaker in rubric.speakers for name in speaker.names]
     names = list(dict.fromkeys([*file.speakers, *known]))
-    label = "Said by"
+    label = "Speaker"
     return field, right.selectbox(label, names, index=None, accept_new_options=True, key="append_speaker")
 
 

@@ -1,4 +1,4 @@
-"""How annotators come into a study: what to send them."""
+"""The address or link to send to annotators."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from triptych.storage.models import Access, Study
 from triptych.study.settings import settings_of
 
 ONLY_HERE = (
-    "You reach Triptych on this computer only, and so do these addresses. To let others in, start it with "
-    "HOST=0.0.0.0 and open this page under the address it prints."
+    "These addresses work on this computer only. To let others in, start Triptych with HOST=0.0.0.0 and open this "
+    "page under the address it prints."
 )
 
 
 def way_in(study: Study) -> None:
-    """The address for annotators or for the panel, or where to invite."""
+    """The address for annotators or for the panel, or where to invite people."""
     if addresses.reaches_this_computer_only():
         st.caption(ONLY_HERE)
     if study.access == Access.panel:
@@ -23,7 +23,7 @@ def way_in(study: Study) -> None:
         st.code(addresses.panel_address(study), language=None, wrap_lines=True)
         code = settings_of(study).codes.finished
         if code:
-            st.write("Whoever has finished sees this completion code, which the panel asks for.")
+            st.write("Annotators who finish see this completion code, which the panel asks for.")
             st.code(code, language=None)
         else:
             st.write("There is no completion code yet: make the codes under *Design → Panel and pay*.")
@@ -31,4 +31,4 @@ def way_in(study: Study) -> None:
         st.write("Anybody who opens this address can take part under a name.")
         st.code(addresses.study_address(study), language=None, wrap_lines=True)
     else:
-        st.write("Only people with a personal link can take part. Make the links on the page *People*.")
+        st.write("Only people with a personal link can take part. Create the links on the page *People*.")

@@ -1,4 +1,4 @@
-"""Workbooks as a lead sees them: those given out, and what is in one that came back, line by line."""
+"""Workbooks as a lead sees them: the list, and the check of a returned one, line by line."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import streamlit as st
 from components.shell import state
 from components.shell.words import NONE, moment
 from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
 NEW = "Somebody new, by name"
 SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 MANY = 12
-LEFT = "Take what is complete, leave the items that were not begun for later"
+LEFT = "Store what is complete, and leave items that were not begun for later"
 
 
 def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
@@ -28,7 +29,7 @@ def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
 
 
 def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[[int], None]) -> None:
-    """One block per workbook, newest first: download while it is out, cancel what it still holds."""
+    """One block per workbook, newest first, with download and cancel."""
     for line in lines:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             with st.container(gap=None):
@@ -39,28 +40,28 @@ def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[
                 st.link_button("Download", link, icon=":material/download:")
             if line.cancelled_at is None and line.done < line.items:
                 with st.popover("Cancel"):
-                    st.text("Its open items go to other annotators, and the file is no longer taken back.")
+                    st.text("Its open items go to other annotators, and the file is no longer accepted.")
                     st.button("Cancel the workbook", key=f"cancel-{line.id}", on_click=cancel, args=(line.id,))
 
 
 def _story(line: WorkbookLine) -> str:
-    parts = [f"{line.done} of {line.items} items handed in", f"made {moment(line.made_at)}"]
+    parts = [f"{line.done} of {counted(line.items, 'item')} handed in", f"made {moment(line.made_at)}"]
     if line.returned_at is not None:
         parts.append(f"last handed in {moment(line.returned_at)}")
     if line.cancelled_at is not None:
-        parts = [f"cancelled {moment(line.cancelled_at)}", f"{line.done} items had been handed in"]
+        parts = [f"cancelled {moment(line.cancelled_at)}", f"{counted(line.done, 'item')} handed in before"]
     return " · ".join(parts)
 
 
 def workbook_check(found: Returned) -> None:
-    """The verdict, then everything there is to say about the file, by row."""
+    """Whether the file can be stored, then every finding, by row."""
     st.text(f"The workbook of {found.pseudonym}: {_counts(found)}.")
     wrong = sum(finding.severity == "error" for finding in found.findings)
     if wrong:
         told = "One cell or row" if wrong == 1 else f"{wrong} cells or rows"
-        state.say(f"{told} must be put right. Nothing is stored until then: correct the file and upload it again.")
+        state.say(f"{told} must be corrected. Nothing is stored until then: correct the file and upload it again.")
     elif found.messages:
-        state.say(f"Everything fits. {_items(len(found.messages))} can be stored.", "success")
+        state.say(f"Everything is correct. {counted(len(found.messages), 'item')} can be stored.", "success")
     else:
         state.say("There is nothing to store: what is filled in was handed in before.", "info")
     if found.findings:
@@ -88,12 +89,8 @@ def workbook_check(found: Returned) -> None:
 
 
 def _counts(found: Returned) -> str:
-    """How its items stand, in words."""
+    """How many items are new, unchanged or open, as a text."""
     parts = [(len(found.messages), "to store"), (found.unchanged, "stored before and the same")]
     rest = found.items - len(found.messages) - found.unchanged
     parts.append((rest, "open or with errors"))
-    return f"{_items(found.items)}, " + ", ".join(f"{number} {what}" for number, what in parts if number)
-
-
-def _items(number: int) -> str:
-    return "1 item" if number == 1 else f"{number} items"
+    return f"{counted(found.items, 'item')}, " + ", ".join(f"{number} {what}" for number, what in parts if number)

@@ -9,7 +9,7 @@ import streamlit as st
 from triptych.annotate.blinding import View
 from triptych.web.assets import modules, version
 
-# The modules come from a versioned route that browsers may keep for ever; only these lines ride in each message.
+# The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
 LOADER = """
 const at = (file) => new URL('assets/%s/' + file, document.baseURI).href;
 if (!document.querySelector('link[data-tw-style]')) {
@@ -35,15 +35,15 @@ _mount = st.components.v2.component(
 
 
 def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:
-    """Draws the blinded view once and lets the workbench go on from there by its own routes.
+    """Draw the blinded view once; the workbench then loads further items by its own routes.
 
-    Returns why the annotator left in this run: "stop" for today, "nothing" when no item is left, or None. A page drawn
-    again, after a dropped connection for example, does not disturb what the workbench shows. `showing` is the desk's:
-    the token of an earlier item that the view is of.
+    Returns why the annotator left in this run: "stop" for today, "nothing" when no item is left, or None. Drawing the
+    page again, for example after a dropped connection, does not change what the workbench shows. `showing` comes from
+    the desk: the token of the earlier item that the view shows, if it shows one.
     """
-    # one string: of nested data Streamlit makes an Arrow search, and imports pandas for it
+    # one string: Streamlit searches nested data for Arrow tables, and imports pandas to do so
     return _mount(data={"view": view.model_dump_json(), "showing": showing}, key=key, on_left_change=_run_again).left
 
 
 def _run_again() -> None:
-    """Streamlit reports a component's event only where somebody listens."""
+    """Streamlit reports a component's event only where a callback is set."""

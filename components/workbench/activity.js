@@ -1,72 +1,71 @@
-// Time spent on an item, the pause reminder, and when to renew a reservation. No DOM; the clock is given.
+// Time spent on an item, when a pause is due, and when to renew a reservation. No DOM; the clock is handed in.
 
-const IDLE = 120_000;
-const PAUSE_AFTER = 45 * 60_000;
-const BREAK = 5 * 60_000;
-const RENEW_EVERY = 5 * 60_000;
+const IDLE_MS = 120_000;
+const PAUSE_AFTER_MS = 45 * 60_000;
+const BREAK_MS = 5 * 60_000;
+const RENEW_EVERY_MS = 5 * 60_000;
 
-export class Activity {
-  /** @param now monotonic milliseconds (performance.now) */
-  constructor(now) {
-    this.now = now;
-    this.item = 0;
-    this.sinceBreak = 0;
-    this.last = now();
-    this.hidden = false;
-    this.renewed = now();
+/** @param {() => number} now monotonic milliseconds (performance.now) */
+export function createActivity(now) {
+  let onItem = 0;
+  let sinceBreak = 0;
+  let last = now();
+  let hidden = false;
+  let renewed = now();
+
+  function count() {
+    const gap = now() - last;
+    if (hidden || gap > IDLE_MS) return;
+    onItem += gap;
+    sinceBreak += gap;
   }
 
-  /** Scroll, pointer or key: counts the time since the last sign of life, if that was not long ago. */
-  mark() {
-    const now = this.now();
-    this.#add(now);
-    if (now - this.last >= BREAK) this.sinceBreak = 0;
-    this.last = now;
+  /** Scroll, pointer or key: counts the time since the last activity, if that was not long ago. */
+  function mark() {
+    count();
+    if (now() - last >= BREAK_MS) sinceBreak = 0;
+    last = now();
   }
 
-  #add(now) {
-    const gap = now - this.last;
-    if (this.hidden || gap > IDLE) return;
-    this.item += gap;
-    this.sinceBreak += gap;
-  }
+  return {
+    mark,
 
-  hide() {
-    this.#add(this.now());
-    this.last = this.now();
-    this.hidden = true;
-  }
+    hide() {
+      count();
+      last = now();
+      hidden = true;
+    },
 
-  show() {
-    if (this.now() - this.last >= BREAK) this.sinceBreak = 0;
-    this.hidden = false;
-    this.last = this.now();
-  }
+    show() {
+      if (now() - last >= BREAK_MS) sinceBreak = 0;
+      hidden = false;
+      last = now();
+    },
 
-  /** Another item lies here, on which she has spent so many seconds before. */
-  nextItem(seconds = 0) {
-    this.mark();
-    this.item = 1000 * seconds;
-    this.renewed = this.now();
-  }
+    /** Another item, with the seconds that were spent on it before. */
+    nextItem(seconds = 0) {
+      mark();
+      onItem = 1000 * seconds;
+      renewed = now();
+    },
 
-  /** Seconds of activity on this item, to a tenth. */
-  seconds() {
-    const gap = this.now() - this.last;
-    const open = this.hidden || gap > IDLE ? 0 : gap;
-    return Math.round((this.item + open) / 100) / 10;
-  }
+    /** Seconds of activity on this item, to a tenth. */
+    seconds() {
+      const gap = now() - last;
+      return Math.round((onItem + (hidden || gap > IDLE_MS ? 0 : gap)) / 100) / 10;
+    },
 
-  /** Whether a pause is due; asks again only after another such stretch. */
-  pauseDue() {
-    if (this.sinceBreak < PAUSE_AFTER) return false;
-    this.sinceBreak = 0;
-    return true;
-  }
+    /** Whether a pause is due; asks again only after another such stretch. */
+    pauseDue() {
+      if (sinceBreak < PAUSE_AFTER_MS) return false;
+      sinceBreak = 0;
+      return true;
+    },
 
-  renewDue() {
-    if (this.hidden || this.now() - this.renewed < RENEW_EVERY) return false;
-    this.renewed = this.now();
-    return true;
-  }
+    renewDue() {
+      if (hidden || now() - renewed < RENEW_EVERY_MS) return false;
+      renewed = now();
+      return true;
+    },
+  };
 }

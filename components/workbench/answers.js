@@ -2,143 +2,173 @@
 
 import { askFor, valueKey } from "./scale.js";
 
+/** @import { Change, Criterion, Draft, Explanation, Highlight, Value } from "./types.js" */
+/** @typedef {{ path: string[], before: unknown, after: unknown, name: string }} Step */
+
+/** @type {Draft} */
 const EMPTY = { ratings: {}, explanations: {}, highlights: [], set_aside: {}, note: "" };
 const UNDO_LIMIT = 500;
 
 /** Characters of an explanation or a comment that the server takes. */
-export const LONGEST_TEXT = 10_000;
+export const MAX_TEXT = 10_000;
 
-/** A question's name on the page: "A:fluency", or "item:best" for a question about the item. */
+/**
+ * A question's name on the page: "A:fluency", or "item:best" for a question about the item.
+ * @param {string} slot @param {string} criterion
+ */
 export const questionId = (slot, criterion) => `${slot}:${criterion}`;
 
-export function splitQuestion(id) {
-  const at = id.indexOf(":");
-  return [id.slice(0, at), id.slice(at + 1)];
-}
+/** @param {unknown} a @param {unknown} b */
+const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-export const sameValue = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+const isBranch = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
-/** The same draft with empty branches and key order evened out, for comparing two of them. */
+/**
+ * The same draft without empty branches and with its keys in order, for comparing two of them.
+ * @param {Partial<Draft>} draft
+ */
 export function canonical(draft) {
+  /** @type {(value: unknown) => unknown} */
   const tidy = (value) => {
-    if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+    if (!isBranch(value)) return value;
     const entries = Object.keys(value).sort().map((key) => [key, tidy(value[key])]);
-    const kept = entries.filter(([, v]) => !(v && typeof v === "object" && !Array.isArray(v) && !Object.keys(v).length));
-    return Object.fromEntries(kept);
+    return Object.fromEntries(entries.filter(([, branch]) => !isBranch(branch) || Object.keys(branch).length));
   };
   return JSON.stringify(tidy({ ...EMPTY, ...draft }));
 }
 
-export class Answers {
-  /** @param onChange called with {path, undone} after every change */
-  constructor(draft, onChange = () => {}) {
-    this.draft = structuredClone({ ...EMPTY, ...draft });
-    this.onChange = onChange;
-    this.past = [];
-    this.future = [];
-    this.locked = false; // while they are on their way to the server
+/** @param {Pick<Highlight, "slot" | "turn">} highlight @param {string} slot @param {number | null} turn */
+const isIn = (highlight, slot, turn) => highlight.slot === slot && (highlight.turn ?? null) === turn;
+
+/** @typedef {ReturnType<typeof createAnswers>} Answers */
+
+/**
+ * @param {Partial<Draft> | null} stored
+ * @param {(change: Change) => void} onChange called after every change
+ */
+export function createAnswers(stored, onChange = () => {}) {
+  const draft = structuredClone({ ...EMPTY, ...stored });
+  /** @type {Step[]} */
+  let past = [];
+  /** @type {Step[]} */
+  let future = [];
+  let locked = false;
+
+  /** @param {string[]} path @returns {any} */
+  const at = (path) => path.reduce((/** @type {any} */ node, key) => node?.[key], draft);
+
+  /** @param {string[]} path @param {unknown} value */
+  function write(path, value) {
+    const key = path[path.length - 1];
+    /** @type {any} */
+    let node = draft;
+    for (const parent of path.slice(0, -1)) node = node[parent] ??= {};
+    if (value === undefined) delete node[key];
+    else node[key] = value;
   }
 
-  at(path) {
-    return path.reduce((node, key) => node?.[key], this.draft);
-  }
-
-  #write(path, value) {
-    const parents = path.slice(0, -1);
-    let node = this.draft;
-    for (const key of parents) node = node[key] ??= {};
-    if (value === undefined) delete node[path.at(-1)];
-    else node[path.at(-1)] = value;
-  }
-
-  /** Change one place. `name` says in words what changed; without it the change takes no part in undo. */
-  put(path, value, name = "") {
-    const before = this.at(path);
-    if (this.locked || sameValue(before, value)) return false;
-    this.#write(path, value);
+  /**
+   * Changes one place; returns whether it did. `name` describes the change; without it there is no undo.
+   * @param {string[]} path @param {unknown} value
+   */
+  function put(path, value, name = "") {
+    const before = at(path);
+    if (locked || isSame(before, value)) return false;
+    write(path, value);
     if (name) {
-      this.past.push({ path, before, after: value, name });
-      if (this.past.length > UNDO_LIMIT) this.past.shift();
-      this.future = [];
+      past = [...past, { path, before, after: value, name }].slice(-UNDO_LIMIT);
+      future = [];
     }
-    this.onChange({ path, undone: false });
+    onChange({ path, undone: false });
     return true;
   }
 
-  #step(from, to, side) {
+  /** @param {Step[]} from @param {Step[]} to @param {"before" | "after"} side */
+  function step(from, to, side) {
     const change = from.pop();
     if (!change) return null;
-    this.#write(change.path, change[side]);
+    write(change.path, change[side]);
     to.push(change);
-    this.onChange({ path: change.path, undone: true });
+    onChange({ path: change.path, undone: true });
     return change;
   }
 
-  /** Takes the last change back; returns it, or null where there is none. */
-  undo() {
-    return this.#step(this.past, this.future, "before");
-  }
+  /** @param {string} slot @param {string} criterion @returns {Value} */
+  const rating = (slot, criterion) => draft.ratings[slot]?.[criterion];
 
-  redo() {
-    return this.#step(this.future, this.past, "after");
-  }
+  return {
+    draft,
+    put,
+    rating,
 
-  rating(slot, criterion) {
-    return this.draft.ratings[slot]?.[criterion];
-  }
+    /** While they are on their way to the server nothing changes them. @param {boolean} lock */
+    lock(lock) {
+      locked = lock;
+    },
 
-  rate(slot, criterion, value, name) {
-    return this.put(["ratings", slot, criterion], value, name);
-  }
+    /** Takes the last change back; returns it, or null where there is none. */
+    undo: () => step(past, future, "before"),
+    redo: () => step(future, past, "after"),
 
-  /** Reasons and text given for one option; each option keeps its own. */
-  explanation(slot, criterion, value) {
-    return { reasons: [], text: "", ...this.draft.explanations[slot]?.[criterion]?.[valueKey(value)] };
-  }
+    /** @param {string} slot @param {string} criterion @param {Value} value @param {string} name */
+    rate: (slot, criterion, value, name) => put(["ratings", slot, criterion], value, name),
 
-  setReasons(slot, criterion, value, reasons, name) {
-    return this.put(["explanations", slot, criterion, valueKey(value), "reasons"], reasons, name);
-  }
+    /**
+     * Reasons and text for one option; each option has its own.
+     * @param {string} slot @param {string} criterion @param {Value} value @returns {Explanation}
+     */
+    explanation: (slot, criterion, value) =>
+      ({ reasons: [], text: "", ...draft.explanations[slot]?.[criterion]?.[valueKey(value)] }),
 
-  /** Typed text undoes by itself in its box, so it stays out of our undo. */
-  setText(slot, criterion, value, text) {
-    return this.put(["explanations", slot, criterion, valueKey(value), "text"], text);
-  }
+    /**
+     * @param {string} slot @param {string} criterion @param {Value} value @param {string[]} reasons
+     * @param {string} name
+     */
+    setReasons: (slot, criterion, value, reasons, name) =>
+      put(["explanations", slot, criterion, valueKey(value), "reasons"], reasons, name),
 
-  isSetAside(slot) {
-    return this.draft.set_aside[slot] !== undefined;
-  }
+    /**
+     * Typed text undoes by itself in its box, so it stays out of our undo.
+     * @param {string} slot @param {string} criterion @param {Value} value @param {string} text
+     */
+    setText: (slot, criterion, value, text) => put(["explanations", slot, criterion, valueKey(value), "text"], text),
 
-  highlightsOf(slot, turn) {
-    return this.draft.highlights.filter((h) => h.slot === slot && (h.turn ?? null) === turn);
-  }
+    /** @param {string} slot */
+    isSetAside: (slot) => draft.set_aside[slot] !== undefined,
 
-  addHighlight(highlight, name) {
-    const known = this.draft.highlights.some((h) =>
-      ["slot", "start", "end", "label"].every((key) => h[key] === highlight[key]) && (h.turn ?? null) === highlight.turn);
-    return !known && this.put(["highlights"], [...this.draft.highlights, { comment: "", ...highlight }], name);
-  }
+    /** @param {string} slot @param {number | null} turn */
+    highlightsOf: (slot, turn) => draft.highlights.filter((highlight) => isIn(highlight, slot, turn)),
 
-  replaceHighlight(old, changed, name) {
-    const next = this.draft.highlights.flatMap((h) => (h === old ? (changed ? [changed] : []) : [h]));
-    return this.put(["highlights"], next, name);
-  }
+    /** @param {Omit<Highlight, "comment">} span @param {string} name */
+    addHighlight(span, name) {
+      const exists = draft.highlights.some((highlight) => isIn(highlight, span.slot, span.turn)
+        && highlight.start === span.start && highlight.end === span.end && highlight.label === span.label);
+      return !exists && put(["highlights"], [...draft.highlights, { ...span, comment: "" }], name);
+    },
 
-  /** The draft as it is sent: explanation skeletons without content stay behind. */
-  snapshot() {
-    const draft = structuredClone(this.draft);
-    for (const slots of Object.values(draft.explanations)) {
-      for (const [criterion, values] of Object.entries(slots)) {
-        const given = Object.entries(values).map(([key, e]) => [key, { reasons: e.reasons ?? [], text: e.text ?? "" }]);
-        slots[criterion] = Object.fromEntries(given.filter(([, e]) => e.reasons.length || e.text));
+    /** @param {Highlight} old @param {Highlight | null} changed null removes it @param {string} name */
+    replaceHighlight(old, changed, name) {
+      const next = draft.highlights.map((highlight) => (highlight === old ? changed : highlight));
+      return put(["highlights"], next.filter(Boolean), name);
+    },
+
+    /** The draft as it is sent: explanations without content stay behind. */
+    snapshot() {
+      const copy = structuredClone(draft);
+      for (const criteria of Object.values(copy.explanations)) {
+        for (const [criterion, values] of Object.entries(criteria)) {
+          const entries = Object.entries(values).filter(([, { reasons, text }]) => reasons?.length || text);
+          criteria[criterion] = Object.fromEntries(entries.map(([key, own]) => [key, { reasons: [], text: "", ...own }]));
+        }
       }
-    }
-    return draft;
-  }
+      return copy;
+    },
 
-  /** What the current answer asks for, or null. */
-  asked(slot, criterion) {
-    const value = this.rating(slot, criterion.key);
-    return value === undefined ? null : askFor(criterion.scale, value);
-  }
+    /** What the current answer asks for, or null. @param {string} slot @param {Criterion} criterion */
+    asked(slot, { key, scale }) {
+      const value = rating(slot, key);
+      return value === undefined ? null : askFor(scale, value);
+    },
+  };
 }

@@ -2,67 +2,78 @@
 
 import { PREVIEW } from "./network.js";
 
+/** @import { Action, Post, Reply, View } from "./types.js" */
+/** @typedef {"stop" | "nothing" | "signed out"} Reason why the annotator leaves: for today, no item is left, … */
+
 const UNREACHED = "The server did not answer. Nothing is lost; please try again.";
 
-export class Desk {
+/** @typedef {ReturnType<typeof createDesk>} Desk */
+
+/**
+ * @param {object} needs
+ * @param {Post} needs.post
+ * @param {(view: View) => void} needs.show draws a view
+ * @param {(why: Reason) => void} needs.leave
+ */
+export function createDesk({ post, show, leave }) {
+  /** @type {View} */
+  let view;
+  /** The token of an earlier item or of training feedback; null is the current item. @type {string | null} */
+  let showing = null;
+  /** @type {Action} */
+  let last;
+
+  /** @param {View} next @param {string | null} token */
+  function open(next, token = null) {
+    view = next;
+    showing = token;
+    show(view);
+  }
+
   /**
-   * @param post  (text) => Promise<{status, answer}>; rejects when the network does
-   * @param show  (view) => void: the surface draws it
-   * @param leave (why) => void: "stop" for today, "nothing" left, "signed out"
+   * The same item with something changed about it; a page drawn again shows just this.
+   * @param {Partial<View>} changed
    */
-  constructor({ post, show, leave }) {
-    Object.assign(this, { post, show, leave });
-    this.showing = null; // the token of an earlier item or of training feedback; null is the current item
+  function redraw(changed) {
+    view = { ...view, ...changed };
+    show(view);
   }
 
-  open(view, showing = null) {
-    this.view = view;
-    this.showing = showing;
-    this.show(view);
-  }
+  /** @param {string} text */
+  const warn = (text) => redraw({ notice: { kind: "warning", text } });
 
-  async act(action) {
-    if (action.kind === "stop") return this.view.routes?.act === "" ? this.#tell(PREVIEW) : this.leave("stop");
-    this.last = action; // a submission is repeated as the same object
-    const result = await this.#ask(action);
-    if (this.last !== action) return undefined;
-    const { work } = this.view;
-    // a repeated submission may be answered twice, the second time when she is further on
-    if (work.token !== action.assignment || work.version !== (action.version ?? work.version)) return undefined;
-    return this.#hear(action, result);
-  }
-
-  async #ask(action) {
-    try {
-      return await this.post(JSON.stringify({ action, showing: this.showing }));
-    } catch {
-      return { status: 0, answer: null };
-    }
-  }
-
-  #hear(action, { status, answer }) {
-    if (answer?.view) return this.open({ ...answer.view, rubric: this.view.rubric }, answer.showing);
+  /** @param {Exclude<Action, { kind: "stop" }>} action @param {Reply} reply */
+  function answered({ submission }, { status, answer }) {
+    if (answer?.view) return open({ ...answer.view, rubric: view.rubric }, answer.showing);
     if (answer?.nothing) {
-      if (action.submission && status === 200) this.#redraw({ work: { ...this.view.work, receipt: action.submission } });
-      else if (answer.message) this.#tell(answer.message);
-      return this.leave("nothing");
+      if (submission && status === 200) redraw({ work: { ...view.work, receipt: submission } });
+      else if (answer.message) warn(answer.message);
+      return leave("nothing");
     }
     if (status === 401) {
-      if (answer?.message) this.#tell(answer.message);
-      return this.leave("signed out");
+      if (answer?.message) warn(answer.message);
+      return leave("signed out");
     }
-    if (status > 0 && status < 500 && answer?.message) return this.#tell(answer.message);
+    if (status > 0 && status < 500 && answer?.message) return warn(answer.message);
     // what carries a submission id is sent again by itself
-    return action.submission ? undefined : this.#tell(UNREACHED);
+    if (!submission) warn(UNREACHED);
   }
 
-  #tell(text) {
-    return this.#redraw({ notice: { kind: "warning", text } });
-  }
+  return {
+    open,
 
-  /** The same item with something changed about it; a page drawn again shows just this. */
-  #redraw(changed) {
-    this.view = { ...this.view, ...changed };
-    this.show(this.view);
-  }
+    /** The page was drawn again. */
+    redraw: () => show(view),
+
+    /** @param {Action} action a submission is repeated as the same object */
+    async act(action) {
+      if (action.kind === "stop") return view.routes.act === "" ? warn(PREVIEW) : leave("stop");
+      last = action;
+      const reply = await post(JSON.stringify({ action, showing })).catch(() => ({ status: 0, answer: null }));
+      // a repeated submission may be answered twice, the second time when a later item is shown
+      const { token, version } = view.work;
+      const isAwaited = last === action && token === action.assignment && version === (action.version ?? version);
+      if (isAwaited) answered(action, reply);
+    },
+  };
 }

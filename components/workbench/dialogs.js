@@ -1,87 +1,159 @@
-// Skip, ignore, set aside, note, keys: small dialogs of the browser's own kind.
+// Skip, ignore, set aside, note, keys: small modal dialogs of the browser.
 
-import { h } from "./dom.js";
-import { dialog, keysBody, reasonsBody } from "./panels.js";
+import { button, h, part, words } from "./dom.js";
 
-export class Dialogs {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
-  }
+/** @import { Child, Props } from "./dom.js" */
+/** @import { Item } from "./item.js" */
+/** @import { Leaving } from "./types.js" */
 
-  #show(element, onOk = () => true) {
-    const opener = document.activeElement;
-    this.open?.close();
-    this.open = element;
-    this.onOk = onOk;
-    this.ui.root.append(element);
+const MAX_REASON_TEXT = 2000; // characters
+const MAX_NOTE = 5000; // characters
+const KEYS = [
+  ["1 2 3 …", "answer the outlined question, then go to the next"],
+  [".", "after a digit: half a point more, where the scale has it"],
+  ["Tab, J, K", "next and previous question"],
+  ["← →", "move within a question"],
+  ["Delete", "clear an answer, or remove the highlight at the caret"],
+  ["E", "explain the last answer"],
+  ["H, then a digit", "label the selected text"],
+  ["U or Ctrl+Z", "undo (Ctrl+Shift+Z: redo)"],
+  ["G", "guidelines"],
+  ["Ctrl+Enter", "submit"],
+  ["Esc", "leave a text box or close a panel"],
+  ["?", "this list"],
+];
+
+/**
+ * A dialog; `ok` is the label of its main button.
+ * @param {string} name @param {string} title @param {Child[]} body @param {string} [ok]
+ */
+function dialog(name, title, body, ok) {
+  return h("dialog", { class: "tw-dialog", data: { "tw-dialog": name }, "aria-label": title },
+    h("h2", { class: "tw-panel-title", dir: "auto", text: title }), h("div", { class: "tw-dialog-body" }, body),
+    h("div", { class: "tw-dialog-problem", role: "alert" }),
+    h("div", { class: "tw-dialog-foot" },
+      button(ok ? "Cancel" : "Close", { data: { "tw-dialog-close": "1" } }),
+      ok ? button(ok, { class: "tw-button tw-primary", data: { "tw-dialog-ok": "1" } }) : null));
+}
+
+/** Reasons as radios, none of them chosen. @param {string} uid @param {Leaving["reasons"]} reasons */
+const reasonList = (uid, reasons) => h("fieldset", { class: "tw-reasons" },
+  h("legend", { class: "tw-ask-lead", text: "Why?" }),
+  reasons.map(({ key, title }) => h("label", { class: "tw-reason" },
+    h("input", { type: "radio", name: `${uid}-reason`, value: key }), words(title, {}, "span"))));
+
+/** @param {number} rows @param {number} maxlength @param {string} label @param {Props} props */
+const textArea = (rows, maxlength, label, props = {}) =>
+  h("textarea", { rows, class: "tw-area", dir: "auto", maxlength, "aria-label": label, ...props });
+
+/** @typedef {ReturnType<typeof createDialogs>} Dialogs */
+
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {string} needs.uid keeps radio groups of several surfaces apart
+ * @param {() => Item} needs.item
+ * @param {(kind: "skip" | "ignore", reason: string, text: string) => void} needs.leaveOut
+ * @param {() => boolean} needs.keysOn
+ * @param {() => void} needs.refocus
+ */
+export function createDialogs({ root, uid, item, leaveOut, keysOn, refocus }) {
+  /** @type {HTMLDialogElement | null} */
+  let open = null;
+  /** Returns what is missing, "" if nothing. @type {() => string} */
+  let confirmed;
+
+  /** @param {HTMLDialogElement} element @param {() => string} onOk */
+  function show(element, onOk = () => "") {
+    const opener = /** @type {HTMLElement | null} */ (document.activeElement);
+    open?.close();
+    open = element;
+    confirmed = onOk;
+    root.append(element);
     element.addEventListener("close", () => {
       element.remove();
-      this.open = null;
+      open = null;
       if (opener?.isConnected) opener.focus({ preventScroll: true });
-      else this.ui.moves.refocus();
+      else refocus();
     });
     element.showModal();
   }
 
-  /** Another item: a dialog about the last one goes with it. */
-  drop() {
-    this.open?.remove();
-    this.open = null;
-  }
-
-  /** The main button was used; a returned sentence says what is missing. */
-  confirm() {
-    const element = this.open;
-    if (!element) return;
-    const problem = this.onOk(element);
-    if (typeof problem === "string") element.querySelector(".tw-dialog-problem").textContent = problem;
-    else element.close();
-  }
-
-  cancel() {
-    this.open?.close();
-  }
-
-  #reason(name, { title, reasons }, ok, withText, act) {
-    const element = dialog(name, title, reasonsBody(this.ui.uid, reasons, withText), ok);
-    this.#show(element, () => {
-      const chosen = element.querySelector("input:checked");
+  /**
+   * @param {string} name @param {Leaving} leaving @param {string} ok @param {HTMLTextAreaElement | null} area
+   * @param {(reason: string) => void} act
+   */
+  function askReason(name, { title, reasons }, ok, area, act) {
+    const list = reasonList(uid, reasons);
+    show(dialog(name, title, [list, area], ok), () => {
+      const chosen = list.querySelector("input:checked");
       if (!chosen) return "Please choose a reason.";
-      act(chosen.value, element.querySelector("textarea")?.value.trim() ?? "");
-      return true;
+      act(/** @type {HTMLInputElement} */ (chosen).value);
+      return "";
     });
   }
 
-  skip() {
-    this.#reason("skip", this.ui.view.rubric.skip, "Skip this item", true, (reason, text) => this.ui.sending.leaveOut("skip", reason, text));
+  /** @param {"skip" | "ignore"} kind @param {Leaving | null} leaving */
+  function askToLeaveOut(kind, leaving) {
+    if (!leaving) return;
+    const area = textArea(2, MAX_REASON_TEXT, "Comment (optional)", { placeholder: "Comment (optional)" });
+    askReason(kind, leaving, kind === "skip" ? "Skip this item" : "Ignore this item", area,
+      (reason) => leaveOut(kind, reason, area.value.trim()));
   }
 
-  ignore() {
-    this.#reason("ignore", this.ui.view.rubric.ignore_item, "Ignore this item", true, (reason, text) => this.ui.sending.leaveOut("ignore", reason, text));
-  }
+  return {
+    skip: () => askToLeaveOut("skip", item().view.rubric.skip),
+    ignore: () => askToLeaveOut("ignore", item().view.rubric.ignore_item),
 
-  setAside(letter) {
-    const name = `setting aside Response ${letter}`;
-    if (this.ui.answers.isSetAside(letter)) {
-      this.ui.answers.put(["set_aside", letter], undefined, name);
-      return;
-    }
-    this.#reason("set-aside", this.ui.view.rubric.set_aside_response, "Set aside", false,
-      (reason) => this.ui.answers.put(["set_aside", letter], reason, name));
-  }
+    /** @param {string} letter */
+    setAside(letter) {
+      const { answers, view } = item();
+      const leaving = view.rubric.set_aside_response;
+      /** @param {string} [reason] */
+      const put = (reason) => answers.put(["set_aside", letter], reason, `setting aside Response ${letter}`);
+      if (answers.isSetAside(letter)) put();
+      else if (leaving) askReason("set-aside", leaving, "Set aside", null, put);
+    },
 
-  note() {
-    const area = h("textarea", { rows: 4, class: "tw-area", dir: "auto", maxlength: 5000, "aria-label": "Note to the lead" });
-    area.value = this.ui.answers.draft.note;
-    const lead = h("p", { class: "tw-ask-lead", text: "Is something wrong with this item? The note is not a rating; it goes to the lead with your answers." });
-    this.#show(dialog("note", "Note to the lead", [lead, area], "Keep the note"), () => {
-      this.ui.answers.put(["note"], area.value);
-      return true;
-    });
-  }
+    note() {
+      const { answers } = item();
+      const area = textArea(4, MAX_NOTE, "Note to the lead");
+      area.value = answers.draft.note;
+      const text = "Is something wrong with this item? The note is no rating; the lead gets it with your answers.";
+      show(dialog("note", "Note to the lead", [h("p", { class: "tw-ask-lead", text }), area], "Save note"), () => {
+        answers.put(["note"], area.value);
+        return "";
+      });
+    },
 
-  keys() {
-    this.#show(dialog("keys", "Keys", keysBody(this.ui.reading.keysOn), null));
-  }
+    keys() {
+      const box = h("input", { type: "checkbox", data: { "tw-keys-on": "1" } });
+      box.checked = keysOn();
+      show(dialog("keys", "Keys", [
+        h("dl", { class: "tw-keys" }, KEYS.map(([key, effect]) =>
+          h("div", {}, h("dt", {}, h("kbd", { text: key })), h("dd", { text: effect })))),
+        h("label", { class: "tw-reason" }, box, "Use single keys (digits and letters, outside text boxes)"),
+      ]));
+    },
+
+    get isOpen() {
+      return open !== null;
+    },
+
+    /** The main button was used; what is missing is shown. */
+    confirm() {
+      if (!open) return;
+      const problem = confirmed();
+      if (problem) part(open, ".tw-dialog-problem").textContent = problem;
+      else open.close();
+    },
+
+    cancel: () => open?.close(),
+
+    /** Another item: a dialog about the last one disappears with it. */
+    drop() {
+      open?.remove();
+      open = null;
+    },
+  };
 }

@@ -1,49 +1,87 @@
 // Small helpers for building the page. Data reach it as text nodes and attributes only, never as markup.
 
+/** @typedef {string | number | boolean | null | undefined} Attribute */
 /**
- * An element. `props`: class, text, data (dataset), on-less attributes; true writes an empty attribute,
- * false, null and undefined write none. Children: elements, strings, null.
+ * @typedef {Record<string, Attribute>} Attributes
+ * @typedef {{ text?: string, data?: Attributes, [name: string]: Attribute | Attributes }} Props
  */
-export function h(tag, props = {}, ...children) {
+/** @typedef {Node | string | null | undefined} Child */
+
+/** @param {Element} element @param {string} name @param {Attribute} value */
+function setAttribute(element, name, value) {
+  if (value === false || value === null || value === undefined) return;
+  element.setAttribute(name, value === true ? "" : String(value));
+}
+
+/**
+ * An element. `props`: text, data (data-… attributes), other attributes; true writes an empty attribute, false, null
+ * and undefined write none. Children: elements, strings, null.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Props} props
+ * @param {...(Child | Child[])} children
+ */
+export function h(tag, { text, data = {}, ...attributes } = {}, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(props)) {
-    if (value === false || value === null || value === undefined) continue;
-    if (name === "class") element.className = value;
-    else if (name === "text") element.textContent = value;
-    else if (name === "data") for (const [key, v] of Object.entries(value)) setData(element, key, v);
-    else element.setAttribute(name, value === true ? "" : String(value));
-  }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, /** @type {Attribute} */ (value));
+  for (const [name, value] of Object.entries(data)) setAttribute(element, `data-${name}`, value);
+  if (text !== undefined) element.textContent = text;
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
 }
 
-function setData(element, key, value) {
-  if (value !== null && value !== undefined && value !== false) element.setAttribute(`data-${key}`, String(value));
-}
-
+/** @param {string} label @param {Props} props */
 export const button = (label, props = {}) => h("button", { type: "button", class: "tw-button", ...props }, label);
 
-/** Text of the data: its own direction, kept apart from what stands around it. */
+/** @param {string} label @param {Props} props */
+export const quietButton = (label, props) => button(label, { class: "tw-button tw-quiet tw-small", ...props });
+
+/**
+ * Text of the data, with a direction of its own.
+ * @param {string} text @param {Props} props @param {keyof HTMLElementTagNameMap} tag
+ */
 export const words = (text, props = {}, tag = "div") =>
   h(tag, { ...props, class: `tw-words ${props.class ?? ""}`.trim(), dir: "auto", text });
 
-/** Sets a text; the same text again changes nothing, not even for the browser's layout. */
+/** @type {(root: ParentNode, selector: string) => HTMLElement | null} */
+export const find = (root, selector) => root.querySelector(selector);
+
+/** An element that is always there. @type {(root: ParentNode, selector: string) => HTMLElement} */
+export const part = (root, selector) => /** @type {HTMLElement} */ (root.querySelector(selector));
+
+/** @type {(root: ParentNode, selector: string) => HTMLElement[]} */
+export const all = (root, selector) => [...root.querySelectorAll(/** @type {"div"} */ (selector))];
+
+/** @type {(root: ParentNode, selector: string) => HTMLInputElement[]} */
+export const inputs = (root, selector) => [...root.querySelectorAll(/** @type {"input"} */ (selector))];
+
+/** Where an event happened, in a tree of HTML elements only. @param {Event} event */
+export const targetOf = (event) => /** @type {HTMLElement} */ (event.target);
+
+/**
+ * Sets a text; the same text again changes nothing, not even for the browser's layout.
+ * @param {HTMLElement} element @param {string} text
+ */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** @param {string} slot @param {boolean} alone whether it is the only response */
 export const nameOf = (slot, alone) => (slot === "item" ? "The item" : alone ? "The text" : `Response ${slot}`);
 
-/** The nearest ancestor that scrolls, or the document's own. */
+/** The nearest ancestor that scrolls, or the document's own. @param {HTMLElement} element */
 export function scroller(element) {
   for (let node = element.parentElement; node; node = node.parentElement) {
     const { overflowY } = getComputedStyle(node);
     if ((overflowY === "auto" || overflowY === "scroll") && node !== document.body) return node;
   }
-  return document.scrollingElement;
+  return document.scrollingElement ?? document.documentElement;
 }
 
-/** Puts a fixed element under (or, without room, above) a rectangle, inside the window. */
+/**
+ * Puts a fixed element under (or, without room, above) a rectangle, inside the window.
+ * @param {HTMLElement} element @param {DOMRect} rect
+ */
 export function placeNear(element, rect) {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(8, Math.min(rect.left, innerWidth - width - 8));

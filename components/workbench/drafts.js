@@ -1,229 +1,274 @@
 // Sends drafts of one assignment: one request at a time, paced, repeated until acknowledged. No DOM.
 
-const QUIET = 400; // ms after the last change
-const PACE = 1000; // at most one draft per second while changes go on
-const PATIENCE = 3000; // then the header says that nothing is saved yet
-const KEEPALIVE_LIMIT = 60_000; // browsers refuse larger keepalive bodies (64 KiB)
-const BACKOFF = [500, 1000, 2000, 4000, 8000, 15_000];
+/** @import { Answer, Clock, DraftMessage, LocalDraft, Post, Reply, SaveState, Timer } from "./types.js" */
+/** @typedef {{ resolve: (saved: boolean) => void, timer: Timer }} Waiter */
+/** @typedef {{ seq: number, abort: AbortController }} Flight */
+
+const QUIET_MS = 400; // after the last change
+const PACE_MS = 1000; // at most one draft per second while changes go on
+const KEEP_MS = 60; // serialising a long draft stays out of the frame that paints the click
+const PATIENCE_MS = 3000; // then the header says that nothing is saved yet
+const KEEPALIVE_LIMIT = 60_000; // bytes; browsers refuse larger keepalive bodies (64 KiB)
+const BACKOFF_MS = [500, 1000, 2000, 4000, 8000, 15_000];
+const RETRIED_STATUSES = [404, 408, 425, 429];
+
+/** @typedef {ReturnType<typeof createDraftSender>} DraftSender */
 
 /**
- * @param body     () => the request's fields besides seq, base and take
- * @param post     (body, {keepalive, signal}) => Promise<{status, answer}>; rejects when the network does
- * @param keep     (entry | null) => void: remember the unacknowledged draft on this computer, or forget it
- * @param onState  ("saved" | "saving" | "waiting") => void
- * @param onRefused (status, answer) => void
- * @param clock    {now(), later(fn, ms) → handle, cancel(handle)}
+ * @param {object} needs
+ * @param {() => Omit<DraftMessage, "seq" | "base" | "take">} needs.body
+ * @param {Post} needs.post
+ * @param {(entry: Omit<LocalDraft, "time"> | null) => void} needs.keep stores the unacknowledged draft on
+ *   this computer, or removes it
+ * @param {(state: SaveState) => void} needs.onState
+ * @param {(answer: Answer) => void} needs.onRefused
+ * @param {Clock} needs.clock
+ * @param {number} [needs.seq] the last number that is stored
  */
-export class DraftSender {
-  constructor({ body, post, keep, onState, onRefused, clock, seq = 0 }) {
-    Object.assign(this, { body, post, keep, onState, onRefused, clock });
-    this.seq = seq; // the last number used
-    this.base = seq; // the last number known to be stored
-    this.take = false;
-    this.dirty = false;
-    this.stopped = false;
-    this.flying = null;
-    this.attempt = 0;
-    this.firstChange = null;
-    this.lastSent = -Infinity;
-    this.waiters = [];
+export function createDraftSender({ body, post, keep, onState, onRefused, clock, seq = 0 }) {
+  let base = seq; // the last number known to be stored; `seq` is the last one used
+  let take = false;
+  let dirty = false;
+  let stopped = false;
+  let retrying = false;
+  let attempt = 0;
+  let lastSent = -Infinity;
+  /** @type {number | null} */
+  let firstChange = null;
+  /** @type {Flight | null} */
+  let flying = null;
+  /** @type {SaveState | null} */
+  let state = null;
+  /** @type {Timer} */
+  let timer;
+  /** @type {Timer} */
+  let keepTimer;
+  /** @type {Waiter[]} */
+  let waiters = [];
+
+  /** Something changed: store it here, send it soon. */
+  function changed() {
+    const now = clock.now();
+    dirty = true;
+    firstChange ??= now;
+    keepTimer ??= clock.later(keepNow, KEEP_MS);
+    if (stopped) return;
+    setState(state === "waiting" ? "waiting" : "saving");
+    const due = Math.max(Math.min(now + QUIET_MS, firstChange + PACE_MS), lastSent + PACE_MS);
+    if (!flying && !retrying) plan(due - now);
   }
 
-  /** Something changed: remember it here, send it soon. */
-  changed() {
-    const now = this.clock.now();
-    this.dirty = true;
-    this.firstChange ??= now;
-    this.#keepSoon();
-    if (this.stopped) return;
-    this.#setState(this.state === "waiting" ? "waiting" : "saving");
-    const due = Math.max(Math.min(now + QUIET, this.firstChange + PACE), this.lastSent + PACE);
-    if (!this.flying && !this.retrying) this.#plan(due - now);
+  function cancelKeeping() {
+    clock.cancel(keepTimer);
+    keepTimer = undefined;
   }
 
-  #keepSoon() {
-    // Serialising a long draft is kept out of the frame that paints the click.
-    this.keepTimer ??= this.clock.later(() => this.keepNow(), 60);
-  }
-
-  keepNow() {
-    this.clock.cancel(this.keepTimer);
-    this.keepTimer = undefined;
+  function keepNow() {
+    cancelKeeping();
     // The next number may be on its way when the page goes, so it counts as used.
-    if (this.dirty) this.keep({ base: this.base, seq: this.seq + 1, draft: this.body().draft });
+    if (dirty) keep({ base, seq: seq + 1, draft: body().draft });
   }
 
-  #setState(state) {
-    if (this.state === state) return;
-    this.state = state;
-    this.onState(state);
+  /** @param {SaveState} next */
+  function setState(next) {
+    if (state === next) return;
+    state = next;
+    onState(next);
   }
 
-  #plan(ms) {
-    this.clock.cancel(this.timer);
-    this.timer = this.clock.later(() => this.send(), Math.max(0, ms));
+  /** @param {number} ms */
+  function plan(ms) {
+    clock.cancel(timer);
+    timer = clock.later(send, Math.max(0, ms));
   }
 
   /** Sends now, unless a request is under way; it then follows that one. */
-  send({ keepalive = false } = {}) {
-    this.clock.cancel(this.timer);
-    this.timer = undefined;
-    if (this.stopped || !this.dirty) return;
-    if (this.flying && !keepalive) return;
-    this.seq += 1;
-    const fields = { ...this.body(), seq: this.seq, base: this.base, take: this.take };
-    const text = JSON.stringify(fields);
+  function send({ keepalive = false } = {}) {
+    clock.cancel(timer);
+    if (stopped || !dirty || (flying && !keepalive)) return;
+    seq += 1;
+    const text = JSON.stringify({ ...body(), seq, base, take });
     if (keepalive && text.length * 3 > KEEPALIVE_LIMIT && new TextEncoder().encode(text).length > KEEPALIVE_LIMIT) {
-      if (!this.flying) this.#plan(0);
+      if (!flying) plan(0);
       return;
     }
-    this.dirty = false;
-    this.retrying = false;
-    this.firstChange = null;
-    this.lastSent = this.clock.now();
-    this.#fly(text, fields, keepalive);
+    dirty = false;
+    retrying = false;
+    firstChange = null;
+    lastSent = clock.now();
+    fly(text, keepalive);
   }
 
-  async #fly(text, fields, keepalive) {
-    const abort = new AbortController();
-    const flight = { seq: fields.seq, abort };
-    this.flying = flight;
-    const limit = PATIENCE * 2 ** Math.min(this.attempt, 3);
-    const late = this.clock.later(() => this.#setState("waiting"), PATIENCE);
-    const dead = this.clock.later(() => abort.abort(), limit);
-    let result = null;
+  /** @param {string} text @param {boolean} keepalive */
+  async function fly(text, keepalive) {
+    const flight = { seq, abort: new AbortController() };
+    flying = flight;
+    const late = clock.later(() => setState("waiting"), PATIENCE_MS);
+    const dead = clock.later(() => flight.abort.abort(), PATIENCE_MS * 2 ** Math.min(attempt, 3));
+    /** @type {Reply | null} */
+    let reply = null;
     try {
-      result = await this.post(text, { keepalive, signal: abort.signal });
+      reply = await post(text, { keepalive, signal: flight.abort.signal });
     } catch {
-      result = null;
+      // counts as no answer
     }
-    this.clock.cancel(late);
-    this.clock.cancel(dead);
-    if (this.flying !== flight) return this.#overtaken(result, flight);
-    this.flying = null;
-    if (result === null || result.status >= 500 || [404, 408, 425, 429].includes(result.status)) return this.#again();
-    if (result.status === 200) return this.#stored(result.answer?.stored ?? flight.seq);
-    return this.#refuse(result);
-  }
-
-  /** An answer that a later (keepalive) request has overtaken. */
-  #overtaken(result, flight) {
-    if (result?.status === 200) this.base = Math.max(this.base, result.answer?.stored ?? flight.seq);
-  }
-
-  #stored(number) {
-    this.base = Math.max(this.base, number);
-    this.take = false;
-    this.attempt = 0;
-    if (this.dirty) {
-      this.#setState("saving");
-      this.#plan(Math.max(QUIET / 2, this.lastSent + PACE - this.clock.now()));
+    clock.cancel(late);
+    clock.cancel(dead);
+    const stored = reply?.status === 200 ? reply.answer?.stored ?? flight.seq : null;
+    if (flying !== flight) {
+      // a later (keepalive) request has overtaken this one
+      if (stored !== null) base = Math.max(base, stored);
       return;
     }
-    this.clock.cancel(this.keepTimer);
-    this.keepTimer = undefined;
-    this.keep(null);
-    this.#setState("saved");
-    this.#wake(true);
+    flying = null;
+    if (stored !== null) acknowledge(stored);
+    else if (!reply || reply.status >= 500 || RETRIED_STATUSES.includes(reply.status)) again();
+    else refuse(reply);
   }
 
-  #again() {
-    this.dirty = true;
-    this.retrying = true;
-    this.keepNow();
-    if (this.attempt > 0 || this.state === "waiting") this.#setState("waiting");
-    const wait = BACKOFF[Math.min(this.attempt, BACKOFF.length - 1)];
-    this.attempt += 1;
-    // One lost request may be chance; from the second on the annotator is told.
-    if (this.attempt > 1) this.#setState("waiting");
-    if (!this.stopped) this.#plan(wait);
+  /** @param {number} stored */
+  function acknowledge(stored) {
+    base = Math.max(base, stored);
+    take = false;
+    attempt = 0;
+    if (dirty) {
+      setState("saving");
+      plan(Math.max(QUIET_MS / 2, lastSent + PACE_MS - clock.now()));
+      return;
+    }
+    cancelKeeping();
+    keep(null);
+    setState("saved");
+    wake(true);
   }
 
-  #refuse({ status, answer }) {
-    this.dirty = true;
-    this.keepNow();
-    this.stopped = true;
-    this.#setState("waiting");
-    this.#wake(false);
-    this.onRefused(status, answer ?? {});
+  function again() {
+    dirty = true;
+    retrying = true;
+    keepNow();
+    // One lost request may be chance; from the second on the header says so.
+    if (attempt > 0) setState("waiting");
+    const wait = BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)];
+    attempt += 1;
+    if (!stopped) plan(wait);
   }
 
-  /** The network is back: do not wait for the backoff. */
-  hurry() {
-    if (this.dirty && !this.flying) this.send();
+  /** @param {Reply} reply */
+  function refuse({ answer }) {
+    dirty = true;
+    keepNow();
+    stopped = true;
+    setState("waiting");
+    wake(false);
+    onRefused(answer ?? {});
   }
 
-  /** The tab is going: send what is unsent even if a request is under way, and keep a copy here. */
-  leave() {
-    this.keepNow();
-    if (this.dirty) this.send({ keepalive: true });
+  function stop() {
+    stopped = true;
+    clock.cancel(timer);
+    keepNow();
   }
 
-  /** Writes on after another tab had the pen; the next draft takes it. */
-  takeOver(number) {
-    this.base = number;
-    this.seq = Math.max(this.seq, number);
-    this.take = true;
-    this.resume();
-    this.dirty = true;
-    this.send();
+  function resume() {
+    stopped = false;
+    if (dirty && !flying) plan(QUIET_MS);
   }
 
-  /** The draft itself was refused: the same one would be again, so the next change is waited for. */
-  awaitChange() {
-    this.stopped = false;
-  }
-
-  stop() {
-    this.stopped = true;
-    this.clock.cancel(this.timer);
-    this.keepNow();
-  }
-
-  resume() {
-    this.stopped = false;
-    if (this.dirty && !this.flying) this.#plan(QUIET);
-  }
-
-  /** Everything acknowledged elsewhere (a receipt came): nothing is left to keep, whatever a request under way says. */
-  done() {
-    this.dirty = false;
-    this.flying?.abort.abort();
-    this.flying = null;
-    this.stop();
-    this.clock.cancel(this.keepTimer);
-    this.keep(null);
-    this.#wake(true);
-  }
-
-  #wake(saved) {
-    for (const { resolve, timer } of this.waiters.splice(0)) {
-      this.clock.cancel(timer);
-      resolve(saved);
+  /** @param {boolean} saved */
+  function wake(saved) {
+    for (const waiter of waiters.splice(0)) {
+      clock.cancel(waiter.timer);
+      waiter.resolve(saved);
     }
   }
 
-  get isSettled() {
-    return !this.dirty && !this.flying;
-  }
+  return {
+    changed,
+    send,
+    stop,
+    resume,
 
-  /** Resolves to true once all is stored, to false after `ms` or a refusal. */
-  settled(ms) {
-    if (this.isSettled) return Promise.resolve(true);
-    if (this.stopped) return Promise.resolve(false);
-    this.send();
-    return new Promise((resolve) => {
-      const waiter = { resolve };
-      waiter.timer = this.clock.later(() => {
-        this.waiters = this.waiters.filter((other) => other !== waiter);
-        resolve(false);
-      }, ms);
-      this.waiters.push(waiter);
-    });
-  }
+    /** The last draft number known to be stored. */
+    get base() {
+      return base;
+    },
+
+    get isSettled() {
+      return !dirty && !flying;
+    },
+
+    /** The network is back: do not wait for the backoff. */
+    hurry() {
+      if (dirty && !flying) send();
+    },
+
+    /** The tab is closing: send what is unsent even if a request is under way, and store a copy here. */
+    leave() {
+      keepNow();
+      if (dirty) send({ keepalive: true });
+    },
+
+    /** An earlier visit used numbers up to this one for a draft that is still unsent. @param {number} used */
+    continueFrom(used) {
+      seq = Math.max(seq, used);
+      changed();
+    },
+
+    /** Continues after another tab had the pen; the next draft takes it. @param {number} stored */
+    takeOver(stored) {
+      base = stored;
+      seq = Math.max(seq, stored);
+      take = true;
+      resume();
+      dirty = true;
+      send();
+    },
+
+    /** The draft itself was refused: the same one would be again, so the next change is waited for. */
+    awaitChange() {
+      stopped = false;
+    },
+
+    /** What was acknowledged may no longer be what the server has: the next `resume` sends again. */
+    markUnsent() {
+      dirty = true;
+    },
+
+    /** Everything was acknowledged elsewhere (a receipt came): a request under way no longer matters. */
+    done() {
+      dirty = false;
+      flying?.abort.abort();
+      flying = null;
+      stop();
+      keep(null);
+      wake(true);
+    },
+
+    /**
+     * Resolves to true once all is stored, to false after `ms` or a refusal.
+     * @param {number} ms @returns {Promise<boolean>}
+     */
+    settled(ms) {
+      if (!dirty && !flying) return Promise.resolve(true);
+      if (stopped) return Promise.resolve(false);
+      send();
+      return new Promise((resolve) => {
+        /** @type {Waiter} */
+        const waiter = { resolve, timer: clock.later(() => {
+          waiters = waiters.filter((other) => other !== waiter);
+          resolve(false);
+        }, ms) };
+        waiters.push(waiter);
+      });
+    },
+  };
 }
 
-/** What to do with a draft found on this computer: "none", "adopt", "same" or "choose". */
+/**
+ * What to do with a draft found on this computer.
+ * @param {{ base: number } | null} entry @param {number} storedSeq @param {boolean} same
+ * @returns {"none" | "adopt" | "same" | "choose"}
+ */
 export function judgeLocal(entry, storedSeq, same) {
   if (!entry) return "none";
   if (same) return "same";

@@ -1,64 +1,81 @@
 // What Streamlit loads. It calls the default function at every run of the page with the same parent element; the page's
-// view counts the first time and when the annotator had left, for else the next views come by the workbench's own route.
+// view counts the first time and when the annotator had left. Otherwise views come by the workbench's own route.
 
-import { Desk } from "./desk.js";
+import { createDesk } from "./desk.js";
 import { postTo } from "./network.js";
 import workbench from "./workbench.js";
 
-const AGAIN = 3000; // Streamlit drops an event while its websocket is down
+/** @import { Component, View } from "./types.js" */
+/** @import { Reason } from "./desk.js" */
+/** @typedef {{ view: string, showing: string | null }} Data the view as JSON */
+/** @typedef {ReturnType<typeof mount>} Bench */
+
+const REPEAT_MS = 3000; // Streamlit drops an event while its websocket is down
+/** @type {WeakMap<HTMLElement, Bench>} */
 const mounted = new WeakMap();
 
+/** @param {Component<Data, Reason>} component */
 function mount({ parentElement, data, setTriggerValue }) {
-  const view = JSON.parse(data.view);
-  const bench = { seen: data.view, leaving: null, calls: 0 };
+  /** @type {View} */
+  const first = JSON.parse(data.view);
+  let latest = data.view;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let leaving;
+  let drop = () => {};
   const stay = () => {
-    clearInterval(bench.leaving);
-    bench.leaving = null;
+    clearInterval(leaving);
+    leaving = undefined;
   };
-  bench.desk = new Desk({
-    post: postTo(view.routes.act),
-    show: (next) => {
-      bench.drop = workbench({ parentElement, data: next, setTriggerValue: (_, action) => bench.desk.act(action) });
+  const desk = createDesk({
+    post: postTo(first.routes.act),
+    show(view) {
+      drop = workbench({ parentElement, data: view, setTriggerValue: (_, action) => desk.act(action) });
     },
-    leave: (why) => {
+    leave(why) {
       stay();
       setTriggerValue("left", why);
-      bench.leaving = setInterval(() => setTriggerValue("left", why), AGAIN);
+      leaving = setInterval(() => setTriggerValue("left", why), REPEAT_MS);
     },
   });
-  bench.open = (next, showing) => {
-    stay();
-    bench.desk.open(next, showing);
+  desk.open(first, data.showing);
+  return {
+    calls: 1,
+
+    /**
+     * Another run of the page: it may have found an item after all, or only the theme may be another. An earlier item
+     * that the annotator is leaving does not count as found.
+     * @param {Data} data
+     */
+    again({ view, showing }) {
+      const isNew = latest !== view && !showing;
+      latest = view;
+      if (!isNew || !leaving) return desk.redraw();
+      stay();
+      desk.open(JSON.parse(view));
+    },
+
+    close() {
+      stay();
+      drop();
+      mounted.delete(parentElement);
+    },
   };
-  bench.close = () => {
-    stay();
-    bench.drop();
-    mounted.delete(parentElement);
-  };
-  bench.open(view, data.showing);
-  return bench;
 }
 
-/**
- * Another run of the page: it may have found an item after all, or only the theme may be another. The item that she
- * went back to and is leaving is no find.
- */
-function again(bench, { view, showing }) {
-  const news = bench.seen !== view && !showing;
-  bench.seen = view;
-  if (news && bench.leaving) bench.open(JSON.parse(view), null);
-  else bench.desk.show(bench.desk.view);
-}
-
+/** @param {Component<Data, Reason>} component */
 export default function entry(component) {
   const { parentElement } = component;
-  const before = mounted.get(parentElement);
-  const bench = before ?? mount(component);
-  if (before) again(before, component.data);
-  else mounted.set(parentElement, bench);
-  const call = (bench.calls += 1);
-  // Streamlit cleans up after a call that another one has overtaken, too
+  let bench = mounted.get(parentElement);
+  if (bench) {
+    bench.calls += 1;
+    bench.again(component.data);
+  } else {
+    bench = mount(component);
+    mounted.set(parentElement, bench);
+  }
+  const { calls } = bench;
+  // Streamlit also cleans up after a call that a later one has replaced
   return () => {
-    if (bench.calls === call) bench.close();
+    if (bench.calls === calls) bench.close();
   };
 }

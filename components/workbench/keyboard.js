@@ -1,140 +1,204 @@
-// Keys. They act only while focus is inside the surface and outside text boxes, and can be switched off.
+// Keys. They act only while focus is inside the surface and outside text boxes, and single keys can be switched off.
 
+import { targetOf } from "./dom.js";
 import { halfAbove, isSlider, valueOfDigit } from "./scale.js";
 
+/** @import { Dialogs } from "./dialogs.js" */
+/** @import { Guidelines } from "./guidelines.js" */
+/** @import { Highlighter } from "./highlighter.js" */
+/** @import { Item } from "./item.js" */
+/** @import { Moves } from "./moves.js" */
+/** @import { Rating } from "./rating.js" */
+/** @import { Preferences } from "./store.js" */
+/** @import { Question, Value } from "./types.js" */
+
 const TYPED = "textarea, input[type=text], select";
-const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
+const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown", "Enter"];
 
+/** @param {KeyboardEvent} event */
 const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
-const isPrintable = (event) => event.key.length === 1;
 
-/** The digit of a key, also on keyboards where digits need Shift; null if it is none. */
-export function digitOf(event) {
-  if (/^[0-9]$/.test(event.key)) return Number(event.key);
-  const code = /^(?:Digit|Numpad)([0-9])$/.exec(event.code ?? "");
-  return code && !event.shiftKey && event.key.length === 1 ? Number(code[1]) : null;
+/**
+ * The digit of a key, also on keyboards where digits need Shift; null if it is none.
+ * @param {Pick<KeyboardEvent, "key" | "code" | "shiftKey">} event
+ */
+export function digitOf({ key, code, shiftKey }) {
+  if (/^[0-9]$/.test(key)) return Number(key);
+  const place = /^(?:Digit|Numpad)([0-9])$/.exec(code ?? "");
+  return place && !shiftKey && key.length === 1 ? Number(place[1]) : null;
 }
 
-export class Keyboard {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
-    this.lastDigit = null;
-    this.labelNext = false;
-  }
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {Preferences} needs.preferences
+ * @param {() => Item} needs.item
+ * @param {Rating} needs.rating
+ * @param {Moves} needs.moves
+ * @param {Highlighter} needs.highlighter
+ * @param {Guidelines} needs.guidelines
+ * @param {() => void} needs.showKeys
+ * @param {() => void} needs.confirm Ctrl+Enter
+ * @param {(input: HTMLInputElement) => void} needs.takeSlider
+ * @param {() => boolean} needs.closeFloating returns whether anything was open
+ * @param {(text: string, visible: boolean) => void} needs.announce
+ */
+export function createKeyboard({
+  root, preferences, item, rating, moves, highlighter, guidelines, showKeys, confirm, takeSlider, closeFloating,
+  announce,
+}) {
+  let on = preferences.get("keys", "on") === "on";
+  /** What a full stop adds a half to. @type {{ question: Question, value: Value } | null} */
+  let lastDigit = null;
+  let labelNext = false;
+  const apply = () => root.classList.toggle("tw-keys-off", !on);
+  apply();
 
-  /** Another item or any other change: there is no digit left to add a half to, and no label to wait for. */
-  reset() {
-    this.lastDigit = null;
-    this.labelNext = false;
-  }
-
-  handle(event) {
-    if (event.isComposing || event.defaultPrevented) return;
-    // Streamlit listens for plain C and R further up; nothing typed here may reach it.
-    if (isPlain(event) && isPrintable(event)) event.stopPropagation();
-    const { target } = event;
-    if (target.closest("dialog")) return;
-    const done = target.matches(TYPED) ? this.#inTextBox(event) : this.#outside(event);
-    if (!done) return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  #inTextBox(event) {
-    if (event.key !== "Escape") return false;
-    this.ui.closeFloating();
-    this.ui.moves.refocus();
+  /** @param {KeyboardEvent} event @returns {boolean} whether the key was used */
+  function inTextBox({ key }) {
+    if (key !== "Escape") return false;
+    closeFloating();
+    moves.refocus();
     return true;
   }
 
-  #outside(event) {
-    if (this.#undo(event)) return true;
+  /** @param {KeyboardEvent} event @returns {boolean} */
+  function outside(event) {
+    const { key } = event;
+    const target = targetOf(event);
+    if (isUndo(event)) return true;
     if (!isPlain(event)) return false;
-    if (event.key === "Escape") return this.#escape();
-    if (event.target.matches(".tw-range.tw-unset")) {
-      if (event.key === "Enter" || ARROWS.includes(event.key)) return this.ui.rating.takeSlider(event.target);
+    if (key === "Escape") return escape();
+    if (target.matches(".tw-range.tw-unset") && SLIDER_KEYS.includes(key)) {
+      takeSlider(/** @type {HTMLInputElement} */ (target));
+      return true;
     }
-    if (event.key === "Delete" || event.key === "Backspace") return this.#delete(event);
-    if (event.target.closest("[data-tw-text]") && event.key === "Enter") return this.ui.highlighter.openAtCaret();
-    return this.ui.reading.keysOn && !event.repeat && this.#single(event);
+    if (key === "Delete" || key === "Backspace") return remove(target);
+    if (key === "Enter" && target.closest("[data-tw-text]")) return highlighter.openAtCaret();
+    return on && !event.repeat && single(event);
   }
 
-  #undo(event) {
-    if (!(event.ctrlKey || event.metaKey) || event.altKey) return false;
-    const key = event.key.toLowerCase();
-    if (key === "z") return this.ui.rating.undo(event.shiftKey);
-    return key === "y" && this.ui.rating.undo(true);
+  /** @param {KeyboardEvent} event */
+  function isUndo({ key, ctrlKey, metaKey, altKey, shiftKey }) {
+    const letter = key.toLowerCase();
+    if (!(ctrlKey || metaKey) || altKey || (letter !== "z" && letter !== "y")) return false;
+    rating.undo(letter === "y" || shiftKey);
+    return true;
   }
 
-  #escape() {
-    this.labelNext = false;
-    return this.ui.closeFloating() || this.ui.reading.showGuidelines(false);
+  function escape() {
+    labelNext = false;
+    return closeFloating() || guidelines.close();
   }
 
-  #delete({ target }) {
+  /** @param {HTMLElement} target */
+  function remove(target) {
     if (target.closest("[data-tw-text]")) {
-      this.ui.highlighter.removeAtCaret();
+      highlighter.removeAtCaret();
       return true;
     }
-    const fieldset = target.closest("[data-tw-question]");
+    const fieldset = /** @type {HTMLElement | null} */ (target.closest("[data-tw-question]"));
     if (!fieldset || target.closest(".tw-ask")) return false;
-    return this.ui.rating.clear(fieldset.dataset.twQuestion);
-  }
-
-  #single(event) {
-    const digit = digitOf(event);
-    if (digit !== null) return this.#digit(digit, event);
-    const key = event.key.toLowerCase();
-    if (key === ".") return this.#half();
-    const actions = {
-      j: () => this.ui.moves.move(1), k: () => this.ui.moves.move(-1), u: () => this.ui.rating.undo(event.shiftKey),
-      g: () => this.ui.reading.showGuidelines(), e: () => this.ui.moves.focusExplanation(), "?": () => this.ui.dialogs.keys(),
-      h: () => this.#label(),
-    };
-    if (!actions[key]) return false;
-    this.lastDigit = null;
-    actions[key]();
+    const question = item().question(fieldset.dataset.twQuestion ?? "");
+    if (question) rating.clear(question);
     return true;
   }
 
-  #label() {
-    this.labelNext = this.ui.view.rubric.highlights.length > 0 && !this.ui.readOnly;
-    if (this.labelNext) this.ui.notices.announce("Now the label's digit", true);
-  }
-
-  /** In a text with something selected, digits are labels; everywhere else they answer. */
-  #digit(digit, { target }) {
-    const labels = this.ui.view.rubric.highlights;
-    const selecting = target.closest("[data-tw-text]") && this.ui.highlighter.selection();
-    if (this.labelNext || selecting) {
-      this.labelNext = false;
-      const label = labels[digit - 1];
-      if (label) this.ui.highlighter.choose(label.key);
+  /** @param {KeyboardEvent} event */
+  function single(event) {
+    const digit = digitOf(event);
+    if (digit !== null) {
+      useDigit(digit, targetOf(event));
       return true;
     }
-    return this.#answer(digit);
-  }
-
-  #answer(digit) {
-    const question = this.ui.moves.currentQuestion();
-    if (!question || this.ui.readOnly || this.ui.answers.isSetAside(question.slot)) return true;
-    const { criterion } = question;
-    if (criterion.scale.kind === "best") return this.ui.rating.toggleBest(question, digit);
-    if (isSlider(criterion.scale)) return true;
-    const value = valueOfDigit(criterion.scale, digit);
-    if (value === undefined) return true;
-    this.ui.rating.rate(question, value);
-    this.lastDigit = { question, value };
-    this.ui.moves.toNextUnanswered(question);
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      j: () => moves.move(1), k: () => moves.move(-1), u: () => rating.undo(event.shiftKey), g: guidelines.toggle,
+      e: moves.focusExplanation, h: awaitLabel, "?": showKeys, ".": addHalf,
+    };
+    const act = actions[event.key.toLowerCase()];
+    if (!act) return false;
+    if (act !== addHalf) lastDigit = null;
+    act();
     return true;
   }
 
-  #half() {
-    const last = this.lastDigit;
-    this.lastDigit = null;
-    const value = last && halfAbove(last.question.criterion.scale, last.value);
-    if (value !== undefined && value !== null) this.ui.rating.rate(last.question, value);
-    return true;
+  function awaitLabel() {
+    const { view, readOnly } = item();
+    labelNext = view.rubric.highlights.length > 0 && !readOnly;
+    if (labelNext) announce("Press the digit of a label", true);
   }
+
+  /**
+   * In a text with something selected, digits are labels; everywhere else they answer.
+   * @param {number} digit @param {HTMLElement} target
+   */
+  function useDigit(digit, target) {
+    if (labelNext || (target.closest("[data-tw-text]") && highlighter.selection())) {
+      labelNext = false;
+      const label = item().view.rubric.highlights[digit - 1];
+      if (label) highlighter.choose(label.key);
+    } else answer(digit);
+  }
+
+  /** @param {number} digit */
+  function answer(digit) {
+    const question = moves.currentQuestion();
+    if (!question || item().readOnly || item().answers.isSetAside(question.slot)) return;
+    const { scale } = question.criterion;
+    if (scale.kind === "best") return rating.toggleBest(question, digit);
+    const value = isSlider(scale) ? undefined : valueOfDigit(scale, digit);
+    if (value === undefined) return;
+    rating.rate(question, value);
+    lastDigit = { question, value };
+    moves.toNextUnanswered(question);
+  }
+
+  function addHalf() {
+    const value = lastDigit ? halfAbove(lastDigit.question.criterion.scale, lastDigit.value) : undefined;
+    if (lastDigit && value !== undefined) rating.rate(lastDigit.question, value);
+    lastDigit = null;
+  }
+
+  return {
+    get isOn() {
+      return on;
+    },
+
+    /** @param {boolean} next */
+    setOn(next) {
+      on = next;
+      preferences.set("keys", on ? "on" : "off");
+      apply();
+    },
+
+    /** Another item or any other change: there is no digit left to add a half to, and no label to wait for. */
+    reset() {
+      lastDigit = null;
+      labelNext = false;
+    },
+
+    /** Ctrl+Enter before anybody else takes it: radios and buttons swallow Enter. @param {KeyboardEvent} event */
+    handleFirst(event) {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+      const focused = document.activeElement;
+      if (focused !== document.body && !root.contains(focused)) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      confirm();
+    },
+
+    /** @param {KeyboardEvent} event */
+    handle(event) {
+      if (event.isComposing || event.defaultPrevented) return;
+      // Streamlit listens for plain C and R further up; nothing typed here may reach it.
+      if (isPlain(event) && event.key.length === 1) event.stopPropagation();
+      const target = targetOf(event);
+      if (target.closest("dialog")) return;
+      const done = target.matches(TYPED) ? inTextBox(event) : outside(event);
+      if (!done) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+  };
 }

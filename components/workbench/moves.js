@@ -1,166 +1,191 @@
 // Where the annotator is: the outlined question, and the response that is open in succession.
 
-import { splitQuestion } from "./answers.js";
 import { stepsOf } from "./board.js";
-import { scroller } from "./dom.js";
+import { all, find } from "./dom.js";
 import { isAnswered, isComplete, problemOf, problems } from "./validate.js";
 
-export class Moves {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
+/** @import { Item } from "./item.js" */
+/** @import { Page, Problem, Question } from "./types.js" */
+
+/** @typedef {ReturnType<typeof createMoves>} Moves */
+
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {() => Item} needs.item
+ * @param {() => Page} needs.page
+ * @param {(element: HTMLElement) => void} needs.reveal
+ * @param {() => void} needs.toTop
+ * @param {(problems: Problem[]) => void} needs.showProblems and goes to the first
+ * @param {() => void} needs.hideProblems
+ */
+export function createMoves({ root, item, page, reveal, toTop, showProblems, hideProblems }) {
+  /** @type {string[]} */
+  let steps = [];
+  let step = 0;
+  /** The last step that may be opened. */
+  let opened = 0;
+  /** The outlined question. @type {string | null} */
+  let current = null;
+  /** @type {HTMLElement | null} */
+  let outlined = null;
+
+  const inSteps = () => page().layout === "steps";
+
+  /** @param {Question} question */
+  const isShown = ({ slot }) => !inSteps() || steps[step] === slot;
+
+  /** @param {Question[]} questions */
+  const firstUnanswered = (questions) => questions.find((question) => !isAnswered(item().answers, question));
+
+  /** The outlined question, if it is shown. */
+  function currentQuestion() {
+    const question = current === null ? null : item().question(current);
+    return question && isShown(question) ? question : null;
   }
 
-  get #inSteps() {
-    return this.ui.layout === "steps";
+  /** The questions in the order of the screen. */
+  function questionsInOrder() {
+    const { question, answers } = item();
+    const questions = [...page().fieldsets.keys()].flatMap((id) => question(id) ?? []);
+    return questions.filter(({ slot }) => !answers.isSetAside(slot));
   }
 
-  /** Another item: the first question without an answer, on the first response that is not complete. */
-  start() {
-    const { view, answers, questions, readOnly } = this.ui;
-    this.steps = stepsOf(view);
-    const first = this.steps.findIndex((slot) => !isComplete(view, answers, slot));
-    this.opened = first < 0 ? this.steps.length - 1 : first;
-    this.step = view.work.state === "submitted" || readOnly ? 0 : this.opened;
-    this.current = questions.find((q) => !isAnswered(answers, q))?.id ?? questions[0]?.id ?? null;
+  /** @param {string | null} id */
+  function setCurrent(id) {
+    if (current === id) return;
+    current = id;
+    outline();
   }
 
-  toTop() {
-    const frame = scroller(this.ui.root);
-    if (frame.scrollTop) frame.scrollTop = 0;
-    this.ui.head.querySelector(".tw-heading").focus({ preventScroll: true });
+  function outline() {
+    const fieldset = (current !== null && !item().readOnly && page().fieldsets.get(current)) || null;
+    if (outlined === fieldset) return;
+    outlined?.classList.remove("tw-current");
+    fieldset?.classList.add("tw-current");
+    outlined = fieldset;
   }
 
-  // ---- the outlined question ----
-
-  currentQuestion() {
-    const question = this.current && this.ui.question(this.current);
-    return question && this.#isShown(question) ? question : null;
+  /** Outlines a question, shows it and puts the focus into it. @param {string} id */
+  function goTo(id) {
+    const place = steps.indexOf(item().question(id)?.slot ?? "");
+    if (inSteps() && place !== step) showStep(place);
+    setCurrent(id);
+    const fieldset = page().fieldsets.get(id);
+    if (!fieldset) return;
+    (find(fieldset, "input:checked") ?? find(fieldset, "input"))?.focus({ preventScroll: true });
+    reveal(fieldset);
   }
 
-  #isShown({ slot }) {
-    return !this.#inSteps || this.steps[this.step] === slot;
-  }
+  const submitButton = () => find(page().foot, "[data-tw-submit]");
 
-  /** The questions in the order in which they stand on the screen. */
-  #order() {
-    const { ui } = this;
-    const shown = [...ui.root.querySelectorAll("[data-tw-question]")].map(({ dataset }) => ui.question(dataset.twQuestion));
-    return shown.filter((question) => !ui.answers.isSetAside(question.slot));
-  }
-
-  setCurrent(id) {
-    if (this.current === id) return;
-    this.current = id;
-    this.outline();
-  }
-
-  outline() {
-    const { ui } = this;
-    const wanted = this.current && !ui.readOnly ? ui.fieldsets.get(this.current) ?? null : null;
-    if (this.outlined === wanted) return;
-    this.outlined?.classList.remove("tw-current");
-    wanted?.classList.add("tw-current");
-    this.outlined = wanted;
-  }
-
-  /** Outlines a question, shows it and puts the focus into it. */
-  goTo(id) {
-    const at = this.steps.indexOf(this.ui.question(id).slot);
-    if (this.#inSteps && at !== this.step) this.showStep(at);
-    this.setCurrent(id);
-    const fieldset = this.ui.fieldsets.get(id);
-    const target = fieldset.querySelector("input:checked") ?? fieldset.querySelector("input");
-    target?.focus({ preventScroll: true });
-    this.ui.events.reveal(fieldset);
-  }
-
-  /** J and K. */
-  move(by) {
-    const order = this.#order();
-    const at = order.findIndex(({ id }) => id === this.current);
-    const target = order[at + by];
-    if (!target) return true;
-    if (this.#inSteps && this.steps.indexOf(target.slot) > this.opened) this.#focusNext();
-    else this.goTo(target.id);
-    return true;
-  }
-
-  toNextUnanswered(question) {
-    const order = this.#order().filter((q) => this.#isShown(q));
-    const at = order.indexOf(question);
-    const next = [...order.slice(at + 1), ...order.slice(0, at)].find((q) => !isAnswered(this.ui.answers, q));
-    if (next) this.goTo(next.id);
-    else if (this.#inSteps) this.#focusNext();
-    else {
-      this.setCurrent(null);
-      this.#submitButton()?.focus({ preventScroll: true });
-    }
-  }
-
-  #submitButton() {
-    return this.ui.foot.querySelector("[data-tw-submit]");
-  }
-
-  #focusNext() {
-    this.setCurrent(null);
-    const next = this.ui.board.querySelector(`[data-tw-step-panel="${this.step}"] .tw-next`) ?? this.#submitButton();
+  function focusNext() {
+    setCurrent(null);
+    const next = find(page().board, `[data-tw-step-panel="${step}"] .tw-next`) ?? submitButton();
     next?.focus({ preventScroll: true });
-    if (next) this.ui.events.reveal(next);
+    if (next) reveal(next);
   }
 
-  focusExplanation() {
-    const { ui } = this;
-    const asked = [...ui.root.querySelectorAll("[data-tw-question] .tw-ask:not([hidden])")].filter((box) => box.offsetParent);
-    const isOpen = (box) => problemOf(ui.answers, ui.question(box.parentElement.dataset.twQuestion), ui.view.rubric.explanation);
-    const box = asked.filter(isOpen).at(-1) ?? asked.at(-1);
-    box?.querySelector("input, textarea")?.focus();
-    return true;
-  }
-
-  refocus() {
-    const id = this.currentQuestion()?.id;
-    if (id) this.goTo(id);
-    else this.ui.root.focus({ preventScroll: true });
-  }
-
-  // ---- one response after another ----
-
-  showStep(step) {
-    const { ui } = this;
-    this.step = step;
-    this.opened = Math.max(this.opened, step);
-    for (const panel of ui.board.querySelectorAll("[data-tw-step-panel]")) panel.hidden = Number(panel.dataset.twStepPanel) !== step;
-    const slot = this.steps[step];
-    if (this.current === null || splitQuestion(this.current)[0] !== slot) {
-      const here = ui.questions.filter((q) => q.slot === slot);
-      this.setCurrent((here.find((q) => !isAnswered(ui.answers, q)) ?? here[0])?.id ?? null);
+  /** @param {number} next */
+  function showStep(next) {
+    step = next;
+    opened = Math.max(opened, step);
+    for (const panel of all(page().board, "[data-tw-step-panel]")) {
+      panel.hidden = Number(panel.dataset.twStepPanel) !== step;
     }
-    this.syncTabs();
-  }
-
-  /** A tab or "Next" was used. */
-  askStep(step) {
-    const { view, answers, readOnly, sending } = this.ui;
-    const blocked = this.steps.slice(0, step).find((slot) => !isComplete(view, answers, slot));
-    if (step > this.opened && blocked && !readOnly) {
-      sending.point(problems(view, answers).filter(({ slot }) => slot === blocked));
-      return;
+    const { question, questions } = item();
+    if (current === null || question(current)?.slot !== steps[step]) {
+      const ofStep = questions.filter(isShown);
+      setCurrent((firstUnanswered(ofStep) ?? ofStep[0])?.id ?? null);
     }
-    sending.problems.hidden = true;
-    this.showStep(step);
-    this.toTop();
+    syncTabs();
   }
 
-  syncTabs() {
-    const { ui } = this;
-    const complete = this.steps.map((slot) => isComplete(ui.view, ui.answers, slot));
-    for (const tab of ui.board.querySelectorAll(".tw-tab")) {
-      const step = Number(tab.dataset.twStep);
-      const open = ui.readOnly || step <= this.opened || complete.slice(0, step).every(Boolean);
-      tab.setAttribute("aria-current", step === this.step ? "step" : "false");
+  function syncTabs() {
+    if (!inSteps()) return;
+    const { view, answers, readOnly } = item();
+    const complete = steps.map((slot) => isComplete(view, answers, slot));
+    for (const tab of all(page().board, ".tw-tab")) {
+      const place = Number(tab.dataset.twStep);
+      const open = readOnly || place <= opened || complete.slice(0, place).every(Boolean);
+      tab.setAttribute("aria-current", place === step ? "step" : "false");
       tab.setAttribute("aria-disabled", String(!open));
-      tab.classList.toggle("tw-tab-done", complete[step]);
+      tab.classList.toggle("tw-tab-done", complete[place]);
     }
   }
+
+  return {
+    currentQuestion,
+    setCurrent,
+    goTo,
+    syncTabs,
+
+    /** Another item: the first question without an answer, on the first response that is not complete. */
+    start() {
+      const { view, answers, questions, readOnly } = item();
+      steps = stepsOf(view);
+      const first = steps.findIndex((slot) => !isComplete(view, answers, slot));
+      opened = first < 0 ? steps.length - 1 : first;
+      step = view.work.state === "submitted" || readOnly ? 0 : opened;
+      current = (firstUnanswered(questions) ?? questions[0])?.id ?? null;
+    },
+
+    /** The item was drawn. */
+    restore() {
+      if (inSteps()) showStep(step);
+      outline();
+    },
+
+    /** J and K. @param {number} by */
+    move(by) {
+      const order = questionsInOrder();
+      const target = order[order.findIndex(({ id }) => id === current) + by];
+      if (!target) return;
+      if (inSteps() && steps.indexOf(target.slot) > opened) focusNext();
+      else goTo(target.id);
+    },
+
+    /** @param {Question} question */
+    toNextUnanswered(question) {
+      const order = questionsInOrder().filter(isShown);
+      const place = order.indexOf(question);
+      const next = firstUnanswered([...order.slice(place + 1), ...order.slice(0, place)]);
+      if (next) goTo(next.id);
+      else if (inSteps()) focusNext();
+      else {
+        setCurrent(null);
+        submitButton()?.focus({ preventScroll: true });
+      }
+    },
+
+    focusExplanation() {
+      const { answers, question, view } = item();
+      const boxes = all(root, "[data-tw-question] .tw-ask:not([hidden])").filter((box) => box.offsetParent);
+      const open = boxes.filter((box) => {
+        const asked = question(box.parentElement?.dataset.twQuestion ?? "");
+        return asked && problemOf(answers, asked, view.rubric.explanation);
+      });
+      const box = open.at(-1) ?? boxes.at(-1);
+      if (box) find(box, "input, textarea")?.focus();
+    },
+
+    refocus() {
+      const question = currentQuestion();
+      if (question) goTo(question.id);
+      else root.focus({ preventScroll: true });
+    },
+
+    /** A tab or "Next" was used. @param {number} next */
+    askStep(next) {
+      const { view, answers, readOnly } = item();
+      const blocked = steps.slice(0, next).find((slot) => !isComplete(view, answers, slot));
+      if (next > opened && blocked && !readOnly) {
+        showProblems(problems(view, answers).filter(({ slot }) => slot === blocked));
+        return;
+      }
+      hideProblems();
+      showStep(next);
+      toTop();
+    },
+  };
 }

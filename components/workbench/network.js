@@ -1,37 +1,31 @@
 // The workbench's HTTP routes: drafts, renewals, actions.
 
+/** @import { Clock, Post } from "./types.js" */
+
 const HEADERS = { "Content-Type": "application/json", "X-Triptych": "1" };
 
-export const PREVIEW = "This is a preview: nothing you do here is sent or kept.";
+export const PREVIEW = "This is a preview: nothing you do here is sent or saved.";
 
-async function post(route, text, options = {}) {
+/** @param {string} route @returns {Post} */
+export const postTo = (route) => async (text, options = {}) => {
   // a preview has no routes: drafts vanish, and what would leave the item says so
   if (!route) return { status: JSON.parse(text).action ? 409 : 200, answer: { message: PREVIEW } };
   const response = await fetch(new URL(route, document.baseURI), {
     method: "POST", headers: HEADERS, credentials: "same-origin", body: text, ...options,
   });
-  let answer = null;
-  try {
-    answer = await response.json();
-  } catch {
-    // a proxy's error page is no JSON; the status says enough
-  }
-  return { status: response.status, answer };
-}
+  // a proxy's error page is no JSON; the status says enough
+  return { status: response.status, answer: await response.json().catch(() => null) };
+};
 
-export const postTo = (route) => (text, options) => post(route, text, options);
+/**
+ * Asks for more time on an item; failures are silent, the next draft renews as well.
+ * @param {string} route @param {string} assignment
+ */
+export const renew = (route, assignment) => postTo(route)(JSON.stringify({ assignment })).catch(() => null);
 
-/** Asks for more time on an item; failures are silent, the next draft renews as well. */
-export async function renew(route, assignment) {
-  try {
-    return await post(route, JSON.stringify({ assignment }));
-  } catch {
-    return null;
-  }
-}
-
+/** @type {Clock} */
 export const browserClock = {
   now: () => performance.now(),
-  later: (fn, ms) => setTimeout(fn, ms),
-  cancel: (handle) => clearTimeout(handle),
+  later: (act, ms) => setTimeout(act, ms),
+  cancel: (timer) => clearTimeout(/** @type {number | undefined} */ (timer)),
 };

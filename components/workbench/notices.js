@@ -1,109 +1,186 @@
-// What the surface says besides the item: notices above it, the toast, and words for screen readers.
+// What the surface reports besides the item: notices above it, the toast, tips, and texts for screen readers.
 
-import { button, h } from "./dom.js";
-import { banner } from "./panels.js";
+import { button, find, h, placeNear, quietButton, words } from "./dom.js";
 
-const TOAST = 6000;
+/** @import { Props } from "./dom.js" */
+/** @import { Notice } from "./types.js" */
+/** @typedef {{ label: string, act?: () => void, data?: Props["data"] }} Choice a button that closes its banner */
 
-const closable = (kind, text) =>
-  banner(kind, text, [button("Close", { class: "tw-button tw-quiet tw-small", data: { "tw-banner-close": "1" } })]);
+const TOAST_MS = 6000;
+const TIP_AFTER_MS = 250;
 
-export class Notices {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
-    this.box = h("div", { class: "tw-notices" });
-    this.toastBox = h("div", { class: "tw-toast", role: "status", hidden: true });
-    this.live = h("div", { class: "tw-sr", "aria-live": "polite" });
+/** @typedef {ReturnType<typeof createNotices>} Notices */
+
+export function createNotices() {
+  const box = h("div", { class: "tw-notices" });
+  const toastBox = h("div", { class: "tw-toast", role: "status", hidden: true });
+  const live = h("div", { class: "tw-sr", "aria-live": "polite" });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let toastTimer;
+  /** @type {Notice | null} */
+  let latest = null;
+  /** @type {HTMLElement | null} */
+  let refusal = null;
+  let noteSeen = false;
+
+  /**
+   * A banner whose buttons close it.
+   * @param {string} kind @param {string} text @param {Choice[]} choices @param {Props["data"]} data
+   */
+  function banner(kind, text, choices = [], data = {}) {
+    const element = h("div", { class: `tw-banner tw-banner-${kind}`, role: "status", data },
+      words(text, { class: "tw-banner-text" }),
+      choices.map(({ label, act, data: marks }) => {
+        const control = button(label, { class: `tw-button ${act ? "" : "tw-quiet "}tw-small`, data: marks });
+        control.addEventListener("click", () => {
+          element.remove();
+          act?.();
+        });
+        return control;
+      }));
+    return element;
   }
 
-  /** Another item: nothing of the last one is said any more. */
-  clear() {
-    clearTimeout(this.toastTimer);
-    this.said = null;
-    this.box.replaceChildren();
-    this.toastBox.hidden = true;
-    this.live.textContent = "";
+  /** @type {Choice} */
+  const close = { label: "Close", data: { "tw-banner-close": "1" } };
+
+  /** @param {string} kind @param {string} text @param {Choice[]} choices */
+  function show(kind, text, choices = []) {
+    const element = banner(kind, text, choices);
+    box.append(element);
+    return element;
   }
 
-  /** A banner whose buttons, [label, act, data], take it away. */
-  tell(kind, text, buttons = []) {
-    const shown = banner(kind, text, buttons.map(([label, act, data]) => {
-      const made = button(label, { class: "tw-button tw-small", data });
-      made.addEventListener("click", () => {
-        shown.remove();
-        act();
-      });
-      return made;
-    }));
-    this.box.append(shown);
-    return shown;
+  /** @param {string} text */
+  function showContentNote(text) {
+    noteSeen = true;
+    box.prepend(banner("info", text, [close], { "tw-content-note": "1" }));
   }
 
-  /** What the server says about this item, once: a page drawn again does not repeat it. */
-  showNotice({ notice }) {
-    if (notice === this.said) return;
-    this.said = notice;
-    this.box.querySelector("[data-tw-notice]")?.remove();
-    if (!notice) return;
-    const shown = closable(notice.kind, notice.text);
-    shown.dataset.twNotice = "1";
-    this.box.prepend(shown);
+  function toast(text = "", undoable = false) {
+    clearTimeout(toastTimer);
+    const undo = undoable ? [button("Undo", { class: "tw-button tw-small", data: { "tw-undo": "1" } })] : [];
+    toastBox.replaceChildren(h("span", { text }), ...undo);
+    toastBox.hidden = false;
+    toastTimer = setTimeout(() => (toastBox.hidden = true), TOAST_MS);
   }
 
-  /** The content note is open before the first item, unless it was seen. */
-  showContentNote(open) {
-    const text = this.ui.view.rubric.content_note;
-    this.box.querySelector("[data-tw-content-note]")?.remove();
-    if (!open || !text) return;
-    this.noteSeen = true;
-    const note = closable("info", text);
-    note.dataset.twContentNote = "1";
-    this.box.prepend(note);
+  return {
+    box,
+    toastBox,
+    live,
+    show,
+    toast,
+
+    /** Another item: nothing about the last one is shown any more. */
+    clear() {
+      clearTimeout(toastTimer);
+      latest = null;
+      box.replaceChildren();
+      toastBox.hidden = true;
+      live.textContent = "";
+    },
+
+    /**
+     * The server's notice about this item, once: a page drawn again does not repeat it.
+     * @param {Notice | null} notice
+     */
+    showNotice(notice) {
+      if (notice === latest) return;
+      latest = notice;
+      find(box, "[data-tw-notice]")?.remove();
+      if (notice) box.prepend(banner(notice.kind, notice.text, [close], { "tw-notice": "1" }));
+    },
+
+    /** The content note opens before the first item, unless it was seen. @param {string} text */
+    openContentNote(text) {
+      if (text && !noteSeen) showContentNote(text);
+    },
+
+    /** @param {string} text */
+    toggleContentNote(text) {
+      const note = find(box, "[data-tw-content-note]");
+      if (note) note.remove();
+      else showContentNote(text);
+      box.scrollIntoView({ block: "nearest" });
+    },
+
+    /**
+     * Offers an older version of these answers from this computer.
+     * @param {number} time @param {(use: boolean) => void} settle
+     */
+    showOlder(time, settle) {
+      const date = new Date(time).toLocaleString();
+      show("warning", `This computer has another version of these answers, from ${date}, that was never saved.`, [
+        { label: "Use that version", act: () => settle(true), data: { "tw-older": "use" } },
+        { label: "Keep this version", act: () => settle(false), data: { "tw-older": "drop" } },
+      ]);
+    },
+
+    /**
+     * A draft was refused, and why; with `takeOver`, how to continue in this tab.
+     * @param {string} text @param {(() => void) | null} takeOver
+     */
+    showRefusal(text, takeOver) {
+      refusal?.remove();
+      find(box, "[data-tw-notice]")?.remove(); // it has the same reason, of a submit
+      const choices = takeOver ? [{ label: "Continue here", act: takeOver, data: { "tw-take": "1" } }] : [];
+      refusal = show("warning", text, choices);
+      find(refusal, "button")?.focus();
+    },
+
+    remindOfPause() {
+      show("info", "You have worked for 45 minutes. A short break helps; everything is saved.", [close]);
+    },
+
+    /** For screen readers; `visible` shows it as well. @param {string} text */
+    announce(text, visible = false) {
+      live.textContent = text;
+      if (visible) toast(text);
+    },
+
+    close: () => clearTimeout(toastTimer),
+  };
+}
+
+/** @typedef {ReturnType<typeof createTips>} Tips */
+
+/** Tips of elements with data-tw-tip, under the pointer or at the focus. */
+export function createTips() {
+  const box = h("div", { class: "tw-tip", role: "tooltip", dir: "auto", hidden: true });
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @type {HTMLElement | null} */
+  let pointed = null;
+
+  /** Returns whether a tip was shown. */
+  function hide() {
+    const wasShown = !box.hidden;
+    clearTimeout(timer);
+    pointed = null;
+    box.hidden = true;
+    return wasShown;
   }
 
-  toggleContentNote() {
-    this.showContentNote(!this.box.querySelector("[data-tw-content-note]"));
-    this.box.scrollIntoView({ block: "nearest" });
+  /** @param {HTMLElement} element */
+  function show(element) {
+    if (!element.isConnected) return;
+    box.textContent = element.dataset.twTip ?? "";
+    box.hidden = false;
+    placeNear(box, element.getBoundingClientRect());
   }
 
-  /** Offers an older version of these answers that this computer holds. */
-  showOlder(older, settle) {
-    const time = new Date(older.time).toLocaleString();
-    this.tell("warning", `This computer holds another version of these answers, of ${time}, that was never stored.`, [
-      ["Use that version", () => settle(true), { "tw-older": "use" }],
-      ["Keep what is shown", () => settle(false), { "tw-older": "drop" }],
-    ]);
-  }
+  return {
+    box,
+    hide,
+    show,
 
-  /** A draft was refused: why, in words; with `takeOver`, how to write on here. */
-  showRefusal(text, takeOver = null) {
-    this.refusal?.remove();
-    this.box.querySelector("[data-tw-notice]")?.remove(); // it told the same of a submit
-    this.refusal = this.tell("warning", text, takeOver ? [["Continue here", takeOver, { "tw-take": "1" }]] : []);
-    this.refusal.querySelector("button")?.focus();
-  }
-
-  remindOfPause() {
-    this.tell("info", "Three quarters of an hour. A few minutes away from the screen help; everything is saved.", [
-      ["Close", () => {}, {}],
-    ]);
-  }
-
-  toast(text, undoable = false) {
-    clearTimeout(this.toastTimer);
-    const undo = undoable ? button("Undo", { class: "tw-button tw-small", data: { "tw-undo": "1" } }) : "";
-    this.toastBox.replaceChildren(h("span", { text }), undo);
-    this.toastBox.hidden = false;
-    this.toastTimer = setTimeout(() => (this.toastBox.hidden = true), TOAST);
-  }
-
-  announce(text, visible = false) {
-    this.live.textContent = text;
-    if (visible) this.toast(text);
-  }
-
-  close() {
-    clearTimeout(this.toastTimer);
-  }
+    /** The pointer rests on an element, or on none with a tip. @param {HTMLElement | null} element */
+    point(element) {
+      if (element === pointed) return;
+      hide();
+      pointed = element;
+      if (element) timer = setTimeout(() => show(element), TIP_AFTER_MS);
+    },
+  };
 }

@@ -1,93 +1,96 @@
 // What is done to a control becomes an answer, and can be undone.
 
-import { nameOf } from "./dom.js";
+import { inputs } from "./dom.js";
 
-export class Rating {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
+/** @import { Item } from "./item.js" */
+/** @import { Draft, Question, Value } from "./types.js" */
+
+/** @typedef {ReturnType<typeof createRating>} Rating */
+
+/**
+ * @param {object} needs
+ * @param {() => Item} needs.item
+ * @param {(text: string, undoable?: boolean) => void} needs.toast
+ * @param {(text: string, visible: boolean) => void} needs.announce
+ * @param {(id: string) => void} needs.goTo
+ * @param {() => void} needs.syncAll
+ * @param {() => boolean} needs.isBusy
+ */
+export function createRating({ item, toast, announce, goTo, syncAll, isBusy }) {
+  /** @param {Question} question */
+  const valueOf = ({ slot, criterion }) => item().answers.rating(slot, criterion.key);
+
+  /** @param {Question} question @param {Value} value */
+  function rate(question, value) {
+    item().answers.rate(question.slot, question.criterion.key, value, item().nameOf(question));
   }
 
-  /** A question in words: "Fluency, Response B". */
-  nameIn({ slot, criterion }) {
-    if (slot === "item") return criterion.title;
-    return `${criterion.title}, ${nameOf(slot, this.ui.view.item.candidates.length === 1)}`;
+  /** @param {Question} question @param {string} letter */
+  function toggleLetter(question, letter) {
+    const value = valueOf(question);
+    const letters = Array.isArray(value) ? value : [];
+    const next = letters.includes(letter) ? letters.filter((other) => other !== letter) : [...letters, letter].sort();
+    rate(question, next.length ? next : undefined);
   }
 
-  rate(question, value) {
-    this.ui.answers.rate(question.slot, question.criterion.key, value, this.nameIn(question));
-  }
+  return {
+    rate,
 
-  clear(id) {
-    const { ui } = this;
-    const question = ui.question(id);
-    if (!question || ui.readOnly || ui.answers.rating(question.slot, question.criterion.key) === undefined) return true;
-    this.rate(question, undefined);
-    ui.notices.toast(`Cleared: ${this.nameIn(question)}`, true);
-    return true;
-  }
+    /** @param {Question} question */
+    clear(question) {
+      if (item().readOnly || valueOf(question) === undefined) return;
+      rate(question, undefined);
+      toast(`Cleared: ${item().nameOf(question)}`, true);
+    },
 
-  toggleBest(question, digit) {
-    const letter = this.ui.view.item.candidates[digit - 1]?.letter;
-    if (letter) this.#setBest(question, letter);
-    return true;
-  }
+    /** @param {Question} question @param {number} digit */
+    toggleBest(question, digit) {
+      const letter = item().view.item.candidates[digit - 1]?.letter;
+      if (letter) toggleLetter(question, letter);
+    },
 
-  #setBest(question, letter) {
-    const { slot, criterion } = question;
-    const picked = this.ui.answers.rating(slot, criterion.key) ?? [];
-    const next = picked.includes(letter) ? picked.filter((l) => l !== letter) : [...picked, letter].sort();
-    this.rate(question, next.length ? next : undefined);
-  }
+    /**
+     * A checkbox of `best` was used: a letter, or "none of them".
+     * @param {Question} question @param {HTMLInputElement} input
+     */
+    pickBest(question, input) {
+      if (input.dataset.twNone) rate(question, input.checked ? [] : undefined);
+      else toggleLetter(question, input.value);
+    },
 
-  /** A checkbox of `best` was used: a letter, or "none of them". */
-  pickBest(question, input) {
-    if (!input.dataset.twNone) return this.#setBest(question, input.value);
-    return this.rate(question, input.checked ? [] : undefined);
-  }
+    /** @param {Question} question @param {HTMLElement} box */
+    setReasons(question, box) {
+      const reasons = inputs(box, "input:checked").map(({ value }) => value);
+      const name = `reasons for ${item().nameOf(question)}`;
+      item().answers.setReasons(question.slot, question.criterion.key, valueOf(question), reasons, name);
+    },
 
-  takeSlider(input) {
-    const question = this.ui.question(input.closest("[data-tw-question]").dataset.twQuestion);
-    this.rate(question, Number(input.value));
-    return true;
-  }
+    /** @param {Question} question @param {string} text */
+    setText(question, text) {
+      item().answers.setText(question.slot, question.criterion.key, valueOf(question), text);
+    },
 
-  setReasons(question, box) {
-    const chosen = [...box.querySelectorAll("input:checked")].map((input) => input.value);
-    const { slot, criterion } = question;
-    const { answers } = this.ui;
-    answers.setReasons(slot, criterion.key, answers.rating(slot, criterion.key), chosen, `reasons for ${this.nameIn(question)}`);
-  }
+    /** All answers of another version replace these. @param {Partial<Draft> | null} draft */
+    adopt(draft) {
+      if (!draft) return;
+      const { answers } = item();
+      for (const branch of /** @type {const} */ (["ratings", "explanations", "highlights", "set_aside"])) {
+        answers.put([branch], draft[branch] ?? (branch === "highlights" ? [] : {}), "all answers");
+      }
+      answers.put(["note"], draft.note ?? "");
+      syncAll();
+    },
 
-  setText(question, text) {
-    const { slot, criterion } = question;
-    const { answers } = this.ui;
-    answers.setText(slot, criterion.key, answers.rating(slot, criterion.key), text);
-  }
-
-  /** All answers of another version in the place of these. */
-  adopt(draft) {
-    const { ui } = this;
-    if (!draft) return;
-    for (const part of ["ratings", "explanations", "highlights", "set_aside"]) {
-      ui.answers.put([part], draft[part] ?? (part === "highlights" ? [] : {}), "all answers");
-    }
-    ui.answers.put(["note"], draft.note ?? "");
-    ui.syncAll();
-  }
-
-  undo(again = false) {
-    const { ui } = this;
-    if (ui.readOnly || ui.sending.busy) return true;
-    const change = again ? ui.answers.redo() : ui.answers.undo();
-    if (!change) {
-      ui.notices.announce(again ? "Nothing to redo" : "Nothing to undo", true);
-      return true;
-    }
-    if (change.path.length === 1) ui.syncAll();
-    const id = ["ratings", "explanations"].includes(change.path[0]) ? `${change.path[1]}:${change.path[2]}` : null;
-    if (id && ui.question(id)) ui.moves.goTo(id);
-    ui.notices.toast(`${again ? "Done again" : "Undone"}: ${change.name}`);
-    return true;
-  }
+    undo(redo = false) {
+      const { answers, readOnly, question } = item();
+      if (readOnly || isBusy()) return;
+      const change = redo ? answers.redo() : answers.undo();
+      if (!change) return announce(redo ? "Nothing to redo" : "Nothing to undo", true);
+      const [branch, slot, criterion] = change.path;
+      if (!slot) syncAll();
+      const id = `${slot}:${criterion}`;
+      if ((branch === "ratings" || branch === "explanations") && question(id)) goTo(id);
+      toast(`${redo ? "Redone" : "Undone"}: ${change.name}`);
+    },
+  };
 }

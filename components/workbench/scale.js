@@ -1,21 +1,26 @@
 // Scales as the browser sees them: their options in order, and what a key means on each. Pure.
 
-const SLIDER_FROM = 12;
+/** @import { NumberScale, Option, Scale, Value } from "./types.js" */
 
-/** The name of a value in explanations: "2", "2.5" or the option's key. */
+const SLIDER_FROM = 12; // values
+
+/** The name of a value in explanations: "2", "2.5" or the option's key. @param {Value} value */
 export const valueKey = (value) => String(value);
 
-/** Values of a number scale, rounded so that 0.1 + 0.2 is 0.3. */
+/** Values of a number scale, rounded so that 0.1 + 0.2 is 0.3. @param {NumberScale} scale */
 function steps(scale) {
   const count = Math.round((scale.high - scale.low) / scale.step);
   return Array.from({ length: count + 1 }, (_, i) => Number((scale.low + i * scale.step).toFixed(9)));
 }
 
+/** @param {NumberScale} scale @param {number} i @param {number} count */
 const edge = (scale, i, count) => (i === 0 ? scale.low_title : i === count - 1 ? scale.high_title : "") || "";
 
 /**
- * What can be answered on a scale: [{value, title, definition, sparing, ask}], in order.
+ * What can be answered on a scale, in order.
  * Empty for a slider (a number scale of twelve or more values) and for `best`.
+ * @param {Scale} scale
+ * @returns {Option[]}
  */
 export function optionsOf(scale) {
   if (scale.kind === "likert") return scale.points;
@@ -25,37 +30,47 @@ export function optionsOf(scale) {
   return values.map((value, i) => ({ value, title: edge(scale, i, values.length), definition: "", ask: null }));
 }
 
+/** @param {Scale} scale @returns {scale is NumberScale} */
 export function isSlider(scale) {
   return scale.kind === "number" && Math.round((scale.high - scale.low) / scale.step) + 1 >= SLIDER_FROM;
 }
 
+/** @param {Scale} scale */
 export const isNumeric = (scale) => scale.kind === "likert" || scale.kind === "number";
 
-/** What the value asks for besides itself, or null. */
+/** What the value asks for besides itself, or null. @param {Scale} scale @param {Value} value */
 export function askFor(scale, value) {
   return optionsOf(scale).find((option) => option.value === value)?.ask ?? null;
 }
 
-/** The value that a digit means: the point of that number, else the option of that place; undefined if none. */
+/**
+ * The value that a digit means: the point of that number, else the option of that place; undefined if none.
+ * @param {Scale} scale @param {number} digit
+ */
 export function valueOfDigit(scale, digit) {
   const options = optionsOf(scale);
   if (isNumeric(scale)) return options.find((option) => option.value === digit)?.value;
   return digit >= 1 ? options[digit - 1]?.value : undefined;
 }
 
-/** The point half a step above a whole number (2 → 2.5), undefined where the scale has none. */
+/**
+ * The point half a step above a whole number (2 → 2.5), undefined where the scale has none.
+ * @param {Scale} scale @param {Value} value
+ */
 export function halfAbove(scale, value) {
-  if (!isNumeric(scale) || !Number.isInteger(value)) return undefined;
+  if (!isNumeric(scale) || typeof value !== "number" || !Number.isInteger(value)) return undefined;
   return optionsOf(scale).find((option) => option.value === value + 0.5)?.value;
 }
 
-export const hasHalves = (scale) => isNumeric(scale) && optionsOf(scale).some((o) => !Number.isInteger(o.value));
-
-/** The hint printed under the points of the outlined question (options carry their digits themselves). */
+/**
+ * The hint printed under the points of the outlined question (options carry their digits themselves).
+ * @param {Scale} scale
+ */
 export function hintOf(scale) {
   if (isSlider(scale)) return "press ← →";
-  const values = optionsOf(scale).map((option) => option.value);
+  const values = isNumeric(scale) ? optionsOf(scale).map((option) => Number(option.value)) : [];
   const digits = values.filter((value) => Number.isInteger(value) && value >= 0 && value <= 9);
   if (digits.length === 0) return "";
-  return `press ${digits[0]}–${digits.at(-1)}${hasHalves(scale) ? ", then . for a half" : ""}`;
+  const halves = values.some((value) => !Number.isInteger(value));
+  return `press ${digits[0]}–${digits.at(-1)}${halves ? ", then . for a half" : ""}`;
 }

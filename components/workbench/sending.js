@@ -1,178 +1,292 @@
-// Leaving an item: submit and what stands in its way, skip, back, stop, and waiting for the server.
+// Leaving an item: submit and what prevents it, skip, back, stop, and waiting for the server.
 
-import { button, h } from "./dom.js";
-import { uuid } from "./store.js";
+import { button, find, h } from "./dom.js";
+import { showSaved } from "./frame.js";
 import { browserClock } from "./network.js";
-import { Submission } from "./submission.js";
+import { uuid } from "./store.js";
 import { problems } from "./validate.js";
 
-const SHOWN_FROM = 200; // ms; most answers come sooner, and drawing the wait would hold them up
-const PATIENCE = 10_000;
-const MOST_PROBLEMS = 6;
+/** @import { Item } from "./item.js" */
+/** @import { Notices } from "./notices.js" */
+/** @import { Action, Answer, Clock, Draft, FinalAction, Page, Problem, Timer, View } from "./types.js" */
 
-export class Sending {
-  /** @param ui the surface */
-  constructor(ui) {
-    this.ui = ui;
-    this.busy = false;
-    this.submission = new Submission((action) => ui.trigger(action), browserClock);
-    this.problems = h("div", { class: "tw-problems", role: "alert", hidden: true });
+const REPEAT_MS = 3000;
+const BUSY_AFTER_MS = 200; // most answers come sooner, and drawing the wait would hold them up
+const PATIENCE_MS = 10_000;
+const STOP_WAIT_MS = 2000; // for drafts, before leaving for today
+const MAX_PROBLEMS = 6; // in the list
+
+/**
+ * An action that must arrive: repeated with the same submission id until it is answered. No DOM.
+ * @param {(action: FinalAction) => void} trigger
+ * @param {Pick<Clock, "later" | "cancel">} clock
+ */
+export function createSubmission(trigger, clock) {
+  /** @type {FinalAction | null} */
+  let pending = null;
+  /** @type {Timer} */
+  let timer;
+
+  function send() {
+    if (!pending) return;
+    trigger(pending);
+    timer = clock.later(send, REPEAT_MS);
   }
 
-  // ---- what the server answers ----
-
-  /** Looks at new data: was what is under way received, or refused? Returns nothing; the surface then draws. */
-  hear(data) {
-    if (!this.submission.pending) return;
-    const { submission, version } = this.submission.pending;
-    if (this.submission.answeredBy(data)) {
-      // another item without our receipt: it was refused, and what this computer keeps is all there is
-      if (data.work.receipt === submission) this.ui.keeping.sender.done();
-      this.#end();
-    } else if (data.notice) {
-      // if another tab wrote meanwhile, the answer to a draft brings what it wrote, and the way to go on here
-      if (data.work.version === version) this.ui.keeping.sender.dirty = true;
-      this.release();
-    }
+  function stop() {
+    clock.cancel(timer);
+    pending = null;
   }
 
-  /** The annotator goes on editing: what was sent is not repeated. */
-  release() {
-    this.#end();
-    this.ui.keeping.sender.resume();
-    this.ui.syncAll();
-  }
+  return {
+    stop,
 
-  #end() {
-    this.submission.stop();
-    this.#setBusy(false);
-  }
+    get pending() {
+      return pending;
+    },
 
-  /** Another item lies here. */
-  reset() {
-    this.#end();
-    this.problems.hidden = true;
-  }
+    /** @param {FinalAction} action */
+    start(action) {
+      stop();
+      pending = action;
+      send();
+    },
+
+    /**
+     * Whether the view answers the pending action: its receipt, another item, or training feedback.
+     * @param {View} view
+     */
+    answeredBy({ work, feedback }) {
+      if (!pending) return false;
+      return work.receipt === pending.submission || work.token !== pending.assignment || Boolean(feedback);
+    },
+  };
+}
+
+/** @typedef {ReturnType<typeof createSending>} Sending */
+
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {string} needs.pen
+ * @param {() => Item} needs.item
+ * @param {() => Page} needs.page
+ * @param {() => number} needs.seconds of activity on this item
+ * @param {(action: Action) => void} needs.trigger
+ * @param {Notices} needs.notices
+ * @param {(id: string) => void} needs.goTo
+ * @param {() => void} needs.hidePopover
+ * @param {(draft: Partial<Draft>) => void} needs.adopt
+ * @param {() => void} needs.syncAll
+ */
+export function createSending({ root, pen, item, page, seconds, trigger, notices, goTo, hidePopover, adopt, syncAll }) {
+  const submission = createSubmission(trigger, browserClock);
+  const box = h("div", { class: "tw-problems", role: "alert", hidden: true });
+  let busy = false;
+  let submitLabel = "";
+  /** @type {Timer} */
+  let busyTimer;
+  /** @type {Timer} */
+  let slowTimer;
+  /** @type {HTMLElement | null} */
+  let slow = null;
 
   // ---- what is missing ----
 
-  /** What is missing, in the order in which it stands on the screen. */
-  #missing() {
-    const places = [...this.ui.fieldsets.keys()];
-    return problems(this.ui.view, this.ui.answers).sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
+  /** What is missing, in the order of the screen. */
+  function missing() {
+    const places = [...page().fieldsets.keys()];
+    return problems(item().view, item().answers).sort((a, b) => places.indexOf(a.id) - places.indexOf(b.id));
   }
 
-  /** Keeps an open list of problems true. */
-  syncProblems() {
-    if (!this.problems.hidden) this.#show(this.#missing());
-  }
-
-  #show(list) {
-    this.problems.hidden = list.length === 0;
-    if (this.problems.hidden) return;
-    const lines = list.slice(0, MOST_PROBLEMS).map((problem) => h("li", {},
-      button(`${this.ui.rating.nameIn(problem)} ${problem.problem}`, { class: "tw-link", data: { "tw-go": problem.id } })));
-    const more = list.length > MOST_PROBLEMS ? [h("li", { text: `and ${list.length - MOST_PROBLEMS} more` })] : [];
+  /** @param {Problem[]} list */
+  function showList(list) {
+    box.hidden = list.length === 0;
+    if (box.hidden) return;
+    const lines = list.slice(0, MAX_PROBLEMS).map((problem) => h("li", {},
+      button(`${item().nameOf(problem)} ${problem.problem}`, { class: "tw-link", data: { "tw-go": problem.id } })));
+    const more = list.length > MAX_PROBLEMS ? [h("li", { text: `and ${list.length - MAX_PROBLEMS} more` })] : [];
     const lead = list.length === 1 ? "One thing is missing:" : `${list.length} things are missing:`;
-    this.problems.replaceChildren(h("span", { class: "tw-strong", text: lead }), h("ul", {}, lines, more));
+    box.replaceChildren(h("span", { class: "tw-strong", text: lead }), h("ul", {}, lines, more));
   }
 
-  /** Names problems and goes to the first. */
-  point(list) {
-    this.#show(list);
-    this.goTo(list[0].id);
-  }
-
-  goTo(id) {
-    const { ui } = this;
-    const { slot, criterion } = ui.question(id);
-    const fieldset = ui.fieldsets.get(id);
+  /** @param {string} id */
+  function goToProblem(id) {
+    const fieldset = page().fieldsets.get(id);
+    const question = item().question(id);
+    if (!fieldset || !question) return;
     fieldset.classList.add("tw-problem");
-    ui.moves.goTo(id);
-    const answered = ui.answers.rating(slot, criterion.key) !== undefined;
-    if (answered) fieldset.querySelector(".tw-ask input, .tw-ask textarea")?.focus({ preventScroll: true });
+    goTo(id);
+    const isRated = item().answers.rating(question.slot, question.criterion.key) !== undefined;
+    if (isRated) find(fieldset, ".tw-ask input, .tw-ask textarea")?.focus({ preventScroll: true });
+  }
+
+  /** Names problems and goes to the first. @param {Problem[]} list */
+  function showProblems(list) {
+    showList(list);
+    goToProblem(list[0].id);
+  }
+
+  function hideProblems() {
+    box.hidden = true;
   }
 
   // ---- actions ----
 
-  submit() {
-    const { ui } = this;
-    if (this.busy) return;
-    if (ui.readOnly) {
-      this.act("continue");
-      return;
+  /** @param {Pick<FinalAction, "kind" | "answers" | "reason" | "text">} action */
+  function send(action) {
+    const { drafts, view } = item();
+    drafts.stop();
+    const { token: assignment, version } = view.work;
+    const common = { assignment, version, base: drafts.base, pen, submission: uuid(), active_seconds: seconds() };
+    submission.start({ ...common, ...action });
+    setBusy(true);
+  }
+
+  /**
+   * Back, forward, continue, stop: leave this item, with everything stored first if that is quick.
+   * @param {"back" | "forward" | "continue" | "stop"} kind
+   */
+  async function act(kind) {
+    if (busy) return;
+    if (kind === "stop") {
+      await item().drafts.settled(STOP_WAIT_MS);
+      trigger({ kind });
+    } else {
+      item().drafts.send();
+      trigger({ kind, assignment: item().view.work.token });
     }
-    ui.highlighter.hidePopover();
-    const missing = this.#missing();
-    if (missing.length) {
-      for (const { id } of missing) ui.fieldsets.get(id)?.classList.add("tw-problem");
-      this.point(missing);
-      return;
-    }
-    this.problems.hidden = true;
-    this.#send({ kind: "submit", answers: ui.answers.snapshot() });
-  }
-
-  /** Skip or ignore the item, with a reason; a note to the lead about it goes along. */
-  leaveOut(kind, reason, text) {
-    const { note } = this.ui.answers.draft;
-    this.#send({ kind, reason, text: [text, note].filter(Boolean).join("\n") });
-  }
-
-  #send(action) {
-    const { ui } = this;
-    ui.keeping.sender.stop();
-    const { token: assignment, version } = ui.view.work;
-    const { base } = ui.keeping.sender;
-    const common = { assignment, version, base, pen: ui.pen, submission: uuid(), active_seconds: ui.activity.seconds() };
-    this.submission.start({ ...common, ...action });
-    this.#setBusy(true);
-  }
-
-  /** Back, forward, continue, stop: leave this item, with everything stored first if that is quick. */
-  async act(kind) {
-    const { ui } = this;
-    if (this.busy) return;
-    if (kind === "stop") await ui.settled(2000);
-    else ui.keeping.sender.send();
-    ui.trigger(kind === "stop" ? { kind } : { kind, assignment: ui.view.work.token });
   }
 
   // ---- waiting ----
 
-  /** From the moment of sending no answer changes; that it waits is shown when the wait can be noticed. */
-  #setBusy(busy) {
-    this.busy = busy;
-    this.ui.answers.locked = busy;
-    clearTimeout(this.soon);
-    clearTimeout(this.patience);
-    this.slow?.remove();
-    this.slow = null;
-    if (!busy) return this.#showBusy(false);
-    this.soon = setTimeout(() => this.#showBusy(true), SHOWN_FROM);
-    this.patience = setTimeout(() => this.#showSlow(), PATIENCE);
+  /**
+   * From the moment of sending no answer changes; the wait is shown only when it is long enough to notice.
+   * @param {boolean} next
+   */
+  function setBusy(next) {
+    busy = next;
+    item().answers.lock(busy);
+    stopTimers();
+    slow?.remove();
+    slow = null;
+    if (!busy) return showBusy(false);
+    busyTimer = browserClock.later(() => showBusy(true), BUSY_AFTER_MS);
+    slowTimer = browserClock.later(showSlow, PATIENCE_MS);
   }
 
-  #showBusy(busy) {
-    const { root, work, foot } = this.ui;
-    if (!work || work.inert === busy) return;
-    work.inert = busy;
-    root.setAttribute("aria-busy", String(busy));
-    const submit = foot.querySelector("[data-tw-submit]");
+  function stopTimers() {
+    browserClock.cancel(busyTimer);
+    browserClock.cancel(slowTimer);
+  }
+
+  /** @param {boolean} shown */
+  function showBusy(shown) {
+    const { work, foot } = page();
+    if (work.inert === shown) return;
+    work.inert = shown;
+    root.setAttribute("aria-busy", String(shown));
+    const submit = find(foot, "[data-tw-submit]");
     if (!submit) return;
-    if (busy) this.label = submit.textContent;
-    submit.textContent = busy ? "Submitting…" : this.label;
+    if (shown) submitLabel = submit.textContent ?? "";
+    submit.textContent = shown ? "Submitting…" : submitLabel;
   }
 
-  #showSlow() {
-    this.slow = this.ui.notices.tell("warning", "The server has not answered yet. Your answers are kept on this computer and sent again.", [
-      ["Go on editing", () => this.release(), { "tw-go-on": "1" }],
-    ]);
+  function showSlow() {
+    const text = "The server has not answered yet. Your answers are saved on this computer and will be sent again.";
+    slow = notices.show("warning", text, [{ label: "Continue editing", act: release, data: { "tw-go-on": "1" } }]);
   }
 
-  close() {
-    this.submission.stop();
-    clearTimeout(this.soon);
-    clearTimeout(this.patience);
+  function end() {
+    submission.stop();
+    setBusy(false);
   }
+
+  /** The annotator continues editing: what was sent is not repeated. */
+  function release() {
+    end();
+    item().drafts.resume();
+    syncAll();
+  }
+
+  return {
+    box,
+    act,
+    goToProblem,
+    showProblems,
+    hideProblems,
+
+    get isBusy() {
+      return busy;
+    },
+
+    /** The server's next view: was what is under way received, or refused? @param {View} view */
+    receive(view) {
+      const { pending } = submission;
+      if (!pending) return;
+      const { drafts } = item();
+      if (submission.answeredBy(view)) {
+        // another item without our receipt: it was refused, and the copy on this computer is all there is
+        if (view.work.receipt === pending.submission) drafts.done();
+        end();
+      } else if (view.notice) {
+        // if another tab wrote meanwhile, the answer to a draft brings what it wrote, and the way to continue here
+        if (view.work.version === pending.version) drafts.markUnsent();
+        release();
+      }
+    },
+
+    /** Another item is shown. */
+    reset() {
+      if (busy) end();
+      hideProblems();
+    },
+
+    /** The server refused a draft, and why. @param {Answer} answer */
+    draftRefused({ refused, message, draft, draft_seq: stored }) {
+      if (refused === "submitted" && busy) return;
+      const { drafts } = item();
+      showSaved(page().head, "waiting", "Not saved");
+      if (refused === "invalid") drafts.awaitChange();
+      const text = message || "Your answers could not be saved. Reload the page; there is a copy on this computer.";
+      notices.showRefusal(text, refused !== "open_elsewhere" ? null : () => {
+        if (busy) release();
+        adopt(draft ?? {});
+        drafts.takeOver(stored ?? 0);
+      });
+    },
+
+    /** Brings an open list of problems up to date. */
+    syncProblems() {
+      if (!box.hidden) showList(missing());
+    },
+
+    submit() {
+      const { answers, readOnly } = item();
+      if (busy) return;
+      if (readOnly) return void act("continue");
+      hidePopover();
+      const problems = missing();
+      if (problems.length) {
+        for (const { id } of problems) page().fieldsets.get(id)?.classList.add("tw-problem");
+        showProblems(problems);
+        return;
+      }
+      hideProblems();
+      send({ kind: "submit", answers: answers.snapshot() });
+    },
+
+    /**
+     * Skip or ignore the item, with a reason; a note to the lead about it is sent along.
+     * @param {"skip" | "ignore"} kind @param {string} reason @param {string} text
+     */
+    leaveOut(kind, reason, text) {
+      send({ kind, reason, text: [text, item().answers.draft.note].filter(Boolean).join("\n") });
+    },
+
+    close() {
+      submission.stop();
+      stopTimers();
+    },
+  };
 }

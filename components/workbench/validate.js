@@ -3,23 +3,29 @@
 import { questionId } from "./answers.js";
 import { wordCount } from "./textpoints.js";
 
-/** All questions of a view in the order of reading: [{id, slot, criterion}]. */
-export function questionsOf(view) {
-  const { criteria } = view.rubric;
-  const about = (kind) => criteria.filter((criterion) => criterion.about === kind);
-  const list = (slot, criterion) => ({ id: questionId(slot, criterion.key), slot, criterion });
-  const rated = view.item.candidates.flatMap(({ letter }) => about("candidate").map((c) => list(letter, c)));
-  return [...rated, ...about("item").map((c) => list("item", c))];
+/** @import { Answers } from "./answers.js" */
+/** @import { Criterion, Limits, Problem, Question, View } from "./types.js" */
+
+/** All questions of a view in the order of reading. @param {View} view @returns {Question[]} */
+export function questionsOf({ rubric, item }) {
+  /** @param {string} slot @param {Criterion["about"]} about */
+  const about = (slot, about) => rubric.criteria.filter((criterion) => criterion.about === about)
+    .map((criterion) => ({ id: questionId(slot, criterion.key), slot, criterion }));
+  return [...item.candidates.flatMap(({ letter }) => about(letter, "candidate")), ...about("item", "item")];
 }
 
-export function isAnswered(answers, { slot, criterion }) {
-  const value = answers.rating(slot, criterion.key);
-  if (Array.isArray(value)) return value.length > 0 || criterion.scale.none_option === true;
+/** @param {Answers} answers @param {Question} question */
+export function isAnswered(answers, { slot, criterion: { key, scale } }) {
+  const value = answers.rating(slot, key);
+  if (Array.isArray(value)) return value.length > 0 || (scale.kind === "best" && scale.none_option);
   return value !== undefined;
 }
 
-/** What is wrong with the explanation of the given answer, in words; "" if nothing. */
-export function explanationProblem(answers, { slot, criterion }, limits) {
+/**
+ * What is wrong with the explanation of the current answer; "" if nothing.
+ * @param {Answers} answers @param {Question} question @param {Limits} limits
+ */
+function explanationProblem(answers, { slot, criterion }, limits) {
   const ask = answers.asked(slot, criterion);
   if (!ask) return "";
   const { reasons, text } = answers.explanation(slot, criterion.key, answers.rating(slot, criterion.key));
@@ -33,14 +39,20 @@ export function explanationProblem(answers, { slot, criterion }, limits) {
   return "";
 }
 
-/** Problem with one question, in words; "" if it is complete or need not be answered. */
+/**
+ * The problem with one question; "" if it is complete or need not be answered.
+ * @param {Answers} answers @param {Question} question @param {Limits} limits
+ */
 export function problemOf(answers, question, limits) {
   if (answers.isSetAside(question.slot)) return "";
   if (isAnswered(answers, question)) return explanationProblem(answers, question, limits);
   return question.criterion.required ? "is not answered" : "";
 }
 
-/** Everything that stands in the way of a submit: [{id, slot, criterion, problem}], in the order of reading. */
+/**
+ * Everything that prevents a submit, in the order of reading.
+ * @param {View} view @param {Answers} answers @returns {Problem[]}
+ */
 export function problems(view, answers) {
   return questionsOf(view).flatMap((question) => {
     const problem = problemOf(answers, question, view.rubric.explanation);
@@ -48,7 +60,8 @@ export function problems(view, answers) {
   });
 }
 
-/** Whether all of one response (or of the item's own questions) is complete. */
-export function isComplete(view, answers, slot) {
-  return questionsOf(view).every((q) => q.slot !== slot || !problemOf(answers, q, view.rubric.explanation));
-}
+/**
+ * Whether all of one response (or of the item's own questions) is complete.
+ * @param {View} view @param {Answers} answers @param {string} slot
+ */
+export const isComplete = (view, answers, slot) => !problems(view, answers).some((problem) => problem.slot === slot);

@@ -1,51 +1,43 @@
 // The annotation surface: the default function is called at every change of data or theme,
 // with the same parent element; the surface lives on, and only what changed is drawn.
 
-import { allSettled, giveUp, localDrafts } from "./keeping.js";
-import { personOf } from "./store.js";
-import { Surface } from "./surface.js";
+import { allSettled, giveUp, localDrafts } from "./item.js";
+import { dropPen, personOf } from "./store.js";
+import { createSurface } from "./surface.js";
 
+/** @import { Surface } from "./surface.js" */
+/** @import { Action, Component, View } from "./types.js" */
+
+const SIGN_OUT_WAIT_MS = 3500; // less than the page that signs out waits
+/** @type {WeakMap<HTMLElement, Surface>} */
 const surfaces = new WeakMap();
-const people = new Set(); // who worked in this page: one, unless two signed in after one another
+const people = new Set(); // who worked in this page: one person, unless two signed in one after the other
 
+/** @param {Component<View, Action>} component */
 export default function workbench(component) {
   const { parentElement, data } = component;
   people.add(personOf(data.work.store_key));
-  let surface = surfaces.get(parentElement);
-  if (!surface || surface.closed) {
-    surface = new Surface(component);
-    surfaces.set(parentElement, surface);
-  }
-  surface.update(component);
+  const existing = surfaces.get(parentElement);
+  existing?.update(component);
+  const surface = existing ?? createSurface(component);
+  surfaces.set(parentElement, surface);
   return () => {
     surface.close();
     surfaces.delete(parentElement);
   };
 }
 
-/** Forgets the answers that who worked here kept on this computer, and this tab's pen. */
-export function clearLocal() {
-  for (const person of people) localDrafts().forgetPerson(person);
-  people.clear();
-  try {
-    sessionStorage.removeItem("triptych-pen");
-  } catch {
-    // nothing is kept where storage is forbidden
-  }
-}
-
-const WAIT = 3500; // less than the page that signs out waits
-
-// The page that signs out hears when it may go on, by detail.waitUntil(promise) or a list detail.waits. Nothing is given
-// up here: she may yet stay, or not be heard.
+// The page that signs out learns when it may go on, by detail.waitUntil(promise). Nothing is given up here: the
+// annotator may yet stay signed in.
 window.addEventListener("triptych:sign-out", (event) => {
-  const done = allSettled(WAIT);
-  event.detail?.waitUntil?.(done);
-  event.detail?.waits?.push(done);
+  const { detail } = /** @type {CustomEvent<{ waitUntil: (done: Promise<unknown>) => void }>} */ (event);
+  detail.waitUntil(allSettled(SIGN_OUT_WAIT_MS));
 });
 
-// It happened: what is left belongs to somebody who is gone, and is neither kept nor sent.
+// What is left belongs to a person who signed out, and is neither stored nor sent.
 window.addEventListener("triptych:signed-out", () => {
   giveUp();
-  clearLocal();
+  for (const person of people) localDrafts.forgetPerson(person);
+  people.clear();
+  dropPen();
 });

@@ -1,4 +1,4 @@
-"""The annotator's one screen: a step of the way in, the current item on the workbench, or why there is none."""
+"""The annotator's one screen: an entry step, the current item on the workbench, or why there is none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOLD, BACK = f"told-{slug}", f"back-{slug}"
 
 
 def run(command: Any, *args: Any) -> None:
-    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
     if state.current_person() == who:
         state.run_command(lambda session: command(session, lifecycle.by_slug(session, slug), who, *args))
 
@@ -70,7 +70,7 @@ try:
         ending = onboarding.ending(study, laid.nothing) if laid and laid.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
 except DatabaseAway:
-    raise  # the router says so, and looks again by itself
+    raise  # the router shows this, and checks again by itself
 except TriptychError as refusal:
     state.say(str(refusal))
     st.stop()
@@ -83,11 +83,11 @@ if step:
 if laid.view is None:
     endings.draw(laid.nothing, ending, partial(state.remember, BACK, last) if last else None)
     st.stop()
-# from here on the workbench asks for the next items itself; it leaves when there is none, or to stop for today
+# from here the workbench loads the next items itself; it returns when there is none, or to stop for today
 left = workbench(laid.view, key=f"workbench-{slug}", showing=laid.showing)
 if left:
     state.forget(BACK)
 if left == "stop":
     st.switch_page(MY_WORK)
 if left and laid.showing:
-    st.rerun()  # to what lies on the desk without it
+    st.rerun()  # to the current item of the desk

@@ -1,4 +1,4 @@
-"""What is stored about the person who is signed in: to read, to take away, and to withdraw from a study."""
+"""What is stored about the signed-in person: to read, to download, and to withdraw from a study."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from components.shell import state
 from components.shell.words import moment
 from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.privacy.personal_data import Part
+from triptych.stats.numbers import counted
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Study, StudyState
 
@@ -21,19 +22,19 @@ STORED = (
 ENDS = {
     "keep": "You get no further item. Your ratings stay in the results under your pseudonym; your explanations, "
     "comments and notes, and what you have not submitted, are removed.",
-    "delete": "You get no further item. All that you gave in this study is removed from it.",
+    "delete": "You get no further item. All your work in this study is removed.",
 }
 FINAL = (
-    "Your name goes too, unless you take part in another study here; you are then signed out for good. This cannot be "
-    "taken back."
+    "Your name is removed too, unless you take part in another study here; you are then signed out for good. This "
+    "cannot be undone."
 )
-DONE = "You have withdrawn from this study. Thank you for what you did."
+DONE = "You have withdrawn from this study. Thank you for your work."
 
 
 def withdraw(study: Study) -> None:
-    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
     if state.current_person() == who and state.run_command(withdrawal.withdraw_myself, study, who, done=DONE):
-        with suppress(DatabaseAway):  # she has withdrawn; what is left in the files goes when they are next cleared
+        with suppress(DatabaseAway):  # they have withdrawn; the next clearing removes what is left in the files
             erasure.wipe(state.engine())
 
 
@@ -43,7 +44,8 @@ def draw(part: Part) -> None:
         agreed = f" · consent given {moment(part.consented_at)}" if part.consented_at else ""
         st.caption(f"Joined {moment(part.joined_at)}{agreed}")
         st.text(
-            f"{part.annotations} items with ratings · {part.highlights} highlights · {part.explanations} explanations"
+            f"{counted(part.annotations, 'item')} with ratings · {counted(part.highlights, 'highlight')} · "
+            f"{counted(part.explanations, 'explanation')}"
         )
         if part.withdrawn_at:
             st.caption(f"You withdrew {moment(part.withdrawn_at)}.")
@@ -67,4 +69,4 @@ with state.reading() as session:
 for part in parts:
     draw(part)
 if not parts:
-    st.text("You take part in no study yet.")
+    st.text("You are not in a study yet.")

@@ -1,4 +1,4 @@
-"""The annotator's start page: her studies, how far she is, and what she has done."""
+"""The annotator's start page: their studies, progress and finished work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from components.shell import state
 from triptych.annotate import assignments, progress
 from triptych.people import accounts, membership
 from triptych.people.membership import AnnotatorMembership
+from triptych.stats.numbers import counted
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle
 
@@ -18,7 +19,7 @@ STATES = {
     StudyState.paused: "paused by the lead",
     StudyState.closed: "closed",
 }
-SHOWN = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of hers
+SHOWN = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of the annotator
 
 who = state.require("annotator")
 
@@ -28,7 +29,7 @@ def go(study: Study) -> None:
 
 
 def join(study: Study) -> None:
-    # callbacks run before the page asks who is there: she may have signed out in another tab since the last run
+    # callbacks run before the page checks the person: they may have signed out in another tab since the last run
     if state.current_person() == who and state.run_command(accounts.join, study, who):
         go(study)
 
@@ -38,12 +39,12 @@ def draw(study: Study, member: AnnotatorMembership, done: progress.Progress, wor
         st.text(study.title)
         if member.turned_away_as or member.withdrawn_at:
             st.caption("There are no items for you in this study.")
-            st.button("Show why", key=f"go-{study.slug}", on_click=go, args=(study,))
+            st.button("Show the reason", key=f"go-{study.slug}", on_click=go, args=(study,))
             return
         left = f" · about {done.minutes_left} min left" if done.minutes_left else ""
-        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {done.total} items{left}")
+        st.progress(done.done / max(done.total, 1), f"{done.done} of at most {counted(done.total, 'item')}{left}")
         if study.state == StudyState.open:
-            label = "Go on" if done.done else "Start"
+            label = "Continue" if done.done else "Start"
             st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
         else:
             st.caption(f"This study is {STATES[study.state]}.")
@@ -53,7 +54,7 @@ def draw(study: Study, member: AnnotatorMembership, done: progress.Progress, wor
 
 
 def listed(work: list) -> pd.DataFrame:
-    """Her own annotations, newest first; items have numbers in her own order, never names."""
+    """The annotator's own annotations, newest first; items have numbers in their own order, never names."""
     rows = [
         {
             "Item": number,
@@ -87,7 +88,7 @@ with state.reading() as session:
 for study, member, done, work in drawn:
     draw(study, member, done, work)
 if not drawn:
-    st.write("You take part in no study yet.")
+    st.write("You are not in a study yet.")
 if others:
     st.subheader("Studies you can join", anchor=False)
 for study in others:

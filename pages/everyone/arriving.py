@@ -16,7 +16,7 @@ if arrival.return_code is None:
     with column("Welcome"):
         arrive(arrival.ticket, drop=drop)
     st.stop()
-with column("Your return code", "With your name it brings you back to your work, on any computer."):
+with column("Your return code", "With this code and your name you can return to your work on any computer."):
     st.code(arrival.return_code, language=None)
     st.write("It is shown only now. Write it down, or copy it to a safe place.")
     noted = st.button("I have noted it. Start", type="primary")

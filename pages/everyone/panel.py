@@ -1,4 +1,4 @@
-"""Somebody a panel sends, with her id in the address."""
+"""Arriving from a panel, with the person's id in the address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A personal link: signs in whom it was made for; an invited lead chooses her passcode first."""
+"""A personal link: signs in whom it was made for; an invited lead chooses a passcode first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ who = state.current_person()
 
 
 def is_for_a_lead() -> bool:
-    """Whether the link makes a lead account; one that is not valid says so when it is opened."""
+    """Whether the link makes a lead account; an invalid link is reported when it is opened."""
     try:
         with state.reading() as session:
             return accounts.invited(session, secret).role == Role.lead
@@ -25,11 +25,11 @@ def is_for_a_lead() -> bool:
 
 
 def choose_passcode() -> None:
-    st.write("You are invited to lead a study. Choose the passcode with which you sign in from now on.")
+    st.write("You are invited to lead a study. Choose the passcode you will sign in with.")
     with st.form("invited-lead", border=False):
         label = f"Choose a passcode ({SHORTEST} characters or more)"
         passcode = st.text_input(label, type="password", autocomplete="new-password")
-        if st.form_submit_button("Make the account", type="primary", width="stretch"):
+        if st.form_submit_button("Create the account", type="primary", width="stretch"):
             state.sign_in_by(lambda session: accounts.accept_as_lead(session, secret, passcode))
 
 
@@ -45,4 +45,4 @@ with column("Welcome"):
     else:
         state.sign_in_by(lambda session: accounts.accept_invitation(session, secret))
     state.show_messages()
-    st.link_button("To the sign-in page", "/")
+    st.link_button("Go to the sign-in page", "/")

@@ -1,4 +1,4 @@
-"""Coming in: by name, with a return code, or as a lead."""
+"""Signing in: by name, with a return code, or as a lead."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def choose(found: list[Study], key: str) -> str:
 
 
 def named(found: list[Study]) -> list[Study]:
-    """A link that names a study leads into this one and no other."""
+    """Only the study that the link names, if it names one."""
     return [study for study in found if linked in (None, study.slug)]
 
 
 def why_closed() -> str:
-    """Why the study of the link takes nobody new; empty where it does, or no link was followed."""
+    """Why the linked study accepts nobody new; empty where it does, or without a link."""
     if linked is None:
         return ""
     try:
@@ -56,7 +56,7 @@ def take_part(found: list[Study], why_not: str) -> None:
 
 def come_back(found: list[Study]) -> None:
     if not found:
-        st.write("There is no study to come back to with a return code. If you were invited, open your personal link.")
+        st.write("There is no study to return to with a return code. If you were invited, open your personal link.")
         return
     with st.form("come_back", border=False):
         slug = choose(found, "return_study")
@@ -89,7 +89,7 @@ with state.reading() as session:
 
 with column("Triptych", "Read, compare and rate responses side by side."):
     if state.has_cookie():
-        state.say("You were signed out, here or in another tab. What was saved is safe.", "info")
+        state.say("You were signed out, here or in another tab. Everything that was saved is safe.", "info")
     shown = None if open_now or why_not else "Lead"
     first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=shown)
     with first:

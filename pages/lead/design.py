@@ -18,11 +18,11 @@ from triptych.study import design, lifecycle, lint, pairing, plans
 from triptych.study import launch as launching
 from triptych.study.design import Parts
 
-KEPT, SEEN = "Kept.", "sections seen"
+KEPT, SEEN = "Saved.", "sections seen"
 
 
 def keep(study: Study, wanted: Wanted | None) -> None:
-    """Stores what a form asked for, or says why not."""
+    """Save what a form asked for, or show why it cannot be saved."""
     if wanted is not None:
         state.run_command(design.amend, study, wanted.parts, wanted.reason, who.pseudonym, done=KEPT)
         st.rerun()
@@ -34,7 +34,7 @@ def what_is_asked(study: Study, rubric: Rubric) -> None:
         "lead/preview.py", label="See it as annotators will", icon=":material/visibility:", query_params=address
     )
     if not is_draft(study):
-        st.caption("The rubric is fixed since launch: ratings point at its criteria.")
+        st.caption("The rubric is fixed after launch: ratings refer to its criteria.")
         rubric_preview(rubric, rubric.asked(study.round))
         return
     with state.reading() as session:
@@ -111,7 +111,7 @@ state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
 asked = st.query_params.get("section")
 tabs = st.tabs(list(SECTIONS), default=asked if asked in SECTIONS else None, key=f"design-{slug}", on_change="rerun")
-# a section once seen is drawn on, so that what was typed there outlasts a look at another; the last has no fields
+# a section stays drawn once seen, so that typed values survive a change of tab; the last one has no fields
 seen = state.recall(SEEN, frozenset()) | {(slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open}
 state.remember(SEEN, seen)
 for tab, (name, draw) in zip(tabs, SECTIONS.items(), strict=True):

@@ -1,4 +1,4 @@
-"""A dry run: simulated annotators fill a copy of the study, and the analysis is held against what was planted."""
+"""A dry run: simulated annotators fill a copy of the study, and the analysis is compared with the planted effects."""
 
 import streamlit as st
 
@@ -13,14 +13,14 @@ from triptych.study import lifecycle
 
 WHAT = (
     "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
-    "strict, one answers at random, and what stands first gains. The analysis does not know it. What it finds again, "
-    "your study can show; what stays unclear, it cannot. The copy is thrown away: nothing of it is stored."
+    "strict, one answers at random, and the response shown first gains. The analysis does not know this. An effect "
+    "that it recovers can be shown by your study; one that stays unclear cannot. Nothing of the copy is stored."
 )
 
 
 def run(study: Study, recipe: Recipe) -> DryRun | None:
-    """The run with a bar; a recipe that cannot be run is said."""
-    bar = st.progress(0.0, "Simulated annotators are at work …")
+    """The run with a progress bar; None after a message where the recipe cannot be run."""
+    bar = st.progress(0.0, "Simulated annotators are working …")
     try:
         with state.reading() as session:
             return dry_run(session, study, recipe, bar.progress)

@@ -14,10 +14,10 @@ from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
 FORMATS = (
     "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "
     "XLSX, Parquet or JSON, and the files of Label Studio, Argilla, factgenie, Pearmut and Mechanical Turk. Tables of "
-    "highlights have item_id, system, annotator, label, start, end, quote. A zip may hold an export of this program or "
-    "the whole project folder of Potato."
+    "highlights have item_id, system, annotator, label, start, end, quote. A zip may hold an export of this app or the "
+    "whole project folder of Potato."
 )
-CLOSED, OPEN = "Finished: the study is closed", "To go on: the study stays open for people you invite"
+CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays open for people you invite"
 
 
 def choose_plan(found: Assembled) -> tuple[Plan, bool]:
@@ -26,7 +26,7 @@ def choose_plan(found: Assembled) -> tuple[Plan, bool]:
     state_after = st.radio("These ratings are", [CLOSED, OPEN] if found.has_texts else [CLOSED], key="state_after")
     raters = 1
     if state_after == OPEN:
-        raters = st.number_input("Annotators per item in all", 1, MOST_RATERS, 3, key="raters")
+        raters = st.number_input("Annotators per item in total", 1, MOST_RATERS, 3, key="raters")
     return Plan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
 
 
@@ -60,5 +60,5 @@ if st.button("Import", type="primary"):
         st.switch_page("lead/results.py", query_params={"study": study.slug})
 state.show_messages()
 st.caption(
-    "The names of annotators and systems stay hidden as always: pseudonyms, and System 1, 2, … until unblinding."
+    "Names of annotators and systems stay hidden, as in every study: pseudonyms, and System 1, 2, … until unblinding."
 )

@@ -1,4 +1,4 @@
-"""What happened in one study, whether everything is still as it was written, and how nothing gets lost."""
+"""The event log of one study, its integrity check, backups and the capsule."""
 
 import streamlit as st
 
@@ -6,6 +6,7 @@ from components.shell import backups, log_table, state
 from components.shell.study_choice import choose_study
 from triptych.errors import TriptychError
 from triptych.operations import backup, verify
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.study import lifecycle
 
@@ -18,29 +19,29 @@ def entries() -> None:
     with state.reading() as session:
         _, count = events.listed(session, study, filters, count=0)
     if not count:
-        st.info("No event passes these filters.")
+        st.info("No event matches these filters.")
         return
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
         shown, _ = events.listed(session, study, filters, start, log_table.PAGE)
-    st.text(f"{count:,} events{' pass these filters' if filters != events.Filters() else ''}, newest first.")
+    st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
     picked = log_table.log_table(shown, slug)
     if picked:
         log_table.changes(picked)
 
 
 def whole() -> None:
-    """Head of the log; the check runs when it is asked for, for it reads everything."""
+    """Head of the log; the check reads everything, so it runs on request only."""
     log_table.head(study.event_number, study.event_hash)
-    if st.button("Check everything now", help="Plays the log back and compares it with every stored row."):
+    if st.button("Check everything now", help="Replays the log and compares it with every stored row."):
         with state.reading() as session:
             log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 
 
 def safe() -> None:
-    """Backups, going back, and the study in one file."""
+    """Backups, restoring one, and the study's capsule."""
     if backups.make_button():
-        attempt(lambda: f"{backup.make(state.engine()).name} is made.")
+        attempt(lambda: f"{backup.make(state.engine()).name} was created.")
     found = backup.listed()
     backups.backup_table(found, slug)
     with state.reading() as session:
@@ -53,7 +54,7 @@ def safe() -> None:
 
 
 def attempt(command) -> None:
-    """A command on the whole database, which is no transaction of a session."""
+    """Run a command on the whole database, outside of a session's transaction."""
     try:
         with st.spinner("This may take a moment."):
             state.say(command(), "success")
@@ -61,7 +62,7 @@ def attempt(command) -> None:
         state.say(str(refusal))
 
 
-SECTIONS = {"Events": entries, "Is it whole": whole, "Backup and capsule": safe}
+SECTIONS = {"Events": entries, "Integrity check": whole, "Backup and capsule": safe}
 
 who = state.require("lead")
 st.title("Log", anchor=False)

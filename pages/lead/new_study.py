@@ -8,6 +8,7 @@ from components.shell import state
 from components.study.import_preview import import_preview
 from components.study.rubric_preview import rubric_preview
 from components.study.study_form import choose_file, choose_plan, choose_rubric
+from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 
 who = state.require("lead")
@@ -18,7 +19,7 @@ chosen = choose_rubric()
 if chosen is None:
     st.stop()
 rubric_yaml, rubric = chosen
-with st.expander(f"{len(rubric.criteria)} questions"):
+with st.expander(counted(len(rubric.criteria), "question")):
     rubric_preview(rubric, rubric.criteria)
 
 st.subheader("2. Which items", anchor=False)

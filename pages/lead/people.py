@@ -1,4 +1,4 @@
-"""Who takes part in one study, by name: inviting, links, accounts, withdrawing, erasing, fellow leads."""
+"""The people of one study, by name: invitations, links, accounts, withdrawal, erasure, fellow leads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MADE = "links made"
 
 
 def keep_links(made: list[Invited] | None) -> None:
-    """Shows links just made until others are made, or the page is loaded anew."""
+    """Show new links until others are made, or the page is reloaded."""
     if made:
         state.remember(MADE, [(slug, one) for one in made])
     st.rerun()
@@ -33,12 +33,12 @@ def keep_links(made: list[Invited] | None) -> None:
 
 def invite() -> None:
     if study.access == Access.panel:
-        st.text("Annotators of this study come from a panel; its address stands on the page Study.")
+        st.text("Annotators of this study come from a panel; its address is on the page Overview.")
     one, many = st.tabs(["One person", "A list"])
     with one:
         given = inviting.guest_form(Role.annotator)
     with many:
-        data = inviting.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was taken
+        data = inviting.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was invited
         if data is not None:
             invite_list(data)
     if given:
@@ -58,7 +58,7 @@ def invite_list(data: bytes) -> None:
 
 
 def take(step: str, why: str, member: Member) -> None:
-    """One step about the chosen annotator."""
+    """Run the chosen step for an annotator."""
     name, run = member.pseudonym, state.run_command
     if step == "link":
         secret = run(roster.new_link, study, name, who.pseudonym)
@@ -66,9 +66,9 @@ def take(step: str, why: str, member: Member) -> None:
     if step == "disable":
         run(roster.disable, study, name, who, done=f"{name} is signed out and disabled.")
     if step == "enable":
-        run(roster.enable, study, name, who, done=f"{name} can come in again.")
+        run(roster.enable, study, name, who, done=f"{name} can sign in again.")
     if step == "let in":
-        run(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can go on.")
+        run(exclusions.let_in, study, name, why, who.pseudonym, done=f"{name} can continue.")
     if step == "withdraw" and run(withdrawal.withdraw, study, name, who.pseudonym, done=f"{name} has withdrawn."):
         clear()
     if step == "erase" and run(erasure.erase, study, name, who, done=f"{name} was erased."):
@@ -92,17 +92,17 @@ inviting.links([one for where, one in state.recall(MADE, []) if where == slug])
 st.subheader("Invite annotators", anchor=False)
 invite()
 st.subheader("Annotators", anchor=False)
-st.caption("Names stand on this page only. Everywhere else a person appears under her pseudonym.")
+st.caption("Names appear on this page only. Everywhere else a person is a pseudonym.")
 if annotators:
     members_table(annotators, bool(settings_of(study).consent.text))
-    chosen = choose_member(annotators, "One of them", f"member-{slug}")
+    chosen = choose_member(annotators, "Annotator", f"member-{slug}")
     with state.reading() as session:
         promised = withdrawal.promised_to(session, study, chosen.pseudonym)
     step = member_actions.steps(chosen, study, promised)
     if step:
         take(*step, chosen)
 else:
-    st.text("Nobody has joined yet. Invite people above, or give out the address on the page Study.")
+    st.text("Nobody has joined yet. Invite people above, or give out the address on the page Overview.")
 st.subheader("Leads", anchor=False)
 new_lead = leads(study, everybody, who.pseudonym)
 if new_lead:

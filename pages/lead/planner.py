@@ -13,14 +13,14 @@ from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
 WHAT = (
-    "How many items and annotators does a study need? Say how large a difference between two systems it should show, "
-    "and move the sliders. Ratings of a pilot tell how much answers scatter and how long they take; before there is "
-    "one, published studies do."
+    "How many items and annotators does a study need? Set the difference between two systems that it should show, and "
+    "move the sliders. How much answers scatter and how long they take comes from the ratings of a pilot or, before "
+    "there is one, from published studies."
 )
 
 
 def bases_of(study: Study, who: Who) -> list[Basis]:
-    """What every round of the series tells that has ratings."""
+    """The criteria of every round of the series that has ratings."""
     with state.reading() as session:
         return [basis for one in planner.rounds(session, who, study) for basis in planner.bases(session, one)]
 
@@ -52,5 +52,5 @@ slug = planner_form.choose_for(mine)
 study = next((one for one in mine if one.slug == slug), None)
 known = bases_of(study, who) if study else []
 if study and not known:
-    st.caption("No round of this series has enough ratings yet to tell how much they scatter.")
+    st.caption("No round of this series has enough ratings yet to show how much they scatter.")
 planning(study, known)

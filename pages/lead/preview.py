@@ -1,4 +1,4 @@
-"""A study as its annotators will see it: the workbench itself, which here sends and keeps nothing."""
+"""A study as its annotators will see it: the workbench itself, which sends and stores nothing here."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")
     address = {"study": slug, "section": "Rubric"}
     st.page_link("lead/design.py", label="Design", icon=":material/tune:", query_params=address)
-st.caption("Try everything: nothing is sent or kept. Annotators see the responses in a balanced order, not the file's.")
+st.caption("Try everything: nothing is sent or stored. Annotators see the responses in a balanced order.")
 shown = preview.view_of(study, rubric, items, chosen)
 workbench(shown, key=f"preview-{slug}-{preview.name_of(shown)}")

@@ -8,6 +8,7 @@ from components.shell.study_choice import choose_study
 from triptych.results.frame.model import Frame
 from triptych.results.frame.table import MARKS, Filters, ratings_table, values_in
 from triptych.results.frame.upkeep import frame_of
+from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -47,7 +48,7 @@ with state.reading() as session:
     names = system_names(session, study)
 table = ratings_table(frame, filters(frame, names), names, LIMIT)
 cut = f"; the newest {LIMIT:,} are shown" if table.count > LIMIT else ""
-st.text(f"{table.count:,} of {table.total:,} ratings{cut}.")
+st.text(f"{table.count:,} of {counted(table.total, 'rating')}{cut}.")
 ratings_grid(table.rows, key=f"ratings-{slug}")
 st.page_link("lead/results.py", label="Back to the results", query_params={"study": slug})
 live.follow(lambda: live.number_now(study), frame.number)

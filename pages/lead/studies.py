@@ -1,4 +1,4 @@
-"""The lead's home: her studies, and the demo studies."""
+"""The lead's start page: their studies, and the demo studies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
+from triptych.stats.numbers import counted
 from triptych.study import lifecycle
 from triptych.study.lifecycle import StudyLine
 
@@ -22,17 +23,19 @@ def draw(line: StudyLine) -> None:
             st.badge(study.state.capitalize(), color="green" if study.state == "open" else "gray")
         st.progress(min(line.done / line.expected, 1.0) if line.expected else 0.0)
         with st.container(horizontal=True, vertical_alignment="center"):
-            who = "annotator" if line.annotators == 1 else "annotators"
-            facts = [f"{line.done} of {line.expected} annotations", f"{line.annotators} {who}", f"{study.round} round"]
+            progress = f"{line.done} of {counted(line.expected, 'annotation')}"
+            facts = [progress, counted(line.annotators, "annotator"), f"{study.round} round"]
             st.caption(" · ".join(facts), width="stretch")
             st.page_link("lead/study.py", label="Study", icon=":material/tune:", query_params=address)
             st.page_link("lead/results.py", label="Results", icon=":material/bar_chart:", query_params=address)
 
 
 def remove_demo() -> None:
-    """Asks first: annotations that somebody tried out there go with the studies."""
+    """Remove the demo studies, after a confirmation: annotations made in them are deleted too."""
     with st.popover("Remove the demo studies"):
-        st.write("The demo studies go for good, with everything that was tried out in them. Your own studies stay.")
+        st.write(
+            "This deletes the demo studies for good, with everything that was tried out in them. Your own studies stay."
+        )
         if st.button("Remove them", type="primary"):
             if state.run_command(lifecycle.delete_demo, done="The demo studies were removed."):
                 clear()
@@ -57,10 +60,10 @@ what_is_left()
 for line in own:
     draw(line)
 if not own:
-    st.write("You have no study yet. *New study* makes one from a rubric and a file of items.")
+    st.write("You have no study yet. *New study* creates one from a rubric and a file of items.")
 if shown_off:
     st.subheader("Demo studies", anchor=False)
-    st.caption("Invented texts and simulated annotators, to try everything out. They count in no total.")
+    st.caption("Invented texts and simulated annotators, to try everything out. They are not part of any total.")
     for line in shown_off:
         draw(line)
     remove_demo()

@@ -1,4 +1,4 @@
-"""One study at a glance: its state, the addresses to give out, how far it is, the ways to everything else."""
+"""One study at a glance: its state, progress, the addresses to give out, links to its other pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from components.study.way_in import way_in
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.models import Study, StudyState
 from triptych.study import duplicate, lifecycle
@@ -40,12 +41,12 @@ PLACES = [
 
 
 def state_of(study: Study) -> None:
-    """Where the study stands, the steps from there, and the pages about it."""
+    """The study's state, the possible changes of it, and links to its pages."""
     st.write(STATES[study.state])
     address = {"study": study.slug}
     with st.container(horizontal=True, vertical_alignment="center"):
         if study.state == StudyState.draft:
-            if st.button("Launch …", type="primary", help="Shows first what was found in items and texts."):
+            if st.button("Launch …", type="primary", help="First shows what was found in items and texts."):
                 st.switch_page("lead/design.py", query_params={**address, "section": "Launch"})
         else:
             steps(study)
@@ -65,26 +66,25 @@ def steps(study: Study) -> None:
 
 
 def more(study: Study) -> None:
-    """Copies of the study, and the end of a draft."""
+    """Duplicating the study, and deleting a draft."""
     wanted = copies.copy_form(study, free)
     if wanted is not None:
         to = {"next_round": wanted.next_round, "with_items": wanted.with_items}
-        made = state.run_command(duplicate.duplicate, study, wanted.title, who, done="The draft is made.", **to)
+        made = state.run_command(duplicate.duplicate, study, wanted.title, who, done="The draft was created.", **to)
         if made:
             st.switch_page("lead/study.py", query_params={"study": made.slug})
         st.rerun()
     if copies.delete_form(study):
-        if state.run_command(lifecycle.delete_draft, study, done="The draft is deleted."):
+        if state.run_command(lifecycle.delete_draft, study, done="The draft was deleted."):
             clear()
         st.switch_page("lead/studies.py")
 
 
 def facts(study: Study, view: Overview) -> None:
-    """How far it is, and the design in one line."""
+    """Progress, and the design in one line."""
     progress(view)
     shown = PRESENTATIONS[study.presentation].lower()
-    each = "1 annotator" if study.raters_per_item == 1 else f"{study.raters_per_item} annotators"
-    st.caption(f"{each} per item · {study.round} round · {shown}")
+    st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {shown}")
     others = [one for one in mine if one.series == study.series and one.id != study.id]
     for other in others:
         label = f"{other.round.capitalize()} round of the same series"

@@ -1,4 +1,4 @@
-"""The spreadsheet road: workbooks made for annotators, and taken back filled."""
+"""Annotation in spreadsheets: workbooks made for annotators, and stored when they come back."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from components.shell.study_choice import choose_study
 from components.study.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
 from triptych.errors import TriptychError
+from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 
 WHAT = (
-    "For people who would rather work in a spreadsheet. A workbook holds items that are kept for its annotator, in her "
+    "For people who would rather work in a spreadsheet. A workbook holds items reserved for its annotator, in their "
     "own order and without any system's name. Send it by e-mail, and upload it here when it comes back."
 )
 
 
 def make(study: Study) -> None:
-    """A new workbook, for somebody of the study or for somebody new."""
+    """A new workbook, for an annotator of the study or for somebody new."""
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
     whom, is_name, count = choose_annotator(pseudonyms)
@@ -27,20 +28,22 @@ def make(study: Study) -> None:
         command = workbooks.make_for_new if is_name else workbooks.make
         made = state.run_command(command, study, whom, int(count), who.pseudonym)
         if made:
-            state.remember("workbook_said", f"Workbook {made.id} holds {made.items} items. Download it below.")
+            state.remember(
+                "workbook_said", f"Workbook {made.id} holds {counted(made.items, 'item')}. Download it below."
+            )
         st.rerun()
     if study.state != StudyState.open:
-        st.caption("Workbooks are made while the study is open. Open it on the page of the study.")
+        st.caption("Workbooks are made while the study is open. Open it on the page Overview.")
 
 
 def cancel(workbook_id: int) -> None:
-    done = "The workbook is cancelled; its open items are free again."
+    done = "The workbook was cancelled; its open items are free again."
     state.run_command(workbooks.cancel, study, workbook_id, who.pseudonym, done=done)
 
 
 def take_back(study: Study) -> None:
-    """A filled workbook: everything is said before anything is stored."""
-    upload = st.file_uploader("A filled workbook (.xlsx)", ["xlsx"], key="workbook_file")
+    """A filled workbook: every finding is shown before anything is stored."""
+    upload = st.file_uploader("Filled workbook (.xlsx)", ["xlsx"], key="workbook_file")
     if upload is None:
         return
     data, partly = upload.getvalue(), False
@@ -57,7 +60,7 @@ def take_back(study: Study) -> None:
     if found.ok and found.messages and st.button("Store the answers", type="primary"):
         stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
         if stored:
-            told = f"{stored.stored} items of {stored.pseudonym} are stored. The receipt is {stored.receipt}."
+            told = f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
             state.remember("workbook_said", told)
         st.rerun()
 
@@ -75,11 +78,11 @@ said = state.take("workbook_said")
 if said:
     state.say(said, "success")
 st.text(WHAT)
-st.subheader("Make one", anchor=False)
+st.subheader("Make a workbook", anchor=False)
 make(study)
-st.subheader("Take one back", anchor=False)
+st.subheader("Upload a filled workbook", anchor=False)
 take_back(study)
-st.subheader("Given out", anchor=False)
+st.subheader("Workbooks of this study", anchor=False)
 if lines:
     workbook_list(study, lines, cancel)
 else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
@@ -23,10 +24,12 @@ from triptych.annotate.assignments import Nothing
 from triptych.annotate.order import balanced_order
 from triptych.annotate.reservations import Assigned
 from triptych.storage import database
-from triptych.storage.database import reading, writing
+from triptych.storage.database import DatabaseAway, reading, writing
 from triptych.storage.models import Assignment, Candidate, Item, Person, Slot, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
+
+RESERVING_SECONDS = 180.0  # for a busy machine; a few seconds are enough for an idle one
 
 
 def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
@@ -198,20 +201,36 @@ def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(s
         assert assignments.changeable(session, study, who, one.token) is None
 
 
-def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
-    """One process that works through the study without the server's file lock."""
-    engine = database.open_engine(url)
-    items = []
-    while True:
-        with writing(engine) as session:
-            study = session.scalars(select(Study).where(Study.slug == slug)).one()
-            work = assignments.current(session, study, person)
-            if work == Nothing.nothing_free:  # others are taking the last places: the page would look again, too
-                continue
-            if not isinstance(work, Assigned):
-                return items
-            items.append(work.item_id)
+def submit_next(engine, slug: str, person: Who, seed: int) -> Assigned | Nothing:
+    """Submits the person's next item; returns it, or why there is none."""
+    with writing(engine) as session:
+        study = session.scalars(select(Study).where(Study.slug == slug)).one()
+        work = assignments.current(session, study, person)
+        if isinstance(work, Assigned):
             annotations.submit(session, person, submission(work, f"submission-{seed}-{work.id}"))
+        return work
+
+
+def reserve_all(url: str, slug: str, person: Who, seed: int) -> list[int]:
+    """One process that works through the study without the server's file lock; the ids of the items it submitted.
+
+    Like a page, it tries again when others hold the last places, and when the database does not answer: SQLite does
+    not queue processes, so that one of sixteen can wait in vain for longer than its busy timeout. The app has one
+    process on SQLite.
+    """
+    engine = database.open_engine(url)
+    items: list[int] = []
+    end = time.monotonic() + RESERVING_SECONDS
+    while time.monotonic() < end:
+        try:
+            work = submit_next(engine, slug, person, seed)
+        except DatabaseAway:
+            continue
+        if isinstance(work, Assigned):
+            items.append(work.item_id)
+        elif work != Nothing.nothing_free:
+            return items
+    raise AssertionError(f"{person.pseudonym} was not done after {RESERVING_SECONDS:.0f} s; submitted: {items}")
 
 
 def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):

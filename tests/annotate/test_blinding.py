@@ -11,8 +11,8 @@ from sqlalchemy import delete, select
 
 from triptych.annotate import assignments, blinding
 from triptych.annotate.blinding import View, Work
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Candidate, Slot, StudyState
 from triptych.study import lifecycle
@@ -126,7 +126,7 @@ def test_only_the_meta_fields_that_the_rubric_shows_reach_annotators(sqlite_engi
 
 
 def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
-    turns = (Turn("usr", "hello"), Turn("sys", "hi"), Turn("bystander", "hm"))
+    turns = (TurnDraft("usr", "hello"), TurnDraft("sys", "hi"), TurnDraft("bystander", "hm"))
     item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, turns),), {}, {}, 1)
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     with writing(sqlite_engine) as session:

@@ -10,9 +10,9 @@ from sqlalchemy import event
 from triptych.annotate import assignments, desk, drafts
 from triptych.annotate.assignments import Nothing
 from triptych.errors import InvalidAnnotation, NotFound, SignedOut
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.people import accounts
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.storage.database import writing
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
@@ -129,7 +129,9 @@ def test_an_action_that_does_not_exist_is_refused(laid, action):
 
 def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
-    item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, (Turn("usr", "a"), Turn("sys", "b"))),), {}, {}, 1)
+    item = ItemDraft(
+        "x", None, (), (CandidateDraft("unknown", None, (TurnDraft("usr", "a"), TurnDraft("sys", "b"))),), {}, {}, 1
+    )
     with writing(sqlite_engine) as session:
         study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
         lifecycle.set_state(session, study, StudyState.open, "lead")

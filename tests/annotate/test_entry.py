@@ -30,7 +30,7 @@ from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpe
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.people.membership import membership_of
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.storage import events
 from triptych.storage.database import writing
 from triptych.storage.models import (

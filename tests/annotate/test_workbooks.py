@@ -24,7 +24,8 @@ from triptych.formats.model import CandidateDraft, ItemDraft
 from triptych.formats.workbook.columns import label, right_for, value_in
 from triptych.operations.verify import verify
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Best, Choice, Likert, Number, shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (
@@ -405,7 +406,7 @@ def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
     doubled = rearranged((b, whole[a]))
     assert [what for *_, what in errors(doubled)] == [
         "The row of item 1, Response B, is missing.",
-        f"This row stands twice: it is also row {a}.",
+        f"This row is repeated: it is also row {a}.",
     ]
     made_up = rearranged((c, [None, *whole[c][1:]]))
     assert "This row has answers, but is no row of this workbook." in {what for *_, what in errors(made_up)}
@@ -487,7 +488,7 @@ SCALES = st.one_of(
     st.integers(2, 7).map(
         lambda n: Likert(kind="likert", points=tuple({"value": v / 2, "title": f"Step {v}"} for v in range(n)))
     ),
-    st.sampled_from([Number(kind="number", low=0, high=10, step=0.5), Best(kind="best", none_option=True)]),
+    st.sampled_from([NumberScale(kind="number", low=0, high=10, step=0.5), Best(kind="best", none_option=True)]),
     st.just(Choice(kind="choice", options=({"key": "dont_know", "title": "I don't know"}, {"key": "b", "title": "B"}))),
 )
 
@@ -510,7 +511,7 @@ def test_a_cell_means_the_same_however_it_is_written(scale, data):
             assert check(cell) == point.value
         assert label(point.value, point.title) in right_for(scale, "ABC")
         wrong = f"{point.value:g} – Step 99"
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         value = data.draw(st.integers(0, 20)) / 2
         assert check(f"{value:.2f}".replace(".", ",")) == value
         wrong = "0,3"

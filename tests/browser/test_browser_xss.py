@@ -18,7 +18,7 @@ from sqlmodel import select
 
 from triptych.annotate import annotations, desk
 from triptych.annotate.annotations import SubmitMessage, read_message
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.storage.models import Person, Role, StudyState
 from triptych.study import lifecycle
 
@@ -148,11 +148,11 @@ def rubric() -> str:
 def items() -> list[ItemDraft]:
     """As many items as it takes to give every payload to a system as its name."""
     every = dict.fromkeys(SHORT, BOUQUET)
-    turns = tuple(Turn(speaker, speaker) for speaker in PAYLOADS)
+    turns = tuple(TurnDraft(speaker, speaker) for speaker in PAYLOADS)
     drafts = []
     for n in range(len(PAYLOADS) // 3):
         names = PAYLOADS[3 * n : 3 * n + 3]
-        texts = [(BOUQUET, None), (PAYLOADS[n], None), (None, (Turn("A", BOUQUET), *turns[:6]))]
+        texts = [(BOUQUET, None), (PAYLOADS[n], None), (None, (TurnDraft("A", BOUQUET), *turns[:6]))]
         candidates = tuple(CandidateDraft(name, *text) for name, text in zip(names, texts, strict=True))
         drafts.append(ItemDraft(" ".join(names), BOUQUET, turns, candidates, every, every, n))
     return drafts
@@ -356,7 +356,7 @@ def test_pages_about_a_study_show_rubric_and_people_as_they_stand(app, world, wa
     watch.look(page)
     page.goto(f"{app.url}/people?study={world.slug}")
     page.get_by_label("Name", exact=True).first.fill("![n](https://evil.test/name.png)")
-    page.get_by_role("button", name="Make a personal link").first.click()
+    page.get_by_role("button", name="Create a personal link").first.click()
     browser.expect(page.get_by_text("Personal link of ![n](https://evil.test/name.png)")).to_be_visible()
     watch.look(page)
 

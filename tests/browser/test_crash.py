@@ -14,6 +14,7 @@ from helpers.serving import Server, World, build_world, running_app
 from sqlalchemy import func, select
 
 from bench.client import Annotator, PageFailed
+from bench.server import PATIENCE
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Event, Rating, Slot, Study, Submission
 
@@ -73,10 +74,10 @@ async def load_then_kill(world: World, server: Server, known: Acknowledged, draw
         goal = known.count + draw.randint(4, 40)
         working = [asyncio.create_task(work(person, known, enough, goal)) for person in people]
         waiting = asyncio.create_task(enough.wait())
-        await asyncio.wait([waiting, *working], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([waiting, *working], timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         asyncio.get_running_loop().call_later(draw.uniform(0, 0.06), server.process.kill)
         ended = await asyncio.gather(*working, return_exceptions=True)
-    server.process.wait(10)
+    server.process.wait(PATIENCE)
     assert enough.is_set()
     unexpected = [end for end in ended if not isinstance(end, GONE)]
     assert not unexpected, unexpected

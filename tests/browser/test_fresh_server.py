@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 from helpers import browser
 from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
-from helpers.studies import ROOT
+from helpers.studies import ROOT, personal_link
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
 from triptych.people import accounts
@@ -97,7 +97,7 @@ def test_the_setup_link_is_printed_once_makes_the_lead_and_then_works_no_more(se
     page.goto(link)
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/"
@@ -154,7 +154,7 @@ def test_a_personal_link_leaves_no_secret_in_the_address_or_the_history(server, 
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
         lifecycle.by_slug(session, study.slug).access = Access.invited
-        secret = accounts.invite(session, study, "Berta")
+        secret = personal_link(session, study, "Berta")
     page.goto("about:blank")
     page.goto(f"{server.url}/?join={secret}")
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
@@ -182,7 +182,7 @@ def test_a_login_survives_a_restart_of_the_server(tmp_path, page):
     page.goto(first.setup_link())
     page.get_by_label("Your name").fill("Ada")
     page.get_by_label(re.compile("Choose a passcode")).fill(PASSCODE)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
     first.stop()
     port = int(first.url.rpartition(":")[2])

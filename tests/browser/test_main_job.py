@@ -1,4 +1,4 @@
-"""The main job on real input: from a file of items, through three annotators' browsers, to live results and the CSV."""
+"""The main job: from a file of items, through three annotators' browsers, to live results and the CSV."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from helpers import browser
 from helpers.browser import expect, radio, select_text, settled
-from helpers.main_job import Page, download, make_lead, next_item, squeezed, texts, uploader
+from helpers.main_job import Page, download, make_lead, make_study, next_item, squeezed, take_part, texts
+from helpers.studies import PUBLIC_DATA, ROOT
 from sqlalchemy import select
 
-from bench.server import Server, running_app
-from triptych.rubric.model import shipped_rubrics
+from bench.server import running_app
+from triptych.rubric.files import (
+    shipped_rubrics,
+)
 from triptych.storage.database import open_engine, reading
 from triptych.storage.models import Person
 
@@ -32,45 +35,6 @@ class Entered:
     ratings: dict[tuple[str, str, str], str] = field(default_factory=dict)
     highlights: list[tuple[str, str]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-
-
-def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path | str, raters: int = 3) -> str:
-    """Uploads the items, creates and opens the study; returns the address for annotators."""
-    page.goto(f"{server.url}/new_study")
-    page.get_by_label("Rubric", exact=True).click()
-    if isinstance(rubric, Path):
-        page.get_by_role("option", name="A file of my own").click()
-        uploader(page, "Rubric file").set_input_files(rubric)
-    else:
-        page.get_by_role("option", name=rubric).click()
-    uploader(page, "Items").set_input_files(items)
-    expect(page.get_by_text("The file can be imported")).to_be_visible()
-    page.get_by_label("Title", exact=True).fill(title)
-    page.get_by_label("Annotators per item", exact=True).fill(str(raters))
-    page.get_by_label("Annotators per item", exact=True).press("Enter")
-    page.get_by_role("button", name="Create the study").click()
-    page.get_by_role("button", name="Launch …").click()
-    page.get_by_role("button", name="Launch the study").click()
-    expect(page.get_by_text("The study is open.")).to_be_visible()
-    page.get_by_role("link", name="Overview").click()
-    address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    return address.inner_text().strip()
-
-
-def take_part(chromium: Any, address: str, name: str) -> Page:
-    page = chromium.new_context().new_page()
-    page.goto(address)
-    page.get_by_label("Your name", exact=True).fill(name)
-    page.get_by_role("button", name="Start").click()
-    page.get_by_role("button", name=re.compile("noted")).click()
-    start = page.get_by_role("button", name="Start", exact=True)
-    workbench = page.locator(".tw[data-token]")
-    expect(start.or_(workbench).first).to_be_visible()
-    if start.is_visible():
-        start.click()
-    expect(workbench).to_be_visible()
-    return page
 
 
 def annotate(
@@ -111,11 +75,7 @@ def compare(rows: list[dict[str, str]], items: list[dict], people: list[Entered]
         for row in rows
         if row["purpose"] == "main"
     }
-    where = {
-        squeezed(candidate["text"]): (item["item_id"], candidate["system"])
-        for item in items
-        for candidate in item["candidates"]
-    }
+    where = {squeezed(text): (item["item_id"], system) for item in items for system, text in responses(item).items()}
     expected = {
         (person.name, *where[squeezed(text)], criterion): value
         for person in people
@@ -132,8 +92,37 @@ def with_highlights(tmp_path: Path) -> Path:
     return own
 
 
-def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
-    file = shared / "real" / "ems_3.jsonl"
+def posts() -> Path:
+    """Posts with three answers each: real ones where they are on this machine, or those of the demo study."""
+    real = PUBLIC_DATA / "real" / "ems_3.jsonl"
+    return real if real.exists() else ROOT / "data" / "demo" / "mental_health_qa.jsonl"
+
+
+def conversations(folder: Path) -> Path:
+    """Whole conversations as items: real ones where they are on this machine, or those of the demo study."""
+    real = PUBLIC_DATA / "real" / "esconv_contexts.jsonl"
+    if real.exists():
+        return real
+    speakers = {"usr": "seeker", "sys": "supporter"}
+    demo = (ROOT / "data" / "demo" / "esc_dialogue.jsonl").read_text().splitlines()
+    turns = [candidate["turns"] for line in demo for candidate in json.loads(line)["candidates"]]
+    items = [
+        {"item_id": f"talk-{n}", "context": [turn | {"speaker": speakers[turn["speaker"]]} for turn in talk]}
+        for n, talk in enumerate(turns)
+    ]
+    path = folder / "conversations.jsonl"
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    return path
+
+
+def responses(item: dict) -> dict[str, str]:
+    """System → text, from either way to write candidates."""
+    candidates = item["candidates"]
+    return candidates if isinstance(candidates, dict) else {each["system"]: each["text"] for each in candidates}
+
+
+def test_posts_from_upload_to_results(tmp_path: Path, chromium: Any, forked: Any):
+    file = posts()
     items = [json.loads(line) for line in file.read_text().splitlines()]
     criteria = ["relevance", "empathy", "specificity", "usefulness", "personal_tone"]
     people = [Entered("Ada"), Entered("Ben"), Entered("Cleo")]
@@ -143,7 +132,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
         address = make_study(lead, server, file, "Real posts", with_highlights(tmp_path))
         slug = address.split("study=")[1]
         lead.goto(f"{server.url}/results?study={slug}")
-        expect(lead.get_by_text(re.compile("0 of 66"))).to_be_visible()
+        expect(lead.get_by_text(re.compile(f"0 of {3 * len(items)}"))).to_be_visible()
         for seed, person in enumerate(people):
             page = take_part(chromium, address, person.name)
             if seed == 1:
@@ -154,7 +143,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
                 annotate(page, person, criteria, ["1", "2", "3", "4", "5"], seed * 7 + n)
             page.context.close()
 
-        expect(lead.get_by_text(re.compile("15 of 66")).first).to_be_visible()
+        expect(lead.get_by_text(re.compile(f"15 of {3 * len(items)}")).first).to_be_visible()
         settled(lead)
         blind = download(lead, server, slug, "ratings")
         spans = download(lead, server, slug, "highlights")
@@ -162,7 +151,7 @@ def test_real_posts_from_upload_to_results(tmp_path: Path, shared: Path, chromiu
         named = download(lead, server, slug, "ratings")
         who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
 
-    systems = {candidate["system"] for item in items for candidate in item["candidates"]}
+    systems = {system for item in items for system in responses(item)}
     assert {row["system"] for row in blind}.isdisjoint(systems)
     assert {row["system"] for row in named} == systems
     compare(named, items, people, who)
@@ -182,8 +171,8 @@ def pseudonyms(home: Path) -> dict[str, str]:
         return dict(session.execute(select(Person.name, Person.pseudonym)).all())
 
 
-def test_real_conversations_are_judged_whole(tmp_path: Path, shared: Path, chromium: Any, forked: Any):
-    file = shared / "real" / "esconv_contexts.jsonl"
+def test_conversations_are_judged_whole(tmp_path: Path, chromium: Any, forked: Any):
+    file = conversations(tmp_path)
     items = {json.loads(line)["item_id"]: json.loads(line) for line in file.read_text().splitlines()}
     criteria = ["informativeness", "comprehensibility", "helpfulness", "consistency", "coherence", "safety"]
     values = ["0", "0.5", "1", "1.5", "2", "2.5", "3"]

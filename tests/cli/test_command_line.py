@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
+import shlex
 import zipfile
 
 import pytest
 from helpers.ratings import submit
-from helpers.studies import ROOT
+from helpers.studies import ROOT, SMALL_RUBRIC
 from sqlalchemy import select
 
+from triptych import clock, settings
 from triptych.cli import main as program
 from triptych.operations import backup
 from triptych.people import accounts
@@ -159,6 +162,121 @@ def test_what_cannot_be_done_is_said_in_one_sentence_with_exit_code_2(run, sqlit
     assert code == 2
     assert complaint in said
     assert "Traceback" not in said
+
+
+def lead_in(engine, name="Dr Lead"):
+    with writing(engine) as session:
+        return accounts.create_lead(session, name, PASSCODE)
+
+
+@pytest.mark.parametrize("command", ["import-ratings", "create-study"])
+def test_a_disabled_lead_makes_no_study(run, sqlite_engine, tmp_path, command):
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("item_id,system,annotator,criterion,value\n1,m,w1,fluency,4\n1,m,w2,fluency,5\n")
+    lead_in(sqlite_engine)
+    with writing(sqlite_engine) as session:
+        accounts.lead_called(session, "Dr Lead").disabled_at = clock.now()
+    files = {"import-ratings": [str(ratings)], "create-study": ["dialogue_response", ITEMS]}
+    code, _, complaint = run(command, "Dr Lead", "New", *files[command], "--write")
+
+    assert (code, "no lead called 'Dr Lead' who can sign in" in complaint) == (2, True)
+    with reading(sqlite_engine) as session:
+        assert session.scalars(select(Study)).all() == []
+
+
+@pytest.mark.parametrize("name", ["Dr  Lead", " Dr Lead\x07", "DR LEAD"])
+def test_add_lead_names_what_sign_in_takes(run, name):
+    code, output, _ = run("add-lead", name)
+    stored = accounts.read_name(name)
+
+    assert (code, f"the name {stored} and" in output) == (0, True)
+    with writing(database.open_engine(settings.database_url())) as session:
+        for spelling in (name, stored):
+            assert accounts.sign_in_lead(session, spelling, PASSCODE).name == stored
+
+
+def test_a_name_too_long_is_refused(run):
+    code, output, complaint = run("add-lead", "x" * (accounts.LONGEST_NAME + 1))
+    assert (code, output, complaint) == (2, "", f"A name has 1 to {accounts.LONGEST_NAME} characters.\n")
+
+
+def test_one_of_a_thing_is_singular(run, sqlite_engine, tmp_path):
+    items = tmp_path / "items.csv"
+    items.write_text("item_id,context,cand:one\n1,Why?,Because\n")
+    _, output, _ = run("create-study", "Dr Lead", "One", "dialogue_response", str(items))
+    assert "1 item of 1 system," in output
+    lead_in(sqlite_engine)
+    assert run("create-study", "Dr Lead", "One", "dialogue_response", str(items), "--write")[0] == 0
+    assert "\t1 item\t" in run("studies")[1]
+
+
+def test_a_hint_is_a_whole_command(run, sqlite_engine):
+    lead_in(sqlite_engine, "O'Neil")
+    _, output, _ = run("create-study", "O'Neil", "Next", "dialogue_response", ITEMS, "--write")
+    hint = output.rpartition("Launch it: python -m triptych ")[2]
+
+    assert run(*shlex.split(hint))[:2] == (0, "next is open.\n")
+
+
+@pytest.mark.parametrize("option", [("--raters", "-3"), ("--most", "0")])
+def test_a_dry_run_refuses_an_impossible_plan(run, option):
+    code, output, complaint = run("create-study", "Dr Lead", "Next", "dialogue_response", ITEMS, *option)
+    assert (code, output, "at least 1" in complaint or "1 to 100" in complaint) == (2, "", True)
+
+
+def test_a_rubric_is_read_from_the_current_folder(run, tmp_path, monkeypatch):
+    (tmp_path / "own.yaml").write_text(SMALL_RUBRIC)
+    monkeypatch.chdir(tmp_path)
+
+    assert run("check", "own.yaml")[0] == 0
+    assert run("create-study", "Dr Lead", "Next", "own.yaml", ITEMS)[0] == 0
+
+
+@pytest.mark.parametrize("words", [("check", "absent.yaml"), ("create-study", "Dr Lead", "T", "absent.yaml", ITEMS)])
+def test_an_absent_rubric_is_named(run, words):
+    assert run(*words)[::2] == (2, "absent.yaml cannot be read: No such file or directory.\n")
+
+
+@pytest.mark.parametrize("words", [("studies",), ("migrate",), ("move", "mysql://lab/study")])
+def test_an_unknown_kind_of_database_is_refused_in_a_sentence(run, sqlite_engine, monkeypatch, words):
+    if words[0] != "move":
+        monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "mysql://lab/study")
+    code, output, complaint = run(*words)
+
+    assert (code, output) == (2, "")
+    assert complaint == "Triptych stores its data in SQLite or PostgreSQL; mysql:// is not one of them.\n"
+
+
+def test_an_address_that_is_none_is_refused_in_a_sentence(run, monkeypatch):
+    monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "nonsense")
+    assert run("studies") == (2, "", f"{database.NO_ADDRESS}\n")
+
+
+@pytest.mark.parametrize("target", ["-", "/dev/stdout"])
+def test_an_export_to_standard_output_is_only_data(run, rated, target):
+    code, output, messages = run("export", rated.slug, "ratings", target)
+
+    assert (code, output.count("\n"), messages) == (0, 7, f"Written to {target}.\n")
+
+
+def test_an_export_follows_a_link(run, rated, tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
+
+    assert run("export", rated.slug, "ratings", str(tmp_path / "link.csv"))[0] == 0
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "target.csv").read_text().count("\n") == 7
+
+
+def test_an_export_into_a_pipe_leaves_the_pipe(run, rated, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("export", rated.slug, "ratings", str(pipe))[0] == 0
+        assert os.read(reader, 100_000).count(b"\n") == 7
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_somebody_elses_study_is_not_there_for_a_lead(run, sqlite_engine, make_study):

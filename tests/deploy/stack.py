@@ -26,8 +26,8 @@ from helpers.studies import ROOT, absent
 from sqlalchemy import Engine, func, select
 
 from bench.client import Annotator, PageFailed
-from bench.postgres import postgres_binaries, wait_for_postgres
-from bench.server import free_port, start_server, wait_until
+from bench.postgres import end_postgres, postgres_binaries, wait_for_postgres
+from bench.server import PATIENCE, free_port, start_server, wait_until
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Rating, Slot, Study, Submission
 
@@ -57,7 +57,7 @@ class Cluster:
         if self.user:
             shutil.chown(self.folder, **self.user)
         make = [self.program("initdb"), "-D", self.folder / "data", "-U", "postgres", "-E", "UTF8", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, cwd="/", **self.user)
+        subprocess.run(make, check=True, capture_output=True, cwd="/", timeout=PATIENCE, **self.user)
         rules = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
         (self.folder / "data" / "pg_hba.conf").write_text(rules)
 
@@ -79,8 +79,7 @@ class Cluster:
     def stop(self) -> None:
         """As `systemctl stop postgresql`: every connection is cut."""
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
+            end_postgres(self.process, signal.SIGINT)
 
     def url(self, role: str, name: str = "triptych", password: str = "", driver: str = "postgresql") -> str:
         return f"{driver}://{role}:{password.replace(' ', '%20')}@127.0.0.1:{self.port}/{name}"
@@ -97,8 +96,9 @@ class Cluster:
 
 
 def run(command: Sequence[Any], env: dict[str, str] | None = None) -> str:
-    """The output of a command that must succeed."""
-    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, capture_output=True, text=True)
+    """The output of a command that must succeed in time."""
+    together = {**os.environ, **(env or {})}
+    ended = subprocess.run(command, cwd=ROOT, env=together, capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -174,7 +174,7 @@ class Proxy:
                 wait_until(lambda: self.get("/")[0] in (200, 502), server, "answer")
                 yield self
             finally:
-                process.send_signal(signal.SIGTERM)
+                server.stop(signal.SIGTERM)
 
     def trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.certificate)

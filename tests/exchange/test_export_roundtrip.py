@@ -12,11 +12,11 @@ from helpers.studies import draft_items
 
 from triptych.exchange import exports
 from triptych.exchange.import_ratings import asked_by
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings import read_files, read_ratings
 from triptych.formats.ratings.assemble import assemble
 from triptych.formats.writers.argilla import factor_of
-from triptych.formats.writers.model import MAIN_WORK, Options
+from triptych.formats.writers.model import MAIN_WORK, ExportOptions
 from triptych.storage import database
 
 EVERY_KIND = HALF_POINTS.replace(
@@ -44,7 +44,7 @@ def items() -> list[ItemDraft]:
         ItemDraft(
             external_id=f"00{n}",
             context_text=None,
-            context_turns=(Turn("usr", "Hi 😀"), Turn("sys", "Yes?")),
+            context_turns=(TurnDraft("usr", "Hi 😀"), TurnDraft("sys", "Yes?")),
             candidates=tuple(CandidateDraft(name, f"{TEXT}{name} {n}", None) for name in ("one", "two", "three")),
             meta={},
             extra_texts={},
@@ -171,7 +171,7 @@ def given_highlights(read) -> set[tuple]:
 
 
 def download(session, study, key) -> bytes:
-    return b"".join(exports.export_zip(session, study, key, Options()))
+    return b"".join(exports.export_zip(session, study, key, ExportOptions()))
 
 
 @pytest.mark.parametrize("key", ["csv", "parquet", "huggingface"])

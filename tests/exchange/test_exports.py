@@ -28,11 +28,11 @@ from triptych.annotate import annotations
 from triptych.annotate.annotations import SubmitMessage
 from triptych.errors import NotAllowed, NotFound
 from triptych.exchange import exports
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
 from triptych.formats.writers import FORMATS, task
 from triptych.formats.writers.codebook import COLUMNS
-from triptych.formats.writers.model import EVERYTHING, FinishedCandidate, FinishedTurn, Options
+from triptych.formats.writers.model import EVERYTHING, ExportOptions, FinishedCandidate, FinishedTurn
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, ITEMS_HEADER
 from triptych.storage import database
 from triptych.storage.models import Assignment, AssignmentState, Membership, Role, System
@@ -70,7 +70,7 @@ def dialogues(sqlite_engine):
         ItemDraft(
             external_id="d1",
             context_text=None,
-            context_turns=(Turn("usr", "Hi 😀"), Turn("sys", "Hello"), Turn("usr", "Help?")),
+            context_turns=(TurnDraft("usr", "Hi 😀"), TurnDraft("sys", "Hello"), TurnDraft("usr", "Help?")),
             candidates=tuple(CandidateDraft(name, f"Reply of {name}", None) for name in ("one", "two")),
             meta={"domain": "esc"},
             extra_texts={},
@@ -111,7 +111,7 @@ def test_every_export_names_design_and_last_event_beside_the_data(filled, key):
 @pytest.mark.parametrize("key", FORMATS)
 def test_the_same_state_of_a_study_makes_the_same_bytes(filled, key):
     session, study, *_ = filled
-    once, again = (b"".join(exports.export_zip(session, study, key, Options())) for _ in range(2))
+    once, again = (b"".join(exports.export_zip(session, study, key, ExportOptions())) for _ in range(2))
     assert once == again
 
 
@@ -138,7 +138,7 @@ def test_no_file_is_named_by_a_user(sqlite_engine, make_study):
         session.execute(update(System).where(System.name == "ferrum").values(name="../../ferrum"))
         annotate(session, study, people[0], lambda at: full_answers("".join(at.values())))
         for key in FORMATS:
-            data = b"".join(exports.export_zip(session, study, key, Options()))
+            data = b"".join(exports.export_zip(session, study, key, ExportOptions()))
             names = zipfile.ZipFile(io.BytesIO(data)).namelist()
             parts = {part for name in names for part in PurePosixPath(name).parts}
             assert not {part for part in parts if ".." in part or not part.isascii()}
@@ -235,7 +235,7 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
     whole = exports._whole
     monkeypatch.setattr(exports, "_whole", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
     monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
-    pieces = exports.export_zip(session, study, "trl", Options())
+    pieces = exports.export_zip(session, study, "trl", ExportOptions())
     next(pieces)
     assert len(read) < 4
     assert len(list(pieces)) > 4
@@ -483,9 +483,9 @@ def test_a_request_that_asks_for_what_is_not_there_is_refused_in_words(ask):
 def test_a_core_caller_is_refused_at_once_and_not_in_the_middle_of_a_file(filled):
     session, study, *_ = filled
     with pytest.raises(NotFound):
-        exports.export_zip(session, study, "docx", Options())
+        exports.export_zip(session, study, "docx", ExportOptions())
     with pytest.raises(NotAllowed):
-        exports.export_zip(session, study, "trl", Options(margin=float("inf")))
+        exports.export_zip(session, study, "trl", ExportOptions(margin=float("inf")))
 
 
 # The menu

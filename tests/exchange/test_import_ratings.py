@@ -23,6 +23,7 @@ from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Assembled, assemble
 from triptych.formats.ratings_csv import RATINGS_HEADER
 from triptych.operations import verify
+from triptych.people import accounts
 from triptych.reports.build import build_report
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_ratings
@@ -409,7 +410,7 @@ def test_both_databases_take_an_import(engine):
 def test_the_command_line_shows_first_and_writes_only_when_told(tmp_path, capsys):
     (tmp_path / "r.csv").write_text(ROWS)
     with database.writing(web_engine()) as session:
-        add_person(session, "Ann", Role.lead)
+        accounts.create_lead(session, "Ann", "a long passcode 42")
     words = ["import-ratings", "Ann", "From elsewhere", str(tmp_path / "r.csv")]
 
     assert main(words) == 0
@@ -439,7 +440,7 @@ def test_the_times_of_tasks_on_the_responses_of_one_item_add_up(imported):
 def test_the_command_line_says_which_options_count_as_positive(tmp_path, capsys):
     (tmp_path / "r.csv").write_text(LONG + "1,m,w,verdict,accept\n1,n,w,verdict,reject\n2,m,w,verdict,reject\n")
     with database.writing(web_engine()) as session:
-        add_person(session, "Ann", Role.lead)
+        accounts.create_lead(session, "Ann", "a long passcode 42")
     words = ["import-ratings", "Ann", "Verdicts", str(tmp_path / "r.csv"), "--write", "--positive"]
 
     assert main([*words, "verdict=maybe"]) == 2

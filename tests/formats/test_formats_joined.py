@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, ReadOptions, Turn, join_files, read_items
+from triptych.formats import ItemFile, ReadOptions, TurnDraft, join_files, read_items
 
 A = b"item_id,context,text\n1,Why?,Because.\n2,Who?,You.\n"
 B = b'{"id": "2", "response": "Me."}\n{"id": "1", "response": "So."}\n'
@@ -53,9 +53,9 @@ def test_other_contexts_missing_ids_and_double_ids_are_named_by_file_and_row() -
     found = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])
     assert not found.ok
     assert told(found) == [
-        "a.csv: has no text for item '3', which stands in row 4 of 'o.csv'.",
+        "a.csv: has no text for item '3', which is in row 4 of 'o.csv'.",
         "o.csv: row 3: the id '1' is used in row 2 already (outer blanks ignored).",
-        "o.csv: has no text for item '2', which stands in row 3 of 'a.csv'.",
+        "o.csv: has no text for item '2', which is in row 3 of 'a.csv'.",
         "o.csv: row 2: has another context than row 2 of 'a.csv'.",
     ]
 
@@ -88,7 +88,7 @@ def test_whole_conversations_of_each_system_are_joined_too() -> None:
 
     found = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
     assert found.ok
-    assert [one.turns[1] for one in found.items[0].candidates] == [Turn("sys", "Yo"), Turn("sys", "Oh")]
+    assert [one.turns[1] for one in found.items[0].candidates] == [TurnDraft("sys", "Yo"), TurnDraft("sys", "Oh")]
 
 
 @settings(max_examples=15)
@@ -120,7 +120,7 @@ def test_tasks_of_label_studio_are_read_with_their_systems_and_without_their_ann
 def test_a_conversation_of_label_studio_names_its_authors() -> None:
     turns = [{"author": "Alice", "text": "Hi"}, {"author": "Bob", "text": "Yo"}]
     found = read([{"id": 7, "data": {"dialogue": turns, "response_a": "one", "response_b": "two"}}])
-    assert found.items[0].context_turns == (Turn("Alice", "Hi"), Turn("Bob", "Yo"))
+    assert found.items[0].context_turns == (TurnDraft("Alice", "Hi"), TurnDraft("Bob", "Yo"))
     assert texts(found) == {"7": {"response_a": "one", "response_b": "two"}}
 
 
@@ -145,7 +145,7 @@ def test_records_of_argilla_are_read_with_systems_from_their_metadata() -> None:
     }
     found = read_items(json.dumps(record).encode(), "records.jsonl")
     assert (found.ok, found.kind, texts(found)) == (True, "Argilla JSON", PAIR)
-    assert (found.items[0].context_turns, found.items[0].meta) == ((Turn("user", "Hello"),), {"domain": "esc"})
+    assert (found.items[0].context_turns, found.items[0].meta) == ((TurnDraft("user", "Hello"),), {"domain": "esc"})
 
 
 @pytest.mark.parametrize("task", [{"responses": ["A text", "B text"]}, {"text": ["A text", "B text"]}])

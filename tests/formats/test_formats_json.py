@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, Turn, read_items
+from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
 
 CONTEXT = [{"speaker": "User", "text": "I lost my job."}, {"speaker": "Bot", "text": "I am sorry."}]
 ITEM = {"item_id": "d017", "context": CONTEXT, "candidates": {"gpt2": "one", "t5": "two"}}
@@ -32,7 +32,7 @@ def test_our_own_shape_is_read_with_meta_split_and_extra_texts() -> None:
     item = found.items[0]
     assert found.ok
     assert pairs(found) == [("gpt2", "one"), ("t5", "two")]
-    assert item.context_turns == (Turn("User", "I lost my job."), Turn("Bot", "I am sorry."))
+    assert item.context_turns == (TurnDraft("User", "I lost my job."), TurnDraft("Bot", "I am sorry."))
     assert item.meta == {"split": "main", "domain": "esc", "stars": "4.5"}
     assert item.extra_texts == {"Advice": "rest"}
     assert found.speakers == ("User", "Bot")
@@ -60,8 +60,8 @@ def test_plain_lists_number_their_systems() -> None:
 def test_candidates_may_be_whole_dialogues() -> None:
     found = read(ITEM | {"candidates": [{"system": "a", "turns": CONTEXT}, {"system": "b", "turns": [["x", "y"]]}]})
     assert found.ok
-    assert found.items[0].candidates[0].turns == (Turn("User", "I lost my job."), Turn("Bot", "I am sorry."))
-    assert found.items[0].candidates[1].turns == (Turn("x", "y"),)
+    assert found.items[0].candidates[0].turns == (TurnDraft("User", "I lost my job."), TurnDraft("Bot", "I am sorry."))
+    assert found.items[0].candidates[1].turns == (TurnDraft("x", "y"),)
     assert found.items[0].candidates[1].text is None
 
 
@@ -75,7 +75,7 @@ def test_candidates_may_be_whole_dialogues() -> None:
     ],
 )
 def test_turns_come_in_several_spellings(context: Any) -> None:
-    assert read(ITEM | {"context": context}).items[0].context_turns == (Turn("usr", "Hi"), Turn("sys", "Yo"))
+    assert read(ITEM | {"context": context}).items[0].context_turns == (TurnDraft("usr", "Hi"), TurnDraft("sys", "Yo"))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_field_can_be_the_last_turn() -> None:
     options = ReadOptions(judge_conversation=True, append_field="reference", append_speaker="Bot")
     found = read(line, options=options)
     assert found.ok
-    assert found.items[0].candidates[0].turns[-1] == Turn("Bot", "Bye.")
+    assert found.items[0].candidates[0].turns[-1] == TurnDraft("Bot", "Bye.")
     assert found.ignored == ()
     assert found.recognised["reference"] == "last turn, speaker Bot"
 

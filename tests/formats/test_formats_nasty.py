@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Turn, read_items
+from triptych.formats import ItemFile, TurnDraft, read_items
 
 NASTY = Path(__file__).parents[1] / "nasty"
 
@@ -186,8 +186,8 @@ def test_items_two_levels_down_with_message_parts_are_found() -> None:
     found = read("nested.json")
     assert found.ok
     assert found.items[0].context_turns == (
-        Turn("user", "The room was clean but the wifi kept dropping."),
-        Turn("assistant", "nested part"),
+        TurnDraft("user", "The room was clean but the wifi kept dropping."),
+        TurnDraft("assistant", "nested part"),
     )
     assert found.systems == ("gpt", "t5", "human")
     assert "data.items" in told(found, "note")[0][1]

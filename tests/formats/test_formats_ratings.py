@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Findings, Turn
+from triptych.formats.model import Findings, TurnDraft
 from triptych.formats.ratings import FinishedRatings, archives, read_files, read_ratings
-from triptych.formats.ratings.model import GivenHighlight
+from triptych.formats.ratings.model import ImportedHighlight
 from triptych.formats.ratings.proposal import as_yaml, distinct_keys, propose
 from triptych.formats.ratings.spans import from_utf16, place
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 
 LONG = "item_id,system,annotator,criterion,value\n"
 
@@ -256,7 +256,7 @@ def test_items_without_texts_in_a_zip_are_left_alone():
     files = {"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": "item_id,context,system,text\n1,Why?,m,\n"}
     (found,) = read_files(zipped(**files), "mine.zip")
     assert found.items is None
-    assert "The items beside the ratings are not used" in told(found)[0]
+    assert "The items in the same archive are not used" in told(found)[0]
 
 
 def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
@@ -549,8 +549,8 @@ def test_no_shape_of_a_known_program_ends_in_a_trace(shape: str, x: Any):
 # Places of highlights
 
 
-def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> GivenHighlight:
-    return GivenHighlight("1", "m", "w", "human", "x", start, end, quote, 2, **more)
+def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> ImportedHighlight:
+    return ImportedHighlight("1", "m", "w", "human", "x", start, end, quote, 2, **more)
 
 
 @given(st.text(alphabet="ab💩é", min_size=1, max_size=20), st.data())
@@ -589,7 +589,7 @@ def test_a_quote_that_is_not_in_the_text_or_stands_there_twice_keeps_no_place():
 
 
 def test_a_highlight_in_a_dialogue_finds_its_turn():
-    turns = (Turn("A", "Hello there"), Turn("B", "Bye"))
+    turns = (TurnDraft("A", "Hello there"), TurnDraft("B", "Bye"))
     assert place(mark(0, 3, "Bye"), turns, Findings()).turn == 1
     assert place(mark(0, 3, "Bye", turn=1), turns, Findings()).turn == 1
     assert place(mark(0, 3, "Bye", turn=0), turns, Findings()).start is None

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from triptych.errors import ImportRefused
-from triptych.formats import ItemFile, Problem, ReadOptions, Turn, read_items
+from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
 from triptych.formats.model import MAX_PROBLEMS
 
 HEADER = "item_id,context,cand:a,cand:b\n"
@@ -86,10 +86,10 @@ def test_turns_written_as_json_in_a_cell_become_turns() -> None:
     pairs = '"[[""usr"", ""Hi""], [""sys"", ""Yo""]]"'
     found = read(f"item_id,context,cand:a\n1,{cell},x\n2,{pairs},{cell}\n")
     assert found.ok
-    assert found.items[0].context_turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.items[0].context_turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
     assert found.items[0].context_text is None
-    assert found.items[1].context_turns == (Turn("usr", "Hi"), Turn("sys", "Yo"))
-    assert found.items[1].candidates[0].turns == (Turn("A", "Hi"), Turn("B", "Yo"))
+    assert found.items[1].context_turns == (TurnDraft("usr", "Hi"), TurnDraft("sys", "Yo"))
+    assert found.items[1].candidates[0].turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
     assert found.speakers == ("A", "B", "usr", "sys")
 
 
@@ -190,7 +190,7 @@ def test_mixed_utf8_and_latin1_is_refused_with_the_line() -> None:
 
 def test_cyrillic_in_windows_1251_is_not_taken_for_western_letters() -> None:
     data = HEADER.encode() + "1,«Привет» – сказал он,хорошо,плохо\n".encode("cp1251")
-    with pytest.raises(ImportRefused, match="nothing in the file tells which encoding"):
+    with pytest.raises(ImportRefused, match="nothing in the file says which encoding"):
         read_items(data, "items.csv")
 
 
@@ -253,3 +253,8 @@ def test_a_bomb_of_text_is_refused_in_words(content: bytes, words: str) -> None:
 def test_more_than_a_hundred_thousand_items_are_refused() -> None:
     with pytest.raises(ImportRefused, match="at most 100,000"):
         read("item_id,context,cand:a\n" + "".join(f"{number},c,x\n" for number in range(100_001)))
+
+
+def test_a_line_that_names_a_quote_as_the_separator_is_no_header() -> None:
+    with pytest.raises(ImportRefused, match="looks like data, not like a header"):
+        read('sep="\nitem_id,context,cand:a\n1,c,x\n')

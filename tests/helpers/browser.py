@@ -19,8 +19,6 @@ A module uses it as
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +29,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from bench.chromium import find_chromium, launch_chromium
 from bench.server import Server, is_healthy, start_server, wait_until
 from helpers.studies import absent
 from triptych.people import accounts
@@ -86,12 +85,10 @@ def chromium() -> Iterator[Any]:
 
     `lab.test` leads to 127.0.0.1 as a plain-http host that is no secure context; every other name leads nowhere.
     """
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
+    if find_chromium() is None:
         absent("Chromium")
-    flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else FLAGS
     with playwright.sync_playwright() as player:
-        started = player.chromium.launch(executable_path=path, args=flags)
+        started = launch_chromium(player, FLAGS)
         expect.set_options(timeout=PATIENCE)
         yield started
         expect.set_options(timeout=5000)

@@ -14,7 +14,7 @@ from triptych import clock
 from triptych.annotate import annotations, assignments
 from triptych.annotate.annotations import SubmitMessage
 from triptych.exchange import exports
-from triptych.formats.writers.model import Options
+from triptych.formats.writers.model import ExportOptions
 from triptych.storage.models import Assignment, Candidate, Membership, Role, Slot, StudyState, System
 from triptych.study import lifecycle
 
@@ -102,7 +102,7 @@ def opened(session, rubric, items, annotators=1):
 
 def unzipped(session, study, key, **options) -> dict[str, bytes]:
     """File name, without the folder → its bytes."""
-    data = b"".join(exports.export_zip(session, study, key, Options(**options)))
+    data = b"".join(exports.export_zip(session, study, key, ExportOptions(**options)))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
         return {name.split("/", 1)[1]: archive.read(name) for name in archive.namelist()}

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from bench.server import PATIENCE, ServerFailed
+
 
 class Forked:
     """A process that is not our child, with the methods of subprocess.Popen that `Server` uses."""
@@ -52,8 +54,23 @@ def forking() -> Iterator[Callable[..., Any]]:
         ) -> Forked:
             arguments = command[command.index("streamlit") :]
             order = {"arguments": arguments, "env": dict(env), "log": stdout.name}
-            parent.stdin.write(json.dumps(order) + "\n")
-            parent.stdin.flush()
-            return Forked(int(parent.stdout.readline()))
+            print(json.dumps(order), file=parent.stdin, flush=True)
+            return Forked(_answer(parent))
 
-        yield fork
+        try:
+            yield fork
+        finally:
+            # its servers are ended by those who started them; it has nothing to put away, and waiting for a process
+            # with the threads of many libraries to end by itself can take for ever
+            parent.kill()
+
+
+def _answer(parent: subprocess.Popen[str]) -> int:
+    """The process id that the parent answers with. Raises ServerFailed when it ends or does not answer in time."""
+    assert parent.stdout is not None
+    if not select.select([parent.stdout], [], [], PATIENCE)[0]:
+        raise ServerFailed(f"The process that forks servers did not answer within {PATIENCE:.0f} s.")
+    line = parent.stdout.readline()
+    if not line:
+        raise ServerFailed("The process that forks servers ended; why is on its standard error above.")
+    return int(line)

@@ -13,7 +13,7 @@ import pandas as pd
 from triptych.results.criterion import CriterionResult, criterion_ratings, criterion_result
 from triptych.results.frame.loading import LABELS
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.study.lifecycle import Design
 
 _numbers = itertools.count(1)

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from bench.server import Server
@@ -20,12 +21,51 @@ def make_lead(page: Page, server: Server) -> None:
     page.goto(server.setup_link())
     page.get_by_label("Your name", exact=True).fill("Dr Lead")
     page.locator("input[type=password]").fill("a long passcode 42")
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create the account").click()
     expect(page.get_by_role("heading", name="Studies")).to_be_visible()
 
 
 def uploader(page: Page, label: str) -> Any:
     return page.get_by_role("region", name=re.compile(f"^{label}")).locator("input[type=file]")
+
+
+def make_study(page: Page, server: Server, items: Path, title: str, rubric: Path | str, raters: int = 3) -> str:
+    """Uploads the items, creates and opens the study; returns the address for annotators."""
+    page.goto(f"{server.url}/new_study")
+    page.get_by_label("Rubric", exact=True).click()
+    if isinstance(rubric, Path):
+        page.get_by_role("option", name="A file of my own").click()
+        uploader(page, "Rubric file").set_input_files(rubric)
+    else:
+        page.get_by_role("option", name=rubric).click()
+    uploader(page, "Items").set_input_files(items)
+    expect(page.get_by_text("The file can be imported")).to_be_visible()
+    page.get_by_label("Title", exact=True).fill(title)
+    page.get_by_label("Annotators per item", exact=True).fill(str(raters))
+    page.get_by_label("Annotators per item", exact=True).press("Enter")
+    page.get_by_role("button", name="Create the study").click()
+    page.get_by_role("button", name="Launch …").click()
+    page.get_by_role("button", name="Launch the study").click()
+    expect(page.get_by_text("The study is open.")).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
+    address = page.locator("[data-testid=stCode]").filter(has_text="?study=").first
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    return address.inner_text().strip()
+
+
+def take_part(chromium: Any, address: str, name: str) -> Page:
+    page = chromium.new_context().new_page()
+    page.goto(address)
+    page.get_by_label("Your name", exact=True).fill(name)
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name=re.compile("noted")).click()
+    start = page.get_by_role("button", name="Start", exact=True)
+    workbench = page.locator(".tw[data-token]")
+    expect(start.or_(workbench).first).to_be_visible()
+    if start.is_visible():
+        start.click()
+    expect(workbench).to_be_visible()
+    return page
 
 
 def texts(page: Page, judged_turns: bool = False) -> tuple[str, dict[str, str]]:

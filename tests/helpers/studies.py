@@ -16,6 +16,8 @@ from triptych.study.persons import Who
 
 ROOT = Path(__file__).resolve().parents[2]
 
+PUBLIC_DATA = ROOT.parent / "shared"  # not in the repository: others wrote the texts
+
 IN_CI = os.environ.get("CI") == "true"
 
 SYSTEMS = ("plumbum", "stannum", "ferrum")
@@ -91,6 +93,11 @@ def add_person(session, name: str, role: Role = Role.annotator) -> Who:
 def join(session, study: Study, who: Who) -> Who:
     accounts.enrol(session, study, who.person_id, who.pseudonym)
     return who
+
+
+def personal_link(session, study: Study, name: str, email: str | None = None) -> str:
+    """The secret of a link to the study for the annotator of this name."""
+    return accounts.issue_link(session, study, accounts.annotator_called(session, study, name, email).id)
 
 
 def full_answers(letters: str = "ABC", fluency: int = 2, verdict: str = "accept") -> dict:

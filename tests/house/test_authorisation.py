@@ -75,8 +75,8 @@ DOORS = {
         study.lifecycle.set_state study.lifecycle.unblind study.plans.store
     """,
     "shell": """
-        cli.studies.invite cli.studies.set_state exchange.import_ratings.import_as operations.backup.restore
-        operations.capsule.open_capsule operations.move.move people.accounts.create_lead
+        cli.studies.invite cli.studies.set_state operations.backup.restore operations.capsule.open_capsule
+        operations.move.move people.accounts.create_lead
         people.accounts.issue_setup_ticket people.accounts.reset_passcode simulate.demo.load_demo
     """,
     "inner": """
@@ -87,7 +87,7 @@ DOORS = {
         annotate.reservations.free_workbook annotate.reservations.give_back_expired
         annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
         annotate.reservations.take_place people.accounts.annotator_called people.accounts.end_links
-        people.accounts.end_logins people.accounts.enrol people.accounts.invite people.accounts.issue_link
+        people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
         storage.events.record_many storage.events.write_pending

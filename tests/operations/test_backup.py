@@ -23,6 +23,7 @@ from triptych.storage.database import reading, writing
 from triptych.storage.models import Event, Role, Setting, Study
 
 WRITERS = 16
+LIMIT_SECONDS = 120.0  # of a wait, on a busy machine
 
 
 def settings_in(path) -> set[str]:
@@ -44,19 +45,20 @@ def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the
                 events.record(session, study.id, "noted", f"P-{writer}", new={"number": number})
             acknowledged.append(f"{writer}-{number}")
             if number == 1:
-                all_wrote.wait()
+                all_wrote.wait(LIMIT_SECONDS)
             if stop.is_set():
                 return
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(WRITERS)]
     for thread in threads:
         thread.start()
-    all_wrote.wait()
+    all_wrote.wait(LIMIT_SECONDS)
     before = set(acknowledged)
     made = backup.make(sqlite_engine)
     stop.set()
     for thread in threads:
-        thread.join()
+        thread.join(LIMIT_SECONDS)
+    assert not any(thread.is_alive() for thread in threads)
 
     held = settings_in(made.path)
     assert len(before) >= 2 * WRITERS

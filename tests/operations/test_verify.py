@@ -70,7 +70,7 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
     found = verdict(engine, study)
 
     assert found.holds, found.sentence
-    assert "every row is as they say" in found.sentence
+    assert "every row is as it says" in found.sentence
 
 
 ONE_RATING = "(SELECT min(id) FROM rating WHERE number IS NOT NULL)"

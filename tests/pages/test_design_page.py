@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import streamlit as st
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from helpers.study_pages import SECRET_TEXT, button, labels, rendered_markdown
@@ -55,20 +56,20 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     field(app, "text_input", "Title").set_value(SECRET_TEXT)
     field(app, "number_input", "Annotators per item").set_value(1)
     field(app, "number_input", "Items with more").set_value(2)
-    press(app, "Keep")
+    press(app, "Save")
     app = section(draft, "Annotators' path")
     field(app, "text_area", "Consent").set_value("I agree.")
     field(app, "selectbox", "If somebody").set_value("delete")
-    press(app, "Keep")
+    press(app, "Save")
     app = section(draft, "Panel and pay")
     field(app, "number_input", "Pay for one").set_value(0.35)
     press(app, "Make codes for the empty ones")
     app = section(draft, "Checks")
-    field(app, "number_input", "Repeats in percent").set_value(5)
-    press(app, "Keep")
+    field(app, "number_input", "Repeats, %").set_value(5)
+    press(app, "Save")
     app = section(draft, "Preregistration")
     field(app, "selectbox", "Primary criterion").set_value("fluency")
-    press(app, "Keep")
+    press(app, "Save")
 
     study, told = now(draft), settings_of(now(draft))
     assert (study.title, study.raters_per_item, told.overlap.items) == (SECRET_TEXT, 1, 2)
@@ -77,6 +78,30 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     assert told.codes.finished and told.codes.failed_test
     assert "Primary criterion: Fluency" in app.code[0].value
     assert "evil" not in rendered_markdown(app)
+
+
+def interrupt_once(monkeypatch) -> None:
+    """The next run of the design page ends before it draws a form, as when another click comes in."""
+    whole, interrupted = lifecycle.for_lead, []
+
+    def for_lead(*arguments):
+        if not interrupted:
+            interrupted.append(True)
+            st.rerun()
+        return whole(*arguments)
+
+    monkeypatch.setattr(lifecycle, "for_lead", for_lead)
+
+
+@pytest.mark.parametrize("label", ["Save", "Make codes for the empty ones"])
+def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft, monkeypatch, label):
+    app = section(draft, "Panel and pay")
+    field(app, "text_input", "Address to go back").set_value("https://panel.example/{code}")
+    interrupt_once(monkeypatch)
+
+    press(app, label)
+
+    assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
 def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(section, draft):
@@ -95,7 +120,7 @@ def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(sec
 def test_items_are_added_and_removed_and_what_the_linter_finds_is_shown_before_launch(section, draft):
     app = section(draft, "Items")
     next(found for found in app.file_uploader).upload("items.csv", TWO_SYSTEMS).run()
-    press(app, "Keep")
+    press(app, "Save")
     assert now(draft).item_count == 4
     app = section(draft, "Launch")
     assert "without a candidate of every system" in app.error[0].value.replace("\\", "")
@@ -103,7 +128,7 @@ def test_items_are_added_and_removed_and_what_the_linter_finds_is_shown_before_l
 
     app = section(draft, "Items")
     field(app, "text_area", "Ids of the items").set_value("007")
-    press(app, "Keep")
+    press(app, "Save")
     app = section(draft, "Launch")
     assert not button(app, "Launch the study").disabled
 
@@ -133,13 +158,13 @@ def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
     press(app, "Propose a balanced plan")
-    press(app, "Keep this plan")
+    press(app, "Save this plan")
     with database.reading(web_engine()) as session:
         lines = pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))
     assert [(line.annotator, line.item_id) for line in lines if line.item_id == "item-1"] == [("P-ann", "item-1")]
 
-    press(section(draft, "Plan"), "Drop the plan")
-    assert "Drop the plan" not in labels(section(draft, "Plan"))
+    press(section(draft, "Plan"), "Remove the plan")
+    assert "Remove the plan" not in labels(section(draft, "Plan"))
 
 
 def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_place(section, draft):
@@ -147,12 +172,12 @@ def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_pl
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
     app.file_uploader[0].upload("plan.csv", b"annotator,item_id\nP-ann,item-1\nnobody,item-2\n").run()
-    assert "is nobody who takes part" in words(app)
-    assert "Keep this plan" not in labels(app)
+    assert "does not take part" in words(app)
+    assert "Save this plan" not in labels(app)
 
     press(app, "Propose a balanced plan")
-    assert "is nobody who takes part" not in words(app)
-    press(app, "Keep this plan")
+    assert "does not take part" not in words(app)
+    press(app, "Save this plan")
     with database.reading(web_engine()) as session:
         assert len(pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))) == 3
 
@@ -186,7 +211,7 @@ def test_what_was_typed_in_one_section_outlasts_a_look_at_another_and_a_change_t
     app.session_state[f"design-{draft.slug}"] = "Basics"
     app.run()
     field(app, "text_input", "Title").set_value("Another title")
-    next(found for found in app.button if found.label == "Keep" and "basics" in found.form_id).click().run()
+    next(found for found in app.button if found.label == "Save" and "basics" in found.form_id).click().run()
 
     assert now(draft).title == "Another title"
     assert field(app, "text_area", "Consent").id == consent

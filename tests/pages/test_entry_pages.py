@@ -83,7 +83,7 @@ def test_who_does_not_agree_is_thanked_with_a_code_and_a_way_back(visit):
 
     press(app, "Leave the study")
 
-    assert [title.value for title in app.title] == ["You do not take part"]
+    assert [title.value for title in app.title] == ["You are not taking part"]
     assert [code.value for code in app.code] == ["OUT1"]
     assert [link.proto.url for link in app.get("link_button")] == ["https://p.example/x?cc=OUT1"]
 

@@ -81,7 +81,7 @@ def test_the_log_tells_who_did_what_and_is_filtered_by_the_address(visit, lab): 
     assert "8 events, newest first" in words(app)
     app = visit(lead, "log.py", study=study.slug, kind="submitted", person=people[0].pseudonym)
     said = words(app)
-    assert "1 events pass these filters" in said
+    assert "1 event with these filters" in said
     assert people[0].pseudonym in app.dataframe[0].value.to_string()
     assert people[1].pseudonym not in app.dataframe[0].value.to_string()
 
@@ -131,14 +131,14 @@ def test_an_edit_is_told_rating_by_rating():
 def test_the_check_says_that_all_is_well_and_names_what_is_not(visit, lab):  # noqa: F811
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
-    app.session_state[f"log-section-{study.slug}"] = "Is it whole"
+    app.session_state[f"log-section-{study.slug}"] = "Integrity check"
     app.run()
     button(app, "Check everything now").click().run()
-    assert "every row is as they say" in app.success[0].value
+    assert "every row is as it says" in app.success[0].value
     with writing(web_engine()) as session:
         session.execute(text("UPDATE rating SET number = 1 WHERE number = 3"))
     button(app, "Check everything now").click().run()
-    assert "rows are not what the log says" in app.error[0].value
+    assert "rows changed outside the app" in app.error[0].value
     assert "the log says 3" in words(app)
 
 
@@ -153,13 +153,13 @@ def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):  # noqa: F
     assert len(backup.listed()) == 1
     with writing(web_engine()) as session:
         session.get_one(Study, study.id).title = "Another title"
-    button(app, "Go back to it").click().run()
+    button(app, "Restore this backup").click().run()
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == "Another title"
     app.checkbox[0].check()
-    button(app, "Go back to it").click().run()
+    button(app, "Restore this backup").click().run()
     assert not app.exception
-    assert "The database is that of" in app.success[0].value
+    assert "The database was restored from" in app.success[0].value
     with reading(web_engine()) as session:
         assert session.get_one(Study, study.id).title == study.title
         assert events.since(session, study.id, 0)[-1].kind == "restored from a backup"

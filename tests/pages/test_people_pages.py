@@ -52,7 +52,7 @@ def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     """The secret of the link that the page shows."""
     form = [one for one in page.text_input if one.label == "Name"][role == "lead"]
     form.set_value(name)
-    [one for one in page.button if one.label == "Make a personal link"][role == "lead"].click()
+    [one for one in page.button if one.label == "Create a personal link"][role == "lead"].click()
     page.run()
     assert not page.exception
     return page.code[0].value.partition("?join=")[2]
@@ -136,7 +136,7 @@ def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, mine):  #
     page = visit(lead, "people.py", study=study.slug)
     withdraw, erase = f"Withdraw {anna.pseudonym}", f"Erase {anna.pseudonym}"
     assert (button(page, withdraw).disabled, button(page, erase).disabled) == (True, True)
-    assert "Her ratings stay and are marked surplus" in words(page)
+    assert "Their ratings stay and are marked surplus" in words(page)
 
     page.checkbox(key=f"Withdraw-sure-{anna.pseudonym}").check().run()
     button(page, withdraw).click().run()
@@ -165,9 +165,9 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
     monkeypatch.setattr(state, "current_person", lambda: None)
     opened = app(join=secret)
     field(opened, "Choose a passcode").input("short")
-    assert "8 to 200" in shown(press(opened, "Make the account"))
+    assert "8 to 200" in shown(press(opened, "Create the account"))
     field(opened, "Choose a passcode").input(PASSCODE)
-    press(opened, "Make the account")
+    press(opened, "Create the account")
 
     with database.writing(web_engine()) as session:
         dora = signs_in(session, opened)
@@ -180,9 +180,9 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
 def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa: F811
     study, lead, _ = mine
     page = visit(lead, "people.py", study=study.slug)
-    assert "Make a new link" not in labels(page)
+    assert "Create a new link" not in labels(page)
     first = invite(page, "Dora", "lead")
-    button(page, "Make a new link").click().run()
+    button(page, "Create a new link").click().run()
     assert not page.exception
     second = page.code[0].value.partition("?join=")[2]
 
@@ -191,7 +191,7 @@ def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa:
             accounts.invited(session, first)
         accounts.accept_as_lead(session, second, PASSCODE)
     page.run()
-    assert "Make a new link" not in labels(page)
+    assert "Create a new link" not in labels(page)
 
 
 def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(visit, mine):  # noqa: F811
@@ -199,7 +199,7 @@ def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(vis
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
     page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
-    button(page, "Take the study from this lead").click().run()
+    button(page, "Remove this lead").click().run()
 
     assert "Theodora" not in roster_of(study)
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
@@ -210,15 +210,15 @@ def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # no
     with database.writing(web_engine()) as session:
         other = accounts.create_lead(session, "Rosa", PASSCODE)
     page = visit(lead, "people.py", study=study.slug)
-    assert "Take the study from this lead" not in labels(page)
+    assert "Remove this lead" not in labels(page)
     for name, told in (("Nobody", "There is no lead account"), ("rosa", "")):
-        next(one for one in page.text_input if one.label.startswith("Name she")).set_value(name)
+        next(one for one in page.text_input if one.label.startswith("Name they")).set_value(name)
         button(page, "Add").click().run()
         assert [told in state_message for state_message in map(str, (one.value for one in page.error))] == [True][
             : bool(told)
         ]
     page.selectbox(key="fellow").set_value(lead.pseudonym).run()
-    button(page, "Take the study from this lead").click().run()
+    button(page, "Remove this lead").click().run()
 
     assert [one.pseudonym for one in roster_of(study).values() if one.role == Role.lead] == [other.pseudonym]
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed, match="at least one lead"):
@@ -234,8 +234,8 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
     monkeypatch.setattr(state, "current_person", lambda: anna)
     page = AppTest.from_file(str(ROOT / "pages" / "router.py"), default_timeout=30).run()
     page.switch_page(str(ROOT / "pages" / "annotator" / "my_data.py")).run()
-    assert "1 items with ratings · 0 highlights" in words(page)
-    assert "All that you gave in this study is removed" in words(page)
+    assert "1 item with ratings · 0 highlights" in words(page)
+    assert "All your work in this study is removed" in words(page)
 
     page.checkbox(key=f"sure-{study.slug}").check().run()
     button(page, "Withdraw now").click().run()

@@ -41,12 +41,12 @@ def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(vis
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
     app = visit(lead, "planner.py")
-    assert [metric(app, label) for label in ("Annotations", "Hours in all", "Cost")] == ["300", "7.5", "90 USD"]
+    assert [metric(app, label) for label in ("Annotations", "Hours in total", "Cost")] == ["300", "7.5", "90 USD"]
     before = float(metric(app, "Chance to show it").split()[0])
-    app = slide(app, "Annotators in all", 30)
+    app = slide(app, "Annotators in total", 30)
     assert float(metric(app, "Chance to show it").split()[0]) > before
     assert app.get("plotly_chart")
-    app = slide(slide(app, "Annotators per item", 5), "Annotators in all", 3)
+    app = slide(slide(app, "Annotators per item", 5), "Annotators in total", 3)
     assert "5 raters per item need 5 annotators" in app.info[0].value
     assert not app.get("plotly_chart")
 
@@ -117,7 +117,7 @@ def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit
         plan = lifecycle.Plan(title="Empty")
         empty = lifecycle.create_study(session, plan, SMALL_RUBRIC, [], lead.pseudonym, lead.person_id)
     app = visit(lead, "dry_run.py", study=study.slug)
-    app = press_run(app, Simulated_annotators=2, Of_them_answer_at_random=2)
+    app = press_run(app, Simulated_annotators=2, Answering_at_random=2)
     assert "Not every annotator can be careless" in app.error[0].value
     app = visit(lead, "dry_run.py", study=empty.slug)
     assert "no items to try out yet" in app.info[0].value

@@ -82,7 +82,7 @@ def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab
     app = visit(lead, "quality.py", study=study.slug)
     assert "EUR 12.00" in [metric.value for metric in app.metric]
     assert "3 of 3 annotators earn less than EUR 20.00 per hour" in app.warning[0].value.replace("\\", "")
-    assert "Not in it: attention, gold and repeated items" in words(app)
+    assert "Not included: attention, gold and repeated items" in words(app)
 
     with database.writing(web_engine()) as session:
         session.get_one(Study, study.id).round = Round.pilot

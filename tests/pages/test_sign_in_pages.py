@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
-from helpers.studies import add_person
+from helpers.studies import add_person, personal_link
 
 from components.shell import state
 from triptych.people import accounts
@@ -74,7 +74,7 @@ def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
     test = app(setup=secret)
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input(PASSCODE)
-    press(test, "Make the account")
+    press(test, "Create the account")
 
     with writing(engine) as session:
         assert signs_in(session, test).role == Role.lead
@@ -87,7 +87,7 @@ def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
     field(test, "Your name").input("Ada")
     field(test, "Choose a passcode").input("short")
 
-    assert "8 to 200 characters" in shown(press(test, "Make the account"))
+    assert "8 to 200 characters" in shown(press(test, "Create the account"))
     with reading(engine) as session:
         assert not accounts.has_lead(session)
 
@@ -216,7 +216,7 @@ def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
 
 def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
     with writing(engine) as session:
-        secret = accounts.invite(session, study, "Anna")
+        secret = personal_link(session, study, "Anna")
         person = accounts.accept_invitation(session, secret)
     test = app(join=secret)
 
@@ -233,7 +233,7 @@ def test_a_link_that_is_not_valid_says_so():
 
 def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
     with writing(engine) as session:
-        secret = accounts.invite(session, study, "Anna")
+        secret = personal_link(session, study, "Anna")
         be(monkeypatch, add_person(session, "Ada", Role.lead))
     test = app(join=secret)
 

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
 from components.shell import state
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database
 from triptych.storage.models import Candidate, Item, Study, System
@@ -131,7 +131,7 @@ def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, mi
     assert app.selectbox(key=f"study-{made.slug}").value == made.slug
     button(app, "Delete the draft").click().run()
     assert [one.slug for one in stored()] == [study.slug]
-    assert [found.value for found in app.success] == [state.plain("The draft is deleted.")]
+    assert [found.value for found in app.success] == [state.plain("The draft was deleted.")]
 
 
 # A new study
@@ -165,7 +165,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     assert "wide CSV: 2 items, 2 candidates each, 2 systems" in said
     assert SECRET_TEXT in [found.value for found in app.text]
     assert "evil" not in rendered_markdown(app)
-    assert "1 of 5 would be ignored" in said
+    assert "1 of 5 will be ignored" in said
     assert "names the system of each response. If you will rate in this study yourself" in said
     assert stored() == []
 

@@ -56,7 +56,7 @@ def test_a_workbook_is_made_checked_and_stored_and_another_is_cancelled(visit, l
         sheet = Sheet(workbooks.file_of(session, study, 1)[1]).fill()
     sheet.put(0, "rating:fluency", "9")
     said = upload(app, sheet.saved())
-    assert "One cell or row must be put right" in said.replace("\\", "")
+    assert "One cell or row must be corrected" in said.replace("\\", "")
     assert "'9' is not on the scale." in said
     assert "Store the answers" not in labels(app)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
-from helpers.studies import SMALL_RUBRIC, draft_items
+from helpers.studies import SMALL_RUBRIC, draft_items, personal_link
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
@@ -180,7 +180,7 @@ def test_no_secret_is_stored_as_it_is(sqlite_engine, study, tmp_path):
         accounts.create_lead(session, "Ada", PASSCODE)
         person, code = accounts.join_open_study(session, study, "Anna")
         ticket = accounts.issue_sign_in_ticket(session, person)
-        secrets = [PASSCODE, code, ticket, accounts.use_ticket(session, ticket), accounts.invite(session, study, "Bea")]
+        secrets = [PASSCODE, code, ticket, accounts.use_ticket(session, ticket), personal_link(session, study, "Bea")]
     with sqlite_engine.connect() as connection:
         connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("triptych.db*"))
@@ -319,7 +319,7 @@ def test_an_annotators_code_or_link_never_opens_a_leads_account(sqlite_engine, s
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Ada", "ABCD-EFGH")
         accounts.join(session, study, signed_in(session, lead))
-        invited = accounts.accept_invitation(session, accounts.invite(session, study, "Ada"))
+        invited = accounts.accept_invitation(session, personal_link(session, study, "Ada"))
 
     assert invited.id != lead.id
     assert refused(sqlite_engine, accounts.return_to_study, study, "Ada", "ABCD-EFGH") == accounts.WRONG_CODE
@@ -380,10 +380,10 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
 
 def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
-        first = accounts.invite(session, study, "Anna", "anna@example.org")
+        first = personal_link(session, study, "Anna", "anna@example.org")
         person = accounts.accept_invitation(session, first)
         assert accounts.accept_invitation(session, first).id == person.id
-        second = accounts.invite(session, study, "anna")
+        second = personal_link(session, study, "anna")
         assert accounts.accept_invitation(session, second).id == person.id
 
     assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, first)
@@ -393,9 +393,9 @@ def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(
 
 def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        accounts.invite(session, study, "Anna", "anna@example.org")
+        personal_link(session, study, "Anna", "anna@example.org")
 
-    assert "another e-mail" in refused(sqlite_engine, accounts.invite, study, "Anna", "other@example.org")
+    assert "another e-mail" in refused(sqlite_engine, personal_link, study, "Anna", "other@example.org")
 
 
 # Panels
@@ -482,10 +482,10 @@ def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_i
 
 def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
     for lines, told in {
-        "": "names nobody",
-        "name,email\n": "names nobody",
-        "Anna\nAnna": "Row 2, column 'name': 'Anna' stands in row 1 already",
-        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' stands in row 1 already",
+        "": "is empty",
+        "name,email\n": "is empty",
+        "Anna\nAnna": "Row 2, column 'name': 'Anna' is in row 1 already",
+        "A,x@y.de\nB,X@y.de": "Row 2, column 'email': 'X@y.de' is in row 1 already",
         'name\n"Anna': "Row 2",
         "x" * 81: "1 to 80 characters",
         "Anna,,owner": "'owner' is no role",
@@ -497,7 +497,7 @@ def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
 def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         found = invitations.read_list(session, study, b"Anna\nBen\nCleo")
-        accounts.invite(session, study, "ben")
+        personal_link(session, study, "ben")
     with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
         invitations.invite_all(session, study, found.guests, "L")
     with reading(sqlite_engine) as session:
@@ -561,7 +561,7 @@ def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_pas
     with writing(sqlite_engine) as session:
         other = make_study(session, annotators=0)[0]
         dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
-    assert "as soon as she has chosen a passcode" in refused(
+    assert "as soon as they have chosen a passcode" in refused(
         sqlite_engine, invitations.invite_one, other, "Dora", "", Role.lead, "L"
     )
     with writing(sqlite_engine) as session:

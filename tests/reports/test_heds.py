@@ -16,7 +16,7 @@ from sqlmodel import select
 from triptych.reports import heds
 from triptych.reports.heds import Answer
 from triptych.reports.heds_questions import QUESTIONS
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Item, Purpose
 from triptych.study import lifecycle

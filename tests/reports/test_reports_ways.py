@@ -163,7 +163,7 @@ def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_repo
     app = visit(lead, "report.py", study=study.slug)
     label = "5.1 Which ethics committee approved the experiment?"
     next(box for box in app.text_input if box.label == label).set_value("The board of *this* place")
-    next(button for button in app.button if button.label == "Keep these answers").click().run()
+    next(button for button in app.button if button.label == "Save these answers").click().run()
 
     assert not app.exception
     assert "1 of 43 questions answered" in [block.label for block in app.expander][1]

@@ -7,7 +7,7 @@ from helpers.studies import SMALL_RUBRIC, full_answers
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import check_answers, check_draft, parse_answers
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 
 RUBRIC = parse_rubric(SMALL_RUBRIC)
 

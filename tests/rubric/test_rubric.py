@@ -14,18 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
-from triptych.rubric.model import (
-    KINDS,
-    RUBRICS,
-    Best,
-    Criterion,
-    Likert,
-    Number,
-    Rubric,
-    json_schema,
-    load_rubric,
-    parse_rubric,
-)
+from triptych.rubric.files import RUBRICS, json_schema, load_rubric, parse_rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import KINDS, Best, Likert, NumberScale
 from triptych.storage.models import Round
 
 SMALL = """\
@@ -88,15 +79,15 @@ BROKEN = {
     ),
     "an option given twice": (
         replaced('"no"', '"yes"'),
-        ["criteria.0.scale: each option key may stand once; twice: yes."],
+        ["criteria.0.scale: each option key may be used once; repeated: yes."],
     ),
     "a YAML key given twice": (
         replaced("summary:", "title: Again\nsummary:"),
-        ["bad.yaml, line 3: not valid YAML: the key 'title' stands twice."],
+        ["bad.yaml, line 3: not valid YAML: the key 'title' is repeated."],
     ),
     "a criterion given twice": (
         SMALL + SMALL[SMALL.index("  - key: good") :],
-        ["bad.yaml: criteria: each criterion key may stand once; twice: good."],
+        ["bad.yaml: criteria: each criterion key may be used once; repeated: good."],
     ),
     "no criteria": (SMALL[: SMALL.index("criteria:")] + "criteria: []\n", ["bad.yaml: criteria: ", "at least 1"]),
     "points that fall": (
@@ -133,11 +124,11 @@ BROKEN = {
     ),
     "a speaker with two titles": (
         SMALL + "speakers: [{names: [A], title: One}, {names: [B, A], title: Two}]\n",
-        ["bad.yaml: the file: each speaker name may stand once; twice: A."],
+        ["bad.yaml: the file: each speaker name may be used once; repeated: A."],
     ),
     "a reason to skip given twice": (
         SMALL + "skip: {title: Skip, reasons: [{key: a, title: One}, {key: a, title: Two}]}\n",
-        ["bad.yaml: skip: each reason key may stand once; twice: a."],
+        ["bad.yaml: skip: each reason key may be used once; repeated: a."],
     ),
     "a reference for no criterion": (
         SMALL + replaced("criterion: good", "criterion: bad", TRAINING),
@@ -165,7 +156,7 @@ BROKEN = {
     ),
     "a training item given twice": (
         SMALL + TRAINING + TRAINING[TRAINING.index("  - key") :],
-        ["each training item key may stand once; twice: first."],
+        ["each training item key may be used once; repeated: first."],
     ),
     "a right answer that is no option": (
         SMALL + replaced("answer: a", "answer: c", ENTRY_TEST),
@@ -173,7 +164,7 @@ BROKEN = {
     ),
     "a test question given twice": (
         SMALL + ENTRY_TEST + ENTRY_TEST[ENTRY_TEST.index("    - {key: q") :],
-        ["entry_test: each question key may stand once; twice: q."],
+        ["entry_test: each question key may be used once; repeated: q."],
     ),
     "text that is no YAML": ("key: [", ["bad.yaml, line 1: not valid YAML"]),
     "a list": ("- one\n- two\n", ["bad.yaml: a rubric is a mapping that starts with `key:`, `title:` and `summary:`."]),
@@ -209,11 +200,13 @@ def test_more_than_ten_mistakes_are_counted_not_listed() -> None:
     assert lines[-1] == "… and 4 more"
 
 
-def test_a_file_that_is_not_utf8_or_not_there_is_refused_by_name(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    "name, reason", [("latin.yaml", ": cannot be read as UTF-8 text"), ("absent.yaml", " cannot be read: No such file")]
+)
+def test_an_unreadable_file_is_named_with_its_reason(tmp_path: Any, name: str, reason: str) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"key: caf\xe9\n")
-    for name in ("latin.yaml", "absent.yaml"):
-        with pytest.raises(InvalidRubric, match=f"{name}: cannot be read as UTF-8 text"):
-            load_rubric(tmp_path / name)
+    with pytest.raises(InvalidRubric, match=f"{name}{reason}"):
+        load_rubric(tmp_path / name)
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.dates()
@@ -282,7 +275,7 @@ def test_only_the_option_that_asks_for_an_explanation_has_one_to_ask_for() -> No
     low = Likert(kind="likert", points=[{"value": 1, "ask": {"free_text": "required"}}, {"value": 2}])
     assert low.ask_for(1.0) is not None
     assert low.ask_for(2.0) is None
-    assert Number(kind="number", low=0, high=1).ask_for(1) is None
+    assert NumberScale(kind="number", low=0, high=1).ask_for(1) is None
     assert Best(kind="best").ask_for(["A"]) is None
 
 
@@ -305,7 +298,7 @@ def test_likert_refuses_every_number_that_is_no_point(value: float) -> None:
 
 def test_zero_is_a_value_of_a_scale_that_has_it() -> None:
     assert HALVES.check(0) == 0
-    assert Number(kind="number", low=0, high=1).check(0) == 0
+    assert NumberScale(kind="number", low=0, high=1).check(0) == 0
 
 
 @given(st.text(max_size=6))
@@ -322,7 +315,7 @@ def test_choice_accepts_its_keys_and_refuses_every_other_text(value: str) -> Non
 def test_number_accepts_every_step_and_refuses_what_lies_between_or_beyond(
     low: int, steps: int, step: float, data: st.DataObject
 ) -> None:
-    scale = Number(kind="number", low=low, high=low + steps * step, step=step)
+    scale = NumberScale(kind="number", low=low, high=low + steps * step, step=step)
     nth = data.draw(st.integers(0, steps))
     assert scale.check(low + nth * step) == pytest.approx(low + nth * step)
     for wrong in (low + (nth + 0.4) * step, low - step, low + (steps + 1) * step):
@@ -331,13 +324,13 @@ def test_number_accepts_every_step_and_refuses_what_lies_between_or_beyond(
 
 
 def test_number_is_stored_exactly_on_its_step() -> None:
-    scale = Number(kind="number", low=0, high=1, step=0.1)
+    scale = NumberScale(kind="number", low=0, high=1, step=0.1)
     assert scale.check(0.1 + 0.2) == 0.3
 
 
 @pytest.mark.parametrize("value", [True, None, "3", [3], {}, float("nan"), float("inf"), 10**400], ids=str)
 def test_a_scale_of_numbers_refuses_what_only_looks_like_a_number(value: Any) -> None:
-    for scale in (ONE_TO_SEVEN, Number(kind="number", low=0, high=10)):
+    for scale in (ONE_TO_SEVEN, NumberScale(kind="number", low=0, high=10)):
         with pytest.raises(InvalidAnnotation):
             scale.check(value)
 

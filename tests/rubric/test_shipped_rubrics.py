@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from triptych.rubric.model import Choice, Criterion, Likert, Option, Rubric, json_schema, load_rubric, shipped_rubrics
+from triptych.rubric.files import json_schema, load_rubric, shipped_rubrics
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Choice, ChoiceOption, Likert
 
 FILES = shipped_rubrics()
 FOUR = {"rrgen", "dialogue_response", "esc_dialogue", "mental_health_qa"}
@@ -34,7 +36,7 @@ def points(criterion: Criterion) -> list[tuple[float, str]]:
     return [(point.value, point.title) for point in criterion.scale.points]
 
 
-def options(criterion: Criterion) -> list[Option]:
+def options(criterion: Criterion) -> list[ChoiceOption]:
     assert isinstance(criterion.scale, Choice)
     return list(criterion.scale.options)
 

@@ -16,7 +16,7 @@ from triptych.annotate import assignments
 from triptych.operations import verify
 from triptych.people import accounts
 from triptych.privacy import erasure
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.database import Wiped

@@ -16,7 +16,7 @@ from triptych.errors import NotAllowed
 from triptych.formats import read_items
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import dry_run, recovery
 from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.rubric.answers import LETTERS, check_answers, parse_answers
-from triptych.rubric.model import Rubric, load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.model import Rubric
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage.models import Round
 

@@ -56,7 +56,7 @@ def test_a_small_grid_keeps_level_and_coverage_and_makes_a_page():
 @pytest.mark.parametrize("design", PROMISED, ids=str)
 def test_headline_test_and_interval_keep_what_is_promised(design: Design, scale: str):
     found = measure(design, scale, RUNS)
-    assert found.kept, found
+    assert found.keeps_promise, found
 
 
 @pytest.mark.slow

@@ -27,6 +27,16 @@ def test_every_connection_has_our_settings(sqlite_engine):
             assert (found["journal_mode"], found["synchronous"], found["foreign_keys"]) == ("wal", 2, 1)
 
 
+def test_an_old_sqlite_is_noted_once(sqlite_engine, caplog, monkeypatch):
+    monkeypatch.setattr(database, "SAFE_SQLITE", (99,))
+    database._note_version.cache_clear()
+    with caplog.at_level("INFO", "triptych"):
+        for _ in range(2):
+            database.open_engine(str(sqlite_engine.url)).dispose()
+
+    assert caplog.text.count("writers take turns") == 1
+
+
 def test_the_migrations_make_exactly_the_tables_of_the_models(engine):
     with engine.connect() as connection:
         context = MigrationContext.configure(connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 import webbrowser
 
@@ -10,14 +9,6 @@ import pytest
 
 from triptych.storage import host
 from triptych.web import start
-
-
-def test_connections_to_a_socket_of_this_process_send_small_packets_at_once():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        host.send_at_once()
-        with socket.create_connection(server.getsockname()), server.accept()[0] as accepted:
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
 
 AT_A_SCREEN = {"DISPLAY": ":0"}
 

@@ -23,7 +23,7 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.rows import export_ratings
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import (

@@ -8,8 +8,8 @@ import pytest
 from helpers.studies import SMALL_RUBRIC, draft_items
 from sqlmodel import Session
 
-from triptych.formats.model import CandidateDraft, ItemDraft, Turn
-from triptych.rubric.model import parse_rubric
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.rubric.files import parse_rubric
 from triptych.study import lifecycle
 from triptych.study import lint as linter
 from triptych.study.lint import LintFinding
@@ -65,7 +65,7 @@ def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None,
 
 
 def test_a_conversation_of_blank_turns_is_empty() -> None:
-    blank = CandidateDraft("sys-a", None, (Turn("usr", " "), Turn("sys", "")))
+    blank = CandidateDraft("sys-a", None, (TurnDraft("usr", " "), TurnDraft("sys", "")))
     items = [replace(one, candidates=(blank, *one.candidates[1:])) if n == 3 else one for n, one in enumerate(sound())]
     assert only(lint(items), "without a text").items == ("i3",)
 
@@ -91,7 +91,7 @@ def test_a_text_that_a_system_gives_again_and_again_is_told_once() -> None:
 
 def test_items_that_stand_twice_are_grave_and_a_shared_context_is_a_note() -> None:
     twice = [*sound(), replace(sound()[4], external_id="again", row=70)]
-    finding = only(lint(twice), "stand more than once")
+    finding = only(lint(twice), "in the file more than once")
     assert (finding.severity, finding.items) == ("grave", ("i4", "again"))
     shared = [*sound(), item(80, "One.", "Two.", "Three.", context="Question 4?")]
     assert only(lint(shared), "share their context").severity == "note"
@@ -108,7 +108,7 @@ def test_training_items_among_the_main_ones_are_grave() -> None:
     [
         ("As an AI language model, I cannot feel this.", "calls itself an AI", "grave"),
         ("I was trained by OpenAI to help.", "calls itself an AI", "grave"),
-        ("Ask sys a again tomorrow, please.", "The name of 'sys-a' stands in 1 text of 'sys-a'", "grave"),
+        ("Ask sys a again tomorrow, please.", "The name of 'sys-a' is in 1 text of 'sys-a'", "grave"),
         ("That is all.<|im_end|>", "prompt template", "grave"),
         ("[/INST] That is all.", "prompt template", "grave"),
         ("That is <b>all</b> of it &amp; more.", "HTML", "warning"),
@@ -151,13 +151,15 @@ def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() 
 
 
 def talk(n: int, before: str, speaker: str) -> ItemDraft:
-    candidate = CandidateDraft("gpt4-ft", None, (Turn("usr", "What now?"), Turn(speaker, SENTENCES[n % 4])))
-    return ItemDraft(f"i{n}", None, (Turn(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
+    candidate = CandidateDraft("gpt4-ft", None, (TurnDraft("usr", "What now?"), TurnDraft(speaker, SENTENCES[n % 4])))
+    return ItemDraft(f"i{n}", None, (TurnDraft(before, f"Question {n}?"),), (candidate,), {}, {}, n + 1)
 
 
 @pytest.mark.parametrize(("before", "speaker"), [("usr", "GPT4-ft"), ("usr", "gpt4_ft"), ("gpt4-ft", "sys")])
 def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str) -> None:
-    finding = only(lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker bears")
+    finding = only(
+        lint([*(talk(n, "usr", "sys") for n in range(3)), talk(7, before, speaker)]), "A speaker has the name"
+    )
     assert (finding.severity, finding.items) == ("grave", ("i7",))
 
 

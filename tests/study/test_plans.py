@@ -83,12 +83,12 @@ def test_every_mistake_of_a_file_is_named_by_its_row(sqlite_engine) -> None:
         assert not found.ok
         assert told(found) == [
             "Row 6, column 'rank': is 'first'; a rank is a whole number from 1 on.",
-            "Row 3, column 'annotator': 'nobody' is nobody who takes part in this study; write a pseudonym, "
+            "Row 3, column 'annotator': 'nobody' does not take part in this study; write a pseudonym, "
             "or the name of somebody who was invited.",
             "Row 4, column 'item_id': 'item-9' is no item of this study.",
             "Row 8, column 'item_id': 'item-4' is retired.",
-            "Row 9, column 'annotator': 'twin' fits several people of this study; write the pseudonym.",
-            "Row 5: 'P-a' and item 'item-1' stand in row 2 already.",
+            "Row 9, column 'annotator': 'twin' is the name of several people of this study; write the pseudonym.",
+            "Row 5: 'P-a' and item 'item-1' are already in row 2.",
             "Row 7: item 'item-1' has 3 annotators (rows 2, 6–7), but only 2 rate it. "
             "Take lines out, or raise the annotators per item.",
         ]
@@ -204,7 +204,7 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
         assignments.current(session, study, people[0])
         with pytest.raises(NotAllowed, match="needs a reason"):
             plans.store(session, study, lines(("a", 1)), "P-lead")
-        with pytest.raises(ImportRefused, match="have no place left for all who are planned: item-1"):
+        with pytest.raises(ImportRefused, match="cannot get all who are planned: item-1"):
             plans.store(session, study, lines(("b", 1)), "P-lead", "b shall do it")
         before = study.design_hash
         plans.store(session, study, lines(("a", 1)), "P-lead", "a has begun")

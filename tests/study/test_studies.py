@@ -16,7 +16,7 @@ from triptych.formats import ReadOptions, read_items
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import overview
-from triptych.rubric.model import load_rubric, parse_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
 from triptych.simulate import demo
 from triptych.storage import database, events
 from triptych.storage.models import Candidate, Criterion, Item, Option, Role, RubricText, Study, StudyState, System

@@ -139,8 +139,8 @@ def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, f
 
 def test_a_long_export_leaves_in_blocks_and_loses_no_row(ask, filled, monkeypatch):
     study, lead, _ = filled
-    monkeypatch.setattr("triptych.formats.writers.writing.BLOCK", 300)
-    monkeypatch.setattr(long_csv, "ROWS", 2)
+    monkeypatch.setattr("triptych.formats.writers.writing.BLOCK_CHARACTERS", 300)
+    monkeypatch.setattr(long_csv, "ROWS_PER_PIECE", 2)
     answer = ask(lead, f"/export/{study.slug}/ratings.csv")
     assert len(answer.pieces) > 3
     assert len(rows_of(answer)) == 12

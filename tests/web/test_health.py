@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from triptych import settings
 from triptych.operations import doctor
@@ -104,11 +107,36 @@ def test_an_error_of_a_statement_does_not_quote_what_people_wrote(engine):
 
 
 def test_an_outage_is_answered_with_503_and_the_sentence():
-    answer = asyncio.run(routes.away(None, DatabaseAway(database.AWAY)))
+    async def broken(_):
+        raise DatabaseAway(database.AWAY)
 
-    assert answer.status_code == 503
-    assert json.loads(answer.body) == {"refused": "away", "message": database.AWAY}
-    assert answer.headers["Retry-After"] == "3"
+    app = Starlette(routes=[Route("/x", broken)], exception_handlers=routes.ERRORS)
+    sent: list = []
+
+    async def send(message) -> None:
+        sent.append(message)
+
+    asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, None, send))
+
+    assert sent[0]["status"] == 503
+    assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.AWAY}
+    assert (b"retry-after", b"3") in sent[0]["headers"]
+
+
+def test_a_refused_start_is_logged_as_one_error(monkeypatch, caplog):
+    def refuse(*_):
+        raise settings.UnsafeSettings("No secret is set.")
+
+    levels: list[int] = []
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "setLevel", levels.append)
+    monkeypatch.setattr(start.logs, "settle", lambda: None)
+    monkeypatch.setattr(settings, "refuse_unsafe_secrets", refuse)
+
+    with pytest.raises(settings.UnsafeSettings), start.running("http://127.0.0.1:8501", None):
+        pass
+
+    assert [record.message for record in caplog.records] == ["The app did not start."]
+    assert levels == [logging.CRITICAL]
 
 
 def test_stopping_waits_for_the_transaction_that_is_under_way(sqlite_engine):
@@ -126,7 +154,8 @@ def test_stopping_waits_for_the_transaction_that_is_under_way(sqlite_engine):
     assert not start.finish_writes(sqlite_engine, patience=0.05)
     threading.Timer(0.1, done.set).start()
     assert start.finish_writes(sqlite_engine)
-    writer.join()
+    writer.join(10)
+    assert not writer.is_alive()
 
     with reading(sqlite_engine) as session:
         assert session.execute(text("SELECT value FROM setting")).scalar() == "v"

@@ -219,7 +219,11 @@ def test_the_workbench_comes_from_an_address_that_may_be_kept_for_ever(server):
     assert "immutable" in answer.headers["Cache-Control"]
 
 
-@pytest.mark.parametrize("path", ["{}/__init__.py", "{}/../state.py", "{}/..%2fstate.py", "other/workbench.js", ""])
+DEV_FILES = ("package.json", "package-lock.json", "tsconfig.json", "types.d.ts", "node_modules/typescript/lib/tsc.js")
+UNSERVED = ("{}/__init__.py", "{}/../state.py", "{}/..%2fstate.py", "other/workbench.js", "")
+
+
+@pytest.mark.parametrize("path", [*UNSERVED, *(f"{{}}/{name}" for name in DEV_FILES)])
 def test_nothing_but_scripts_and_styles_of_this_version_is_served(server, path):
     answer = send(server, "GET", "/assets/" + path.format(assets.version()))
 

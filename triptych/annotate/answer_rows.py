@@ -1,4 +1,4 @@
-"""Checked answers as rows of the tables, quotes cut from the stored text."""
+"""CheckedAnswers answers as rows of the tables, quotes cut from the stored text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sqlalchemy import select
 from sqlmodel import Session
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric.answers import Checked, count_words
+from triptych.rubric.answers import CheckedAnswers, count_words
 from triptych.storage.models import Candidate, Slot
 from triptych.storage.writes import AnswerRows, Explained
 from triptych.study.lifecycle import Design
 
 
-def answer_rows(session: Session, design: Design, assignment_id: int, checked: Checked) -> AnswerRows:
+def answer_rows(session: Session, design: Design, assignment_id: int, checked: CheckedAnswers) -> AnswerRows:
     """The rows of the checked answers. Raises InvalidAnnotation for a highlight that does not fit its text."""
     ratings, explanations = [], []
     for rating in checked.ratings:
@@ -29,7 +29,7 @@ def answer_rows(session: Session, design: Design, assignment_id: int, checked: C
     return AnswerRows(ratings, explanations, highlights, checked.set_aside)
 
 
-def _highlight_rows(session: Session, assignment_id: int, checked: Checked) -> list[dict[str, Any]]:
+def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswers) -> list[dict[str, Any]]:
     """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
     query = (
         select(Slot.position, Candidate.text, Candidate.turns)

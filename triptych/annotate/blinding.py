@@ -19,7 +19,8 @@ from triptych.annotate import progress
 from triptych.annotate.entry_test import BEFORE_WORK
 from triptych.annotate.reservations import Assigned
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Choice, Criterion, Likert, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Choice, Likert
 from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of

@@ -15,7 +15,8 @@ from itertools import count, islice, takewhile
 from sqlalchemy import ColumnElement, select
 from sqlmodel import Session
 
-from triptych.rubric.model import Choice, Likert, Rubric
+from triptych.rubric.model import Rubric
+from triptych.rubric.scales import Choice, Likert
 from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.rubric.answers import Checked
+from triptych.rubric.answers import CheckedAnswers
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import Assignment, AssignmentState, Criterion, Highlight, Rating, Slot
 
@@ -63,7 +63,7 @@ class LoggedAnnotation(BaseModel):
     reason: str | None = None
 
     @classmethod
-    def of(cls, assignment: Any, checked: Checked) -> Self:
+    def of(cls, assignment: Any, checked: CheckedAnswers) -> Self:
         """What has just been written for this assignment: the same as `stored` reads."""
         return cls(
             state=assignment.state,

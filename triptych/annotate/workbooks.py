@@ -22,12 +22,12 @@ from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_m
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
-    LONGEST_TEXT,
-    Book,
-    BookItem,
-    Filled,
-    Finding,
+    MAX_TEXT_CHARACTERS,
+    CellProblem,
+    FilledWorkbook,
     ReadItem,
+    WorkbookContents,
+    WorkbookItem,
     check_filled,
     read_filled,
     write_book,
@@ -35,6 +35,7 @@ from triptych.formats.workbook import (
 from triptych.people import accounts
 from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -91,7 +92,7 @@ class Returned:
 
     pseudonym: str
     items: int
-    findings: tuple[Finding, ...]
+    findings: tuple[CellProblem, ...]
     messages: tuple[SubmitMessage | SetAsideMessage, ...]
     unchanged: int
 
@@ -205,16 +206,16 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
     mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
     left = limit - session.execute(select(func.count()).where(mine, live)).scalar_one()
     if left < 1:
-        raise Conflict(f"{who.pseudonym} has the {limit} items that this study allows for one annotator.")
+        raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")
     return left
 
 
-def _refuse_long_texts(book: Book) -> None:
+def _refuse_long_texts(book: WorkbookContents) -> None:
     for number, item in enumerate(book.items, 1):
-        texts = [item.context, *(text for _, text in item.beside), *item.responses]
-        if any(len(text) > LONGEST_TEXT for text in texts):
+        texts = [item.context, *(text for _, text in item.extra_texts), *item.responses]
+        if any(len(text) > MAX_TEXT_CHARACTERS for text in texts):
             raise ImportRefused(
-                f"Item {number} of this workbook has a text of more than {LONGEST_TEXT:,} characters, which no "
+                f"Item {number} of this workbook has a text of more than {MAX_TEXT_CHARACTERS:,} characters, which no "
                 "spreadsheet cell can hold. Let this study be annotated in the browser."
             )
 
@@ -271,9 +272,9 @@ def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
     return list(session.scalars(mine.order_by(Assignment.id).execution_options(populate_existing=True)))
 
 
-def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> Book:
+def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> WorkbookContents:
     rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
-    return Book(
+    return WorkbookContents(
         token=workbook.token,
         title=study.title,
         annotator=who.pseudonym,
@@ -301,12 +302,12 @@ def _row_token(workbook: Workbook, laid: Assignment) -> str:
     return hashlib.blake2b(f"{workbook.token}|{laid.token}".encode(), digest_size=8).hexdigest()
 
 
-def _book_item(token: str, seen: blinding.SeenItem) -> BookItem:
+def _book_item(token: str, seen: blinding.SeenItem) -> WorkbookItem:
     extras = seen.context.extra_texts if seen.context else ()
-    return BookItem(
+    return WorkbookItem(
         token=token,
         context=_context(seen.context),
-        beside=[(extra.title, extra.text) for extra in extras],
+        extra_texts=[(extra.title, extra.text) for extra in extras],
         responses=[_text(candidate.text, candidate.turns) for candidate in seen.candidates],
     )
 
@@ -359,7 +360,7 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     return Stored(who.pseudonym, len(found.messages), found.unchanged, receipt)
 
 
-def _given_out(session: Session, study: Study, filled: Filled) -> tuple[Workbook, Who]:
+def _given_out(session: Session, study: Study, filled: FilledWorkbook) -> tuple[Workbook, Who]:
     """The workbook that a file is. Raises for a file of somewhere else, and what `_annotator` raises."""
     workbook = session.scalars(select(Workbook).where(Workbook.token == filled.token)).first()
     if workbook is None:
@@ -377,7 +378,9 @@ def _refuse_unless_writable(study: Study) -> None:
         raise StudyNotOpen(f"The study is {study.state}. Open it again, then upload the workbook.") from refusal
 
 
-def _checked(session: Session, study: Study, filled: Filled, workbook: Workbook, who: Who, partly: bool) -> Returned:
+def _checked(
+    session: Session, study: Study, filled: FilledWorkbook, workbook: Workbook, who: Who, partly: bool
+) -> Returned:
     book = _book(session, study, workbook, who, _asks_consent(session, study, who))
     read = check_filled(filled, book)
     laid = {_row_token(workbook, one): one for one in _laid(session, workbook)}
@@ -398,16 +401,18 @@ def _checked(session: Session, study: Study, filled: Filled, workbook: Workbook,
     return Returned(who.pseudonym, len(laid), tuple(findings), tuple(messages), unchanged)
 
 
-def _not_begun(laid: Assignment, item: ReadItem, partly: bool) -> list[Finding]:
+def _not_begun(laid: Assignment, item: ReadItem, partly: bool) -> list[CellProblem]:
     if laid.state in SEEN:
-        return [Finding("note", item.row, "", "Nothing is filled in; what was handed in for this item before stays.")]
+        return [
+            CellProblem("note", item.row, "", "Nothing is filled in; what was handed in for this item before stays.")
+        ]
     right = "" if partly else "Fill it in, or give a reason for leaving it out."
-    return [Finding("note" if partly else "error", item.row, "", NOT_BEGUN, right)]
+    return [CellProblem("note" if partly else "error", item.row, "", NOT_BEGUN, right)]
 
 
-def _kept(item: ReadItem, at: datetime) -> Finding:
+def _kept(item: ReadItem, at: datetime) -> CellProblem:
     what = f"This item was changed in the browser on {at:%Y-%m-%d}. What stands there is kept."
-    return Finding("warning", item.row, "", what, "To change it again, use the browser.")
+    return CellProblem("warning", item.row, "", what, "To change it again, use the browser.")
 
 
 def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, datetime]:
@@ -420,7 +425,7 @@ def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, dateti
     return {number: at for number, (pen, at) in last.items() if pen != PEN}
 
 
-def _is_stored(book: Book, laid: Assignment, item: ReadItem, responses: int) -> bool:
+def _is_stored(book: WorkbookContents, laid: Assignment, item: ReadItem, responses: int) -> bool:
     """Whether the very same stands in the database already."""
     if item.way_out is not None:
         kind, reason = item.way_out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,15 +16,23 @@ from triptych.operations import doctor as examination
 
 try:
     from sqlalchemy import Engine, make_url, select
-    from sqlalchemy.exc import ArgumentError, DBAPIError
+    from sqlalchemy.exc import DBAPIError
     from sqlmodel import Session
 
     from triptych import settings
+    from triptych.cli.run import run
     from triptych.errors import NotFound, TriptychError
     from triptych.operations import move as moving
     from triptych.operations import verify as verifying
     from triptych.people import accounts
-    from triptych.rubric.model import RUBRICS, json_schema, load_rubric, parse_rubric, shipped_rubrics
+    from triptych.rubric.files import (
+        RUBRICS,
+        json_schema,
+        load_rubric,
+        parse_rubric,
+        shipped_rubrics,
+    )
+    from triptych.stats.numbers import counted
     from triptych.storage import database
     from triptych.storage.models import Access, Round, Study, StudyState
     from triptych.study import lifecycle
@@ -39,6 +48,13 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def say_beside(path: str, text: str) -> None:
+    """Says it on the standard error where the data go to the standard output."""
+    from triptych.cli import studies
+
+    (sys.stderr if path in studies.STANDARD_OUTPUT else sys.stdout).write(f"{text}\n")
+
+
 def schema(_: argparse.Namespace) -> int:
     """Write rubrics/schema.json, which lets editors complete rubric files."""
     (RUBRICS / "schema.json").write_text(json_schema(), encoding="utf-8")
@@ -49,8 +65,8 @@ def schema(_: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check rubric files; without names, the shipped ones."""
     for path in arguments.files or [str(path) for path in shipped_rubrics().values()]:
-        rubric = load_rubric(settings.app_folder() / path)
-        say(f"{path}: {rubric.title}, {len(rubric.criteria)} criteria, no problem found.")
+        rubric = load_rubric(Path(path))
+        say(f"{path}: {rubric.title}, {counted(len(rubric.criteria), 'criterion', 'criteria')}, no problem found.")
     return 0
 
 
@@ -64,16 +80,16 @@ def migrate(_: argparse.Namespace) -> int:
 def verify(_: argparse.Namespace) -> int:
     """Check every study against its event log: names the first event or row that was changed or removed by hand."""
     with database.reading(_to_read()) as session:
-        found = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
-    if not found:
+        verdicts = [verifying.verify(session, study) for study in session.scalars(select(Study).order_by(Study.id))]
+    if not verdicts:
         raise NotFound("There is no study in this database, so nothing was checked.")
-    for verdict in found:
+    for verdict in verdicts:
         say(f"{verdict.slug}: {verdict.sentence}")
-    return 0 if all(verdict.holds for verdict in found) else 1
+    return 0 if all(verdict.holds for verdict in verdicts) else 1
 
 
 def doctor(_: argparse.Namespace) -> int:
-    """Look at this installation and say in plain words what stands in its way; changes nothing."""
+    """Check this installation and report every problem with its remedy; changes nothing."""
     return examination.report(say)
 
 
@@ -84,13 +100,13 @@ def move(arguments: argparse.Namespace) -> int:
     with _alone(source), _alone(target):
         for moved in moving.move(source, target, arguments.study or ()):
             if moved.rows:
-                say(f"{moved.table}: {moved.rows} rows, the same in both ({moved.digest[:12]}).")
+                say(f"{moved.table}: {counted(moved.rows, 'row')}, the same in both ({moved.digest[:12]}).")
     say(f"Every event chain holds. Start the app with TRIPTYCH_DATABASE_URL={make_url(arguments.target)!r}.")
     return 0
 
 
 def backup(_: argparse.Namespace) -> int:
-    """Back the database up, while the app is in use or not, into the folder backups beside it."""
+    """Back the database up, in use or not, into the folder backups next to it."""
     from triptych.operations import backup as backups
 
     made = backups.make(_to_read())
@@ -107,35 +123,34 @@ def restore(arguments: argparse.Namespace) -> int:
     engine = database.open_engine(settings.database_url())
     with _alone(engine):
         done = backups.restore(engine, Path(arguments.file), COMMAND_LINE, alone=True)
-    say(
-        f"The database is that of {done.name} again. The state before lies in {done.before or 'no file: it was empty'}."
-    )
+    say(f"Restored {done.name}. The state before is in {done.before or 'no file: it was empty'}.")
     for head in done.heads:
         say(f"{head.slug}: last event {head.number}, hash {head.hash}")
     for pseudonym in done.again:
-        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: do it once more.")
+        say(f"{pseudonym} withdrew or was erased after this backup and is in it again: repeat that.")
     return 0
 
 
 def capsule(arguments: argparse.Namespace) -> int:
-    """Write a study into one file that opens on another machine; it knows pseudonyms only, and names of systems."""
+    """Write a study into one file that opens on another machine; it holds pseudonyms only, and the names of systems."""
     from triptych.cli import studies
     from triptych.operations import capsule as capsules
 
     studies.write(arguments.file, capsules.pieces(_to_read(), arguments.study))
-    say(f"The study is in {arguments.file}.")
+    say_beside(arguments.file, f"The study is in {arguments.file}.")
     return 0
 
 
 def open_capsule(arguments: argparse.Namespace) -> int:
-    """Lay a study capsule into an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
+    """Open a study capsule in an empty database (set TRIPTYCH_HOME to a new folder) and make a lead for it."""
     from triptych.operations import capsule as capsules
 
     engine = database.open_engine(settings.database_url())
     passcode = _passcode("Passcode of the new lead: ")
     with _alone(engine):
         head = capsules.open_capsule(Path(arguments.file), engine, arguments.lead, passcode)
-    say(f"The study {head.slug} is there with {head.number} events, and {arguments.lead} leads it.")
+    lead = accounts.read_name(arguments.lead)
+    say(f"The study {head.slug} is there with {counted(head.number, 'event')}, and {lead} leads it.")
     return 0
 
 
@@ -143,33 +158,41 @@ def add_lead(arguments: argparse.Namespace) -> int:
     """Make a lead account."""
     passcode = _passcode("Passcode: ")
     lead = _written(lambda session: accounts.create_lead(session, arguments.name, passcode))
-    say(f"{lead.name} can sign in as {lead.pseudonym}.")
+    say(f"Sign in with the name {lead.name} and the passcode. Leads and annotators see {lead.pseudonym}.")
     return 0
 
 
 def reset_passcode(arguments: argparse.Namespace) -> int:
     """Give a lead a new passcode."""
     passcode = _passcode("New passcode: ")
-    _written(lambda session: accounts.reset_passcode(session, arguments.name, passcode))
-    say(f"{arguments.name} has a new passcode.")
+    lead = _written(lambda session: accounts.reset_passcode(session, arguments.name, passcode))
+    say(f"{lead.name} has a new passcode.")
     return 0
 
 
 def import_ratings(arguments: argparse.Namespace) -> int:
     """Show what finished ratings from elsewhere would become; with --write, make a closed study of them."""
     # numpy and the readers take half a second to import, which no other command needs
+    from triptych.cli import ratings, studies
     from triptych.exchange import import_ratings as ratings_import
 
-    found = ratings_import.from_paths(arguments)
-    for line in (*map(str, found.problems), *found.told()):
+    plan = lifecycle.Plan(title=arguments.title)
+    lifecycle.refuse_unusable_plan(plan)
+    files = ratings.ratings_in(arguments.files, arguments.judge)
+    assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
+    for line in (*map(str, assembled.problems), *assembled.summary()):
         say(line)
-    if not found.ok:
+    if not assembled.ok:
         return 2
-
     if not arguments.write:
         say("Nothing was written. Add --write to make the study.")
         return 0
-    study = _written(lambda session: ratings_import.import_as(session, arguments.lead, arguments.title, found))
+
+    def create(session: Session) -> Study:
+        lead = studies.acting_lead(session, arguments.lead)
+        return ratings_import.import_ratings(session, plan, assembled, lead)
+
+    study = _written(create)
     say(f"The study {study.slug} was made.")
     return 0
 
@@ -179,16 +202,6 @@ def create_study(arguments: argparse.Namespace) -> int:
     # the readers and writers of files take half a second to import, which the other commands do not need
     from triptych.cli import studies
 
-    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
-    rubric = parse_rubric(text, arguments.rubric)
-    for problem in file.problems:
-        say(str(problem))
-    say(f"{len(file.items)} items of {len(file.systems)} systems, {len(rubric.asked(arguments.round))} questions each.")
-    if not file.ok:
-        return 2
-    if not arguments.write:
-        say("Nothing was written. Add --write to make the study.")
-        return 0
     plan = lifecycle.Plan(
         title=arguments.title,
         raters_per_item=arguments.raters,
@@ -197,13 +210,27 @@ def create_study(arguments: argparse.Namespace) -> int:
         items_per_annotator=arguments.most,
         checks=USUAL_CHECKS,
     )
+    lifecycle.refuse_unusable_plan(plan)
+    text, file = studies.rubric_text(arguments.rubric), studies.items_from(arguments.files)
+    rubric = parse_rubric(text, arguments.rubric)
+    lifecycle.refuse_silent(rubric, plan.round)
+    for problem in file.problems:
+        say(str(problem))
+    items, systems = counted(len(file.items), "item"), counted(len(file.systems), "system")
+    say(f"{items} of {systems}, {counted(len(rubric.asked(plan.round)), 'question')} each.")
+    if not file.ok:
+        return 2
+    if not arguments.write:
+        say("Nothing was written. Add --write to make the study.")
+        return 0
 
     def create(session: Session) -> Study:
-        who = studies.lead_called(session, arguments.lead)
-        return lifecycle.create_from_file(session, plan, text, file, who)
+        lead = studies.acting_lead(session, arguments.lead)
+        return lifecycle.create_from_file(session, plan, text, file, lead)
 
     study = _written(create)
-    say(f"The draft study {study.slug} was made. Launch it with: set-state {arguments.lead!r} {study.slug} open")
+    launch = shlex.join(["set-state", arguments.lead, study.slug, "open"])
+    say(f"The draft study {study.slug} was made. Launch it: python -m triptych {launch}")
     return 0
 
 
@@ -218,14 +245,15 @@ def set_state(arguments: argparse.Namespace) -> int:
 
 
 def invite(arguments: argparse.Namespace) -> int:
-    """Make a personal link for everybody named, or on a CSV list; each is shown once and not stored."""
+    """Make a personal link for each person named or on a CSV list; it is shown once and not stored."""
     from triptych.cli import studies
 
     made = _written(
         lambda session: studies.invite(session, arguments.lead, arguments.study, arguments.names, arguments.list)
     )
-    for one in made:
-        say(f"{one.pseudonym}\t{one.name}\t{arguments.address.rstrip('/')}/?{urlencode({'join': one.secret})}")
+    for guest in made:
+        link = f"{arguments.address.rstrip('/')}/?{urlencode({'join': guest.secret})}"
+        say(f"{guest.pseudonym}\t{guest.name}\t{link}")
     return 0
 
 
@@ -233,7 +261,7 @@ def list_studies(_: argparse.Namespace) -> int:
     """List the studies with their short names."""
     with database.reading(_to_read()) as session:
         for study in session.scalars(select(Study).order_by(Study.id)):
-            say(f"{study.slug}\t{study.round}\t{study.state}\t{study.item_count} items\t{study.title}")
+            say(f"{study.slug}\t{study.round}\t{study.state}\t{counted(study.item_count, 'item')}\t{study.title}")
     return 0
 
 
@@ -243,12 +271,12 @@ def export(arguments: argparse.Namespace) -> int:
 
     with database.reading(_to_read()) as session:
         studies.write(arguments.file, studies.exported(session, arguments.study, arguments.format))
-    say(f"Written to {arguments.file}.")
+    say_beside(arguments.file, f"Written to {arguments.file}.")
     return 0
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write the report of a study, as it stands now, into a folder: tables, figures, datasheet, data, a script."""
+    """Write the current report of a study into a folder: tables, figures, datasheet, data, a script."""
     # numpy and the writers take a second to import, which no other command needs
     from triptych.exchange import exports
     from triptych.reports.build import build_report
@@ -261,7 +289,7 @@ def report(arguments: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
         (folder / name).write_bytes(content)
-    say(f"{len(made.files)} files. Snapshot {made.sha256}, last event {made.event_number}.")
+    say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}, last event {made.event_number}.")
     return 0
 
 
@@ -271,7 +299,7 @@ def _passcode(question: str) -> str:
 
 
 def _to_read() -> Engine:
-    """The database as it is, for a command that may run beside a server of whatever version."""
+    """The database as it is, for a command that may run next to a server of any version."""
     return database.open_to_read(settings.database_url())
 
 
@@ -294,9 +322,11 @@ def _alone(engine: Engine) -> Iterator[None]:
         yield
 
 
+OUTPUT = ("file", "the file to write; - is the standard output")
 LEAD, STUDY = ("lead", "the name of the lead who does it"), ("study", "the study's short name")
 # command → what it does, and its arguments that must be there
 COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[str, str]]]] = {
+    "run": (run, ()),
     "schema": (schema, ()),
     "check": (check, ()),
     "migrate": (migrate, ()),
@@ -305,15 +335,15 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], Sequence[tuple[st
     "backup": (backup, ()),
     "restore": (restore, [("file", "a backup")]),
     "move": (move, [("target", "the address of an empty database: postgresql://… or sqlite:///…")]),
-    "capsule": (capsule, [STUDY, ("file", "the zip file to write")]),
+    "capsule": (capsule, [STUDY, OUTPUT]),
     "open-capsule": (open_capsule, [("file", "the zip file"), ("lead", "the name of the lead to make")]),
-    "add-lead": (add_lead, [("name", "her name")]),
+    "add-lead": (add_lead, [("name", "the lead's name")]),
     "reset-passcode": (reset_passcode, [("name", "the lead's name")]),
     "studies": (list_studies, ()),
     "create-study": (create_study, [LEAD, ("title", "its title"), ("rubric", "a rubric file, or a shipped one's key")]),
     "set-state": (set_state, [LEAD, STUDY]),
     "invite": (invite, [LEAD, STUDY]),
-    "export": (export, [STUDY, ("format", "ratings, highlights or a format"), ("file", "the file to write")]),
+    "export": (export, [STUDY, ("format", "ratings, highlights or a format"), OUTPUT]),
     "import-ratings": (import_ratings, [LEAD, ("title", "the study's title")]),
     "report": (report, [STUDY, ("folder", "where to write; it is made if it is not there")]),
 }  # fmt: skip
@@ -323,10 +353,13 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
     """The arguments of a command that may be left out, or are chosen from."""
     ask = choice.add_argument
     match name:
+        case "run":
+            ask("--address", help="the address to listen on; 127.0.0.1 unless set")
+            ask("--port", type=int, help="the port to listen on; 8501 unless set")
         case "check":
             ask("files", nargs="*", help="rubric files")
         case "move":
-            ask("--study", action="append", help="a study's short name; may stand several times")
+            ask("--study", action="append", help="a study's short name; can be repeated")
         case "create-study":
             ask("files", nargs="+", help="a file of items, or SYSTEM=FILE for each system")
             ask("--raters", type=int, default=3, help="annotators per item")
@@ -345,17 +378,18 @@ def _ask_for_more(name: str, choice: argparse.ArgumentParser) -> None:
             ask("--judge", action="append", default=[], help="a file of scores by a model")
             ask("--items", help="a file of items, for the texts")
             ask("--rubric", help="a rubric file; without it one is made from the values")
-            positive = "an option that counts as positive, as CRITERION=OPTION; may stand several times"
+            positive = "an option that counts as positive, as CRITERION=OPTION; can be repeated"
             ask("--positive", action="append", default=[], help=positive)
             ask("--write", action="store_true", help="make the study")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m triptych", description="Triptych without the browser.")
+    parser.add_argument("--version", action="version", version=f"triptych {settings.version()}")
     choices = parser.add_subparsers(dest="command", required=True)
-    for name, (command, wanted) in COMMANDS.items():
+    for name, (command, required) in COMMANDS.items():
         choice = choices.add_parser(name, help=command.__doc__, description=command.__doc__)
-        for argument, about in wanted:
+        for argument, about in required:
             choice.add_argument(argument, help=about)
         _ask_for_more(name, choice)
     arguments = parser.parse_args(words)
@@ -363,7 +397,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return COMMANDS[arguments.command][0](arguments)
     except (database.DatabaseAway, DBAPIError) as error:
         sys.stderr.write(f"{examination.refusal(error)} More: python -m triptych doctor\n")
-    except (TriptychError, ArgumentError) as error:
+    except TriptychError as error:
         sys.stderr.write(f"{error}\n")
     except OSError as error:
         sys.stderr.write(f"{error.filename or 'The file'}: {error.strerror}.\n")

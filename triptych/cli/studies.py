@@ -1,7 +1,8 @@
-"""What a lead does in the browser, from files and words on a command line: thin over the same commands of the core."""
+"""What a lead does in the browser, from the command line, through the same functions."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,26 +13,28 @@ from triptych.formats import ItemFile, join_files, read_items
 from triptych.people import accounts
 from triptych.people.invitations import Invited, invite_all, invite_one, read_list
 from triptych.results.frame.rows import export_highlights, export_ratings
-from triptych.rubric.model import shipped_rubrics
+from triptych.rubric.files import (
+    read_rubric,
+    shipped_rubrics,
+)
 from triptych.storage.models import Role, Study, StudyState
 from triptych.study import launch, lifecycle
 from triptych.study.persons import Who
 
-TABLES = ("ratings", "highlights")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 
 
-def lead_called(session: Session, name: str) -> Who:
-    """The lead of this name, as if she had signed in. Raises NotFound."""
-    person = accounts.lead_called(session, name)
-    if person is None or person.disabled_at is not None:
-        raise NotFound(f"There is no lead called {name!r}. Make one with python -m triptych add-lead.")
-    return Who(person.id, person.pseudonym, person.role, person.name, 0)
+def acting_lead(session: Session, name: str) -> Who:
+    """The lead of this name, as if signed in. Raises NotFound if there is none or the account is disabled."""
+    lead = accounts.lead_called(session, name)
+    if lead is None:
+        raise NotFound(f"There is no lead called {name!r} who can sign in. Make one: python -m triptych add-lead NAME")
+    return Who(lead.id, lead.pseudonym, lead.role, lead.name, 0)
 
 
 def rubric_text(name: str) -> str:
-    """The YAML of a rubric file, or of a shipped rubric by its key. Raises ImportRefused."""
-    path = shipped_rubrics().get(name, Path(name))
-    return read(str(path)).decode("utf-8", "replace")
+    """The YAML of a rubric file, or of a shipped rubric by its key. Raises InvalidRubric."""
+    return read_rubric(shipped_rubrics().get(name, Path(name)))
 
 
 def read(path: str) -> bytes:
@@ -60,7 +63,7 @@ def _parted(file: str) -> tuple[str, str]:
 
 def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Study:
     """Launches, opens, pauses or closes a study of this lead. Raises NotFound, Conflict."""
-    who = lead_called(session, lead)
+    who = acting_lead(session, lead)
     study = lifecycle.led_by(session, who, slug)
     if study.state == StudyState.draft and state == StudyState.open:
         launch.launch(session, study, who.pseudonym)
@@ -70,17 +73,17 @@ def set_state(session: Session, lead: str, slug: str, state: StudyState) -> Stud
 
 
 def invite(session: Session, lead: str, slug: str, names: Sequence[str], guests: str | None) -> list[Invited]:
-    """Invites people by name, or all of a CSV file, or nobody. Raises NotFound, NotAllowed, ImportRefused."""
-    who = lead_called(session, lead)
+    """Invites people by name, or everybody on a CSV list. Raises NotFound, NotAllowed, ImportRefused."""
+    who = acting_lead(session, lead)
     study = lifecycle.led_by(session, who, slug)
     if bool(names) == bool(guests):
         raise NotAllowed("Name the people to invite, or a CSV file of them with --list.")
     if not guests:
         return [invite_one(session, study, name, "", Role.annotator, who.pseudonym) for name in names]
-    found = read_list(session, study, read(guests))
-    if not found.ok:
-        raise ImportRefused("\n".join(map(str, found.problems)))
-    return invite_all(session, study, found.guests, who.pseudonym)
+    guest_list = read_list(session, study, read(guests))
+    if not guest_list.ok:
+        raise ImportRefused("\n".join(map(str, guest_list.problems)))
+    return invite_all(session, study, guest_list.guests, who.pseudonym)
 
 
 def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
@@ -89,7 +92,7 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
     from triptych.exchange import exports
     from triptych.formats.long_csv import write_csv
     from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.model import ExportOptions
     from triptych.formats.writers.writing import in_blocks
 
     exports.see_one_state(session)
@@ -98,12 +101,23 @@ def exported(session: Session, slug: str, name: str) -> Iterator[bytes]:
         return in_blocks(write_csv(export_ratings(session, study), RATINGS_HEADER))
     if name == "highlights":
         return in_blocks(write_csv(export_highlights(session, study), HIGHLIGHTS_HEADER))
-    return exports.export_zip(session, study, name, Options(0, None))
+    return exports.export_zip(session, study, name, ExportOptions(0, None))
 
 
 def write(path: str, blocks: Iterable[bytes]) -> None:
-    """Writes a file that is whole or not there. Raises OSError."""
-    target = Path(path)
+    """Writes a file that is complete or absent; links are followed, "-" is standard output. Raises OSError.
+
+    A device or a pipe is written to as it is.
+    """
+    if path in STANDARD_OUTPUT:
+        sys.stdout.buffer.writelines(blocks)
+        sys.stdout.buffer.flush()
+        return
+    if Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as stream:
+            stream.writelines(blocks)
+        return
+    target = Path(path).resolve()
     part = target.with_name(f".{target.name}.part")
     try:
         with part.open("wb") as file:

@@ -20,6 +20,7 @@ from triptych.errors import NotAllowed, NotFound
 from triptych.formats.writers import FORMATS
 from triptych.formats.writers.codebook import documents
 from triptych.formats.writers.model import (
+    ExportOptions,
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
@@ -28,7 +29,6 @@ from triptych.formats.writers.model import (
     FinishedRating,
     FinishedSlot,
     FinishedTurn,
-    Options,
     Selection,
 )
 from triptych.formats.writers.writing import zipped
@@ -69,7 +69,7 @@ def see_one_state(session: Session) -> None:
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
 
 
-def check_request(session: Session, study: Study, key: str, options: Options) -> None:
+def check_request(session: Session, study: Study, key: str, options: ExportOptions) -> None:
     """Raises NotFound for a format or criterion that is not there, NotAllowed for a margin that is no margin."""
     if key not in FORMATS:
         raise NotFound(f"There is no format {key!r}; there are {', '.join(FORMATS)}.")
@@ -80,14 +80,14 @@ def check_request(session: Session, study: Study, key: str, options: Options) ->
         raise NotFound(f"The study has no criterion {options.criterion!r}; it has {', '.join(asked)}.")
 
 
-def export_zip(session: Session, study: Study, key: str, options: Options) -> Iterator[bytes]:
+def export_zip(session: Session, study: Study, key: str, options: ExportOptions) -> Iterator[bytes]:
     """The study in one format, as the pieces of a zip file: the data, annotations.csv, codebook.json and README.md.
 
     The same state of the study gives the same bytes. Raises as `check_request`, at once.
     """
     check_request(session, study, key, options)
-    chosen, finished, notes = FORMATS[key], read_finished(session, study), []
-    files = documents(finished, chosen, options, notes)
+    notes: list[str] = []
+    files = documents(read_finished(session, study), FORMATS[key], options, notes)
     return zipped(files, f"{study.slug}-{key}")
 
 
@@ -112,7 +112,7 @@ def read_finished(session: Session, study: Study) -> Finished:
         systems={code: names[code] for code in session.scalars(in_main)},
         annotators=tuple(session.scalars(_annotators(study))),
         most_candidates=session.scalar(select(func.max(per_item.subquery().c[0]))) or 0,
-        has_turns=session.scalar(select(exists(select(Turn.id).join(Item).where(main)))),
+        has_turns=bool(session.scalar(select(exists(select(Turn.id).join(Item).where(main))))),
         has_conversations=_has_conversations(session, main),
         counted_kinds=kinds_by_default(study),
         items=partial(_items, session, study, names),
@@ -122,7 +122,7 @@ def read_finished(session: Session, study: Study) -> Finished:
     )
 
 
-def _annotators(study: Study) -> Select[Any]:
+def _annotators(study: Study) -> Select[*tuple[Any, ...]]:
     """Pseudonyms of everyone who finished something in the study."""
     done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
     return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct().order_by(Person.pseudonym)
@@ -136,11 +136,11 @@ def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
 
 def _items(session: Session, study: Study, names: dict[int, str], selection: Selection) -> Iterator[FinishedItem]:
     """Items with all that belongs to them, a batch at a time, in the order of import."""
-    wanted = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
-    ids = session.scalars(wanted.order_by(Item.id)).all()
+    query = select(Item.id).where(Item.study_id == study.id, *_selected(study, names, selection))
+    ids = session.scalars(query.order_by(Item.id)).all()
     for start in range(0, len(ids), BATCH):
-        these = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
-        yield from _whole(session, session.scalars(these).all(), names, selection)
+        batch = select(Item).where(Item.id.in_(ids[start : start + BATCH])).order_by(Item.id)
+        yield from _complete(session, session.scalars(batch).all(), names, selection)
 
 
 def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iterator[ColumnElement[bool]]:
@@ -155,16 +155,16 @@ def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iter
 
 
 def _work(selection: Selection) -> list[ColumnElement[bool]]:
-    """Which assignments of an item are walked; needs Person beside Assignment."""
-    wanted = [Assignment.state.in_(SEEN)]
+    """Which assignments of an item are walked, for a query that joins Person to Assignment."""
+    conditions: list[ColumnElement[bool]] = [Assignment.state.in_(SEEN)]
     if selection.main_only:
-        wanted.append(Assignment.purpose == Purpose.main)
+        conditions.append(Assignment.purpose == Purpose.main)
     if selection.annotator is not None:
-        wanted.append(Person.pseudonym == selection.annotator)
-    return wanted
+        conditions.append(Person.pseudonym == selection.annotator)
+    return conditions
 
 
-def _whole(
+def _complete(
     session: Session, batch: Sequence[Item], names: dict[int, str], selection: Selection
 ) -> Iterator[FinishedItem]:
     ids = [item.id for item in batch]
@@ -187,15 +187,15 @@ def _whole(
         )
 
 
-def _grouped(session: Session, wanted: Select[Any], key: Any, ids: Sequence[int]) -> Groups:
+def _grouped(session: Session, query: Select[*tuple[Any, ...]], key: Any, ids: Sequence[int]) -> Groups:
     """Rows by their first column, which is the key."""
     groups: Groups = defaultdict(list)
-    for row in session.execute(wanted.where(key.in_(ids))) if ids else ():
+    for row in session.execute(query.where(key.in_(ids))) if ids else ():
         groups[row[0]].append(row)
     return groups
 
 
-def _candidates() -> Select[Any]:
+def _candidates() -> Select[*tuple[Any, ...]]:
     with_system = select(Candidate.item_id, Candidate.text, Candidate.turns, System.blind_code)
     return with_system.join(System, System.id == Candidate.system_id).order_by(System.blind_code)
 
@@ -205,7 +205,7 @@ def _candidate(row: Any, names: dict[int, str]) -> FinishedCandidate:
     return FinishedCandidate(names[row.blind_code], row.text, turns)
 
 
-def _annotations(selection: Selection) -> Select[Any]:
+def _annotations(selection: Selection) -> Select[*tuple[Any, ...]]:
     first, first_item = aliased(Assignment), aliased(Item)
     in_study = and_(
         Membership.study_id == Assignment.study_id,
@@ -253,9 +253,9 @@ def _annotation(row: Any, slots: list[FinishedSlot], about_item: list[FinishedRa
     return FinishedAnnotation(**facts, slots=tuple(slots), about_item=tuple(about_item))
 
 
-def _of_work(wanted: Select[Any], table: Any, selection: Selection) -> Select[Any]:
+def _of_work(query: Select[*tuple[Any, ...]], table: Any, selection: Selection) -> Select[*tuple[Any, ...]]:
     """Rows that belong to an assignment, only of the work that is walked."""
-    to_work = wanted.join(Assignment, Assignment.id == table.assignment_id)
+    to_work = query.join(Assignment, Assignment.id == table.assignment_id)
     return to_work.join(Person, Person.id == Assignment.person_id).where(*_work(selection))
 
 
@@ -263,54 +263,55 @@ def _slots(
     session: Session, ids: Sequence[int], selection: Selection, names: dict[int, str], ratings: Groups
 ) -> dict[int, list[FinishedSlot]]:
     """Assignment → its slots in the order of their positions."""
-    wanted = (
+    query = (
         select(Slot.assignment_id, Slot.position, Slot.order_known, Slot.set_aside, System.blind_code)
         .join(Candidate, Candidate.id == Slot.candidate_id)
         .join(System, System.id == Candidate.system_id)
         .order_by(Slot.position)
     )
     highlights = _highlights(session, ids, selection)
-    slots = defaultdict(list)
-    for row in _rows(session, _of_work(wanted, Slot, selection), ids):
+    slots: dict[int, list[FinishedSlot]] = defaultdict(list)
+    for row in _rows(session, _of_work(query, Slot, selection), ids):
         place = row.assignment_id, row.position
         position = row.position if row.order_known else None
-        given = tuple(ratings[place]), tuple(highlights[place])
-        slots[row.assignment_id].append(FinishedSlot(position, names[row.blind_code], row.set_aside, *given))
+        system, work = names[row.blind_code], (tuple(ratings[place]), tuple(highlights[place]))
+        slots[row.assignment_id].append(FinishedSlot(position, system, row.set_aside, *work))
     return slots
 
 
 def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its ratings, in the order of the criteria."""
-    wanted = (
+    query = (
         select_answers(Rating.assignment_id, *ANSWER)
         .join(Person, Person.id == Assignment.person_id)
         .where(*_work(selection))
         .order_by(Criterion.position)
     )
     ratings: Groups = defaultdict(list)
-    for assignment, position, *value, reasons, text in _rows(session, wanted, ids):
-        ratings[assignment, position].append(FinishedRating(*value, tuple(reasons or ()), text or ""))
+    for assignment, position, key, number, option, missing, reasons, text in _rows(session, query, ids):
+        rating = FinishedRating(key, number, option, missing, tuple(reasons or ()), text or "")
+        ratings[assignment, position].append(rating)
     return ratings
 
 
 def _highlights(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position) → its highlights."""
     names = ("assignment_id", "position", "turn", "label", "start", "end", "quote", "comment")
-    wanted = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
+    query = select(*(getattr(Highlight, name) for name in names)).order_by(Highlight.id)
     highlights: Groups = defaultdict(list)
-    for assignment, position, *mark in _rows(session, _of_work(wanted, Highlight, selection), ids):
+    for assignment, position, *mark in _rows(session, _of_work(query, Highlight, selection), ids):
         highlights[assignment, position].append(FinishedHighlight(*mark))
     return highlights
 
 
-def _rows(session: Session, wanted: Select[Any], ids: Sequence[int]) -> Iterable[Any]:
+def _rows(session: Session, query: Select[*tuple[Any, ...]], ids: Sequence[int]) -> Iterable[Any]:
     """Rows of the work on these items."""
-    return session.execute(wanted.where(Assignment.item_id.in_(ids)))
+    return session.execute(query.where(Assignment.item_id.in_(ids)))
 
 
 def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
     """The log in order. While the study is blind, values that would tell which system is which are withheld."""
-    wanted = (
+    query = (
         select(Event, EventDetail, Item.external_id)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .outerjoin(Assignment, Assignment.id == Event.assignment_id)
@@ -320,7 +321,7 @@ def _events(session: Session, study: Study) -> Iterator[dict[str, Any]]:
         .execution_options(yield_per=1000)
     )
     names = events.blind_names(session, study)
-    for event, detail, item_id in session.execute(wanted):
+    for event, detail, item_id in session.execute(query):
         values = [detail.old, detail.new] if detail else [None, None]
         withheld = bool(names) and events.tells_systems(values, names)
         yield {

@@ -12,25 +12,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
-from sqlmodel import Session
+from sqlalchemy import Select, Table, bindparam, insert, inspect, select, update
+from sqlmodel import Session, SQLModel
 
 from triptych import clock
 from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
-from triptych.errors import ImportRefused, NotFound
-from triptych.formats import read_items
+from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
-from triptych.formats.ratings import read_files
-from triptych.formats.ratings.assemble import Asked, Assembled, ReadRating, Work, assemble, own_rubric
-from triptych.formats.ratings.model import FinishedRatings, GivenRating
+from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
+from triptych.formats.ratings.model import FinishedRatings, ImportedRating, RaterKind
 from triptych.formats.ratings.proposal import ProposedCriterion, as_yaml, judge_of, propose
 from triptych.formats.ratings.scores import apart, with_scores
 from triptych.people import passcodes
 from triptych.rubric.answers import count_words
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import parse_rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -47,7 +44,6 @@ from triptych.storage.models import (
     Person,
     Purpose,
     Rating,
-    Role,
     Slot,
     Study,
     StudyState,
@@ -61,8 +57,8 @@ ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
 VERSION = 2  # an annotation that was submitted once stands at version 2
-PREFIXES = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
-ORIGINS = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
+PREFIXES: dict[str, str] = {Kind.human: "A", Kind.judge: "J", Kind.simulated: "S"}
+ORIGINS: dict[str, Origin] = {Kind.human: Origin.imported, Kind.judge: Origin.judge, Kind.simulated: Origin.simulated}
 
 
 def proposed(files: Sequence[FinishedRatings]) -> tuple[ProposedCriterion, ...]:
@@ -77,10 +73,11 @@ def asked_as_proposed(title: str, files: Sequence[FinishedRatings], criteria: Se
     """
     labels = list(dict.fromkeys(mark.label for file in files for mark in file.highlights))
     yaml = as_yaml(title, criteria, labels)
-    names = {one.name: None if one.use == "leave out" else one.key for one in criteria}
-    missing = {one.key: frozenset(one.missing) for one in criteria if one.numbers}
+    names = {criterion.name: None if criterion.use == "leave out" else criterion.key for criterion in criteria}
+    missing = {criterion.key: frozenset(criterion.missing) for criterion in criteria if criterion.numbers}
     by_people = {rating.criterion for rating in _ratings(files) if not judge_of(rating)}
-    scores = {one.key for one in criteria if by_people and names[one.name] and one.name not in by_people}
+    judged_only = [criterion for criterion in criteria if by_people and criterion.name not in by_people]
+    scores = {criterion.key for criterion in judged_only if names[criterion.name]}
     rubric = parse_rubric(yaml, "the proposed rubric")
     return Asked(rubric, yaml, names, missing, apart(criteria), frozenset(scores))
 
@@ -94,80 +91,29 @@ def asked_by(rubric_yaml: str, files: Sequence[FinishedRatings]) -> Asked:
     return with_scores(own_rubric(parse_rubric(rubric_yaml), rubric_yaml, names), _ratings(files))
 
 
-def _ratings(files: Sequence[FinishedRatings]) -> Iterator[GivenRating]:
+def _ratings(files: Sequence[FinishedRatings]) -> Iterator[ImportedRating]:
     return (rating for file in files for rating in file.ratings)
 
 
-def from_paths(asked: Any) -> Assembled:
-    """What the files on a command line would become; `asked` has title, files, judge, items, rubric and positive.
-
-    Raises ImportRefused for the first file that cannot be read or has errors, InvalidRubric.
-    """
-    given = [(path, "human") for path in asked.files] + [(path, "judge") for path in asked.judge]
-    files = [file for path, kind in given for file in read_files(_bytes(path), Path(path).name, kind)]
-    items = read_items(_bytes(asked.items), Path(asked.items).name) if asked.items else None
-    for name, file in [*((file.name, file) for file in files), *([(asked.items, items)] if items else [])]:
-        if not file.ok:
-            raise ImportRefused("\n".join([f"{name} has errors:", *map(str, file.problems)]))
-    if not files:
-        raise ImportRefused("Name at least one file of ratings.")
-    if asked.rubric:
-        if asked.positive:
-            raise ImportRefused("The rubric says itself which options count as positive; leave --positive out.")
-        by = asked_by(_bytes(asked.rubric).decode("utf-8", "replace"), files)
-    else:
-        by = asked_as_proposed(asked.title, files, with_positive(proposed(files), asked.positive))
-    return assemble(files, by, items)
-
-
-def with_positive(criteria: Sequence[ProposedCriterion], positive: Sequence[str]) -> tuple[ProposedCriterion, ...]:
-    """The same with options that count as positive, each told as "criterion=option".
-
-    Raises ImportRefused for a criterion without such an option.
-    """
-    wanted: dict[str, list[str]] = {}
-    for told in positive:
-        name, _, option = told.partition("=")
-        if not any(one.name == name and option in one.labels for one in criteria):
-            raise ImportRefused(f"--positive {told}: no criterion '{name}' has an option '{option}' in these files.")
-        wanted.setdefault(name, []).append(option)
-    return tuple(replace(one, positive=tuple(wanted.get(one.name, one.positive))) for one in criteria)
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ImportRefused(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def import_as(session: Session, lead: str, title: str, found: Assembled) -> Study:
-    """`import_ratings` for the lead of this name. Raises NotFound if there is none, and what it raises."""
-    person = session.scalars(select(Person).where(Person.role == Role.lead, Person.name == lead)).first()
-    if person is None:
-        raise NotFound(f"There is no lead called {lead!r}.")
-    who = Who(person.id, person.pseudonym, person.role, person.name, 0)
-    return import_ratings(session, Plan(title=title), found, who)
-
-
-def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, stays_open: bool = False) -> Study:
+def import_ratings(session: Session, plan: Plan, ratings: Assembled, who: Who, *, stays_open: bool = False) -> Study:
     """Writes the study: closed, or open for further annotators; unless it is open it takes nobody.
 
     Raises NotAllowed for anybody but a lead or an unusable plan, and ImportRefused where an error is left, or the
     study should stay open without texts, or with criteria that only a judge can answer.
     """
-    if not found.ok:
+    if not ratings.ok:
         raise ImportRefused("There are still errors, so nothing was imported. Correct them and upload the files again.")
-    if stays_open and not found.has_texts:
+    if stays_open and not ratings.has_texts:
         raise ImportRefused("Without the texts nobody can go on annotating. Add a file of items, or close the study.")
-    if stays_open and found.asked.scores:
-        titles = [one.title for one in found.asked.rubric.criteria if one.key in found.asked.scores]
+    if stays_open and ratings.asked.scores:
+        scores = [criterion for criterion in ratings.asked.rubric.criteria if criterion.key in ratings.asked.scores]
+        titles = [criterion.title for criterion in scores]
         raise ImportRefused(ASKED_FOR_SCORES.format(titles=", ".join(titles)))
     if not stays_open:
-        most = max(_humans(found).values(), default=1)
+        most = max(_humans(ratings).values(), default=1)
         plan = replace(plan, access=Access.invited, raters_per_item=min(max(most, 1), MOST_RATERS))
-    study = lifecycle.create_from_file(session, plan, found.asked.yaml, _as_file(found), who)
-    writer = _Writer(session, study, found, plan.raters_per_item if stays_open else 0)
+    study = lifecycle.create_from_file(session, plan, ratings.asked.yaml, _as_file(ratings), who)
+    writer = _Writer(session, study, ratings, plan.raters_per_item if stays_open else 0)
     writer.give_places()  # they are part of the design that opening hashes
     lifecycle.set_state(session, study, StudyState.open, who.pseudonym)
     writer.write(who.pseudonym)
@@ -176,15 +122,15 @@ def import_ratings(session: Session, plan: Plan, found: Assembled, who: Who, *, 
     return study
 
 
-def _as_file(found: Assembled) -> ItemFile:
+def _as_file(ratings: Assembled) -> ItemFile:
     """The items as if they had been uploaded by themselves."""
-    systems = dict.fromkeys(candidate.system for item in found.items for candidate in item.candidates)
-    return ItemFile("ratings", found.items, (), {}, (), tuple(systems), (), (), ())
+    systems = dict.fromkeys(candidate.system for item in ratings.items for candidate in item.candidates)
+    return ItemFile("ratings", ratings.items, (), {}, (), tuple(systems), (), (), ())
 
 
-def _humans(found: Assembled) -> Counter[str]:
+def _humans(ratings: Assembled) -> Counter[str]:
     """Item → people who rated it: no judge, nobody excluded, no repeat."""
-    people = (work for work in found.works if work.kind == Kind.human and work.annotator not in found.excluded)
+    people = (work for work in ratings.works if work.kind == Kind.human and work.annotator not in ratings.excluded)
     return Counter(work.item for work in people if not work.of)
 
 
@@ -192,7 +138,7 @@ def _humans(found: Assembled) -> Counter[str]:
 class _Row:
     """One annotation with the ids that its rows need; `positions`: system → place."""
 
-    work: Work
+    work: ItemWork
     assignment_id: int
     person: Person
     positions: dict[str, int]
@@ -201,8 +147,8 @@ class _Row:
 class _Writer:
     """Writes one import, table by table."""
 
-    def __init__(self, session: Session, study: Study, found: Assembled, raters: int) -> None:
-        self.session, self.study, self.found, self.raters = session, study, found, raters
+    def __init__(self, session: Session, study: Study, ratings: Assembled, raters: int) -> None:
+        self.session, self.study, self.ratings, self.raters = session, study, ratings, raters
         self.now = clock.now()
         self.design = lifecycle.design_of(session, study)
 
@@ -212,57 +158,55 @@ class _Writer:
         self._slots(rows)
         self._ratings(rows)
         self._highlights(rows)
-        excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.found.excluded)
-        came = {"joined": sorted(person.pseudonym for person in people.values()), "excluded": excluded}
-        counts = self.found.counts() | {"files": list(self.found.files), **came}
+        excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
+        joined = sorted(person.pseudonym for person in people.values())
+        counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
         events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
         logged = {row.assignment_id: _logged(row) for row in rows}
         events.record_many(self.session, self.study.id, EventKind.imported, actor, logged)
 
     def _items(self) -> dict[str, int]:
-        mine = Item.study_id == self.study.id, Item.purpose == Purpose.main
-        return dict(self._pairs(select(Item.external_id, Item.id).where(*mine)))
+        main = Item.study_id == self.study.id, Item.purpose == Purpose.main
+        return dict(self._pairs(select(Item.external_id, Item.id).where(*main)))
 
-    def _pairs(self, wanted: Any) -> list[tuple[Any, Any]]:
-        return [tuple(row) for row in self.session.execute(wanted)]
+    def _pairs(self, query: Select[*tuple[Any, ...]]) -> list[tuple[Any, Any]]:
+        return [(key, value) for key, value in self.session.execute(query)]
 
     def _people(self) -> dict[tuple[str, str], Person]:
         """A person of this study for every name, its kind with it."""
         taken = set(self.session.scalars(select(Person.pseudonym)))
         people = {}
-        for kind, name in self.found.annotators:
+        for kind, name in self.ratings.annotators:
             pseudonym = next(p for p in _pseudonyms(PREFIXES[kind]) if p not in taken)
             taken.add(pseudonym)
             people[kind, name] = Person(kind=kind, pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())
         self.session.flush()
-        self.session.add_all(self._membership(person, self._excluded(name)) for (_, name), person in people.items())
+        self.session.add_all(self._membership(person, name) for (_, name), person in people.items())
         self.session.flush()
         return people
 
-    def _excluded(self, name: str) -> str | None:
-        """Why the file counts this annotator as excluded; None if it does not."""
-        reason = self.found.excluded.get(name)
-        return reason if reason is None else reason or "excluded before"
-
-    def _membership(self, person: Person, excluded: str | None) -> Membership:
-        reason = {} if excluded is None else {"excluded_at": self.now, "excluded_reason": excluded}
-        return Membership(study_id=self.study.id, person_id=person.id, joined_at=self.now, **reason)
+    def _membership(self, person: Person, name: str) -> Membership:
+        membership = Membership(study_id=self.study.id, person_id=person.id, joined_at=self.now)
+        if name in self.ratings.excluded:
+            membership.excluded_at = self.now
+            membership.excluded_reason = self.ratings.excluded[name] or "excluded before"
+        return membership
 
     def _assignments(self, people: dict[tuple[str, str], Person], items: Mapping[str, int]) -> list[_Row]:
-        """First what was rated once, then the repeats, which point at it."""
-        first = [work for work in self.found.works if not work.of]
-        again = [work for work in self.found.works if work.of]
-        rows = self._inserted(first, people, items, {})
+        """First the main annotations, then the repeats, which point at them."""
+        works = [work for work in self.ratings.works if not work.of]
+        repeats = [work for work in self.ratings.works if work.of]
+        rows = self._inserted(works, people, items, {})
         main = {(row.work.kind, row.work.annotator, row.work.item): row.assignment_id for row in rows}
-        return rows + self._inserted(again, people, items, main)
+        return rows + self._inserted(repeats, people, items, main)
 
     def _inserted(
         self,
-        works: Sequence[Work],
+        works: Sequence[ItemWork],
         people: Mapping[tuple[str, str], Person],
         items: Mapping[str, int],
-        main: Mapping[tuple[str, str, str], int],
+        main: Mapping[tuple[RaterKind, str, str], int],
     ) -> list[_Row]:
         if not works:
             return []
@@ -278,7 +222,7 @@ class _Writer:
             for work, value, person in zip(works, values, owners, strict=True)
         ]
 
-    def _assignment(self, work: Work, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
+    def _assignment(self, work: ItemWork, person: Person, item_id: int, repeat_of: int | None) -> dict[str, Any]:
         at = work.at or self.now
         return {
             "token": secrets.token_urlsafe(12),
@@ -300,13 +244,13 @@ class _Writer:
         }
 
     def _slots(self, rows: Sequence[_Row]) -> None:
-        wanted = (
+        query = (
             select(Item.external_id, System.name, Candidate.id)
             .join(Candidate, Candidate.item_id == Item.id)
             .join(System, System.id == Candidate.system_id)
             .where(Item.study_id == self.study.id, Item.purpose == Purpose.main)
         )
-        candidates = {(item, system): number for item, system, number in self.session.execute(wanted)}
+        candidates = {(item, system): number for item, system, number in self.session.execute(query)}
         self._insert(
             Slot,
             [
@@ -321,22 +265,22 @@ class _Writer:
             ],
         )
 
-    def _insert(self, table: type[Any], values: list[dict[str, Any]]) -> None:
+    def _insert(self, table: type[SQLModel], values: list[dict[str, Any]]) -> None:
         """Many rows at once; their ids are asked for afterwards, as returning them costs a statement for each."""
         if values:
-            self.session.connection().execute(insert(table.__table__), values)
+            self.session.connection().execute(insert(_table(table)), values)
 
     def _ratings(self, rows: Sequence[_Row]) -> None:
-        given = [(row, rating) for row in rows for rating in row.work.ratings]
-        values = [_rating(self.design, row, rating) for row, rating in given]
+        pairs = [(row, rating) for row in rows for rating in row.work.ratings]
+        values = [_rating(self.design, row, rating) for row, rating in pairs]
         self._insert(Rating, values)
         place = itemgetter("assignment_id", "position", "criterion_id")
-        explained = {place(v): r for v, (_, r) in zip(values, given, strict=True) if r.explanation or r.reasons}
+        explained = {place(v): r for v, (_, r) in zip(values, pairs, strict=True) if r.explanation or r.reasons}
         if not explained:
             return
-        wanted = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.id)
-        wanted = wanted.join(Assignment, Assignment.id == Rating.assignment_id)
-        written = self.session.execute(wanted.where(Assignment.study_id == self.study.id))
+        query = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.id)
+        query = query.join(Assignment, Assignment.id == Rating.assignment_id)
+        written = self.session.execute(query.where(Assignment.study_id == self.study.id))
         ids = {tuple(where): number for *where, number in written}
         self._insert(Explanation, [_explanation(ids[where], rating) for where, rating in explained.items()])
 
@@ -361,11 +305,10 @@ class _Writer:
 
     def give_places(self) -> None:
         """An item has as many places as people rated it, and more if the study goes on; judges take none."""
-        humans = _humans(self.found)
-        table = Item.__table__
-        given = update(table).where(table.c.id == bindparam("item"))
+        humans = _humans(self.ratings)
+        filling = update(_table(Item)).where(Item.id == bindparam("item"))
         self.session.connection().execute(
-            given.values(raters=bindparam("places"), taken=bindparam("filled")),
+            filling.values(raters=bindparam("places"), taken=bindparam("filled")),
             [
                 {"item": number, "places": max(humans[name], self.raters), "filled": humans[name]}
                 for name, number in self._items().items()
@@ -373,15 +316,19 @@ class _Writer:
         )
 
 
+def _table(model: type[SQLModel]) -> Table:
+    return inspect(model).local_table
+
+
 def _pseudonyms(prefix: str) -> Iterator[str]:
     while True:
         yield f"{prefix}-{passcodes.random_signs(5)}"
 
 
-def _positions(work: Work) -> dict[str, int]:
-    """System → place: the given ones, and for the others what is left."""
-    given = {position for position in work.systems.values() if position is not None}
-    free = (position for position in range(len(work.systems) + len(given)) if position not in given)
+def _positions(work: ItemWork) -> dict[str, int]:
+    """System → place: the one in the file, and for the others what is left."""
+    taken = {position for position in work.systems.values() if position is not None}
+    free = (position for position in range(len(work.systems) + len(taken)) if position not in taken)
     return {system: next(free) if place is None else place for system, place in work.systems.items()}
 
 
@@ -404,7 +351,7 @@ def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
 
 def _logged(row: _Row) -> dict[str, Any]:
     """The values for the event log."""
-    positions = row.positions
+    positions: dict[str | None, int] = dict(row.positions.items())
     return LoggedAnnotation(
         state=AssignmentState.submitted,
         version=VERSION - 1,

@@ -17,7 +17,7 @@ from triptych.formats.model import (
     ItemFile,
     Problem,
     ReadOptions,
-    Turn,
+    TurnDraft,
 )
 from triptych.formats.readers import READERS, read_records
 
@@ -31,7 +31,7 @@ __all__ = [
     "ItemFile",
     "Problem",
     "ReadOptions",
-    "Turn",
+    "TurnDraft",
     "join_files",
     "read_items",
 ]

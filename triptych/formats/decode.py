@@ -10,7 +10,7 @@ from triptych.formats.model import Findings
 
 SAVE_AS = "Save it as 'CSV UTF-8' (Excel, LibreOffice) or as UTF-8 text and upload it again."
 
-# The byte order mark of UTF-32 LE begins with that of UTF-16 LE, so it stands first.
+# The byte order mark of UTF-32 LE begins with that of UTF-16 LE, so it comes first.
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -48,12 +48,12 @@ def refuse_other_content(data: bytes) -> None:
 
     Raises ImportRefused that names what the content looks like.
     """
-    found = next((what for start, what in SIGNATURES if data.startswith(start)), None)
+    content_kind = next((kind for start, kind in SIGNATURES if data.startswith(start)), None)
     if re.match(rb"\x80[\x02-\x05]", data):
-        found = "a Python pickle"
-    if found:
+        content_kind = "a Python pickle"
+    if content_kind:
         raise ImportRefused(
-            f"The content of this file is {found}, whatever its name says. "
+            f"The content of this file is {content_kind}, whatever its name says. "
             "Upload a CSV, TSV, JSON, JSON Lines or .xlsx file under its right name."
         )
 
@@ -94,7 +94,7 @@ def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) 
     if not foreign and _UTF8_LETTER.search(data):
         raise ImportRefused(f"{at_fault}, while other lines are: the file mixes two encodings. {SAVE_AS}")
     if foreign or not _WINDOWS_ONLY.search(data):
-        raise ImportRefused(f"{at_fault}, and nothing in the file tells which encoding it is. {SAVE_AS}")
+        raise ImportRefused(f"{at_fault}, and nothing in the file says which encoding it is. {SAVE_AS}")
     try:
         text = data.decode("cp1252")
     except UnicodeDecodeError as worse:
@@ -108,8 +108,8 @@ def _decode_windows(data: bytes, error: UnicodeDecodeError, findings: Findings) 
     return text
 
 
-def _count(data: bytes, wanted: bytes) -> int:
-    return len(data) - len(data.translate(None, wanted))
+def _count(data: bytes, letters: bytes) -> int:
+    return len(data) - len(data.translate(None, letters))
 
 
 def _line(data: bytes, position: int) -> int:

@@ -1,7 +1,7 @@
 """Task files of Label Studio, Argilla, Potato and Pearmut and our own tables of items, unpacked into plain records.
 
-They are told by their shape. What is unpacked is read like any other file: response_a, response_b, … are candidates,
-system_a or model_a beside response_a says who wrote it. Ratings that such a file holds are left to the import of
+Their shape identifies them. What is unpacked is read like any other file: response_a, response_b, … are candidates,
+system_a or model_a next to response_a says who wrote it. Ratings that such a file holds are left to the import of
 finished ratings.
 Layouts: Label Studio "Import data / JSON", Argilla 2 records, Potato `data_files` with attention and gold items,
 Pearmut campaigns (documents of segments, or annotator tasks of documents of segments). Expected answers of attention
@@ -14,13 +14,12 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import ID_NAMES, NUMBERED, is_header, is_known, known_columns, simple
 from triptych.formats.long_csv import restore_cell
-from triptych.formats.model import Findings, Record, Source
-from triptych.formats.values import Number, kind_of
+from triptych.formats.model import Findings, Json, JsonObject, Record, Source
+from triptych.formats.values import NumberText, kind_of
 from triptych.storage.models import Purpose
 
 RATED_TOO = (
@@ -29,7 +28,7 @@ RATED_TOO = (
 )
 TWICE = "{n} row(s) repeat an item with the same texts, one for each annotation; each item is read once."
 CHECKS = "{n} item(s) have an expected answer in the program they come from; they are read as checks."
-TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples stand in the rubric."
+TRAINING = "{n} item(s) have correct answers for training, which are left out; worked examples belong to the rubric."
 NOT_MAIN = "{n} candidate(s) of training items and checks are left out; only main items are read here."
 EXPORTED = {"item_id", "purpose", "context", "context_turns", "system", "text", "turns", "meta", "extra_texts"}
 _ADDRESS = re.compile(r"\s*(?:(?:https?|s3|gs|azure-blob)://|/data/(?:upload|local-files)/)\S+\s*", re.IGNORECASE)
@@ -41,53 +40,53 @@ _TRAINED = "correct_answers"
 
 @dataclass(frozen=True)
 class Program:
-    """How the tasks of one program are told, and one of them unpacked into plain fields.
+    """How the tasks of one program are recognised, and one of them unpacked into plain fields.
 
-    `per_annotation`: an item stands in as many rows as it has annotations.
+    `per_annotation`: an item has as many rows as annotations.
     """
 
     name: str
     fits: Callable[[Source], bool]
-    unpack: Callable[[Record, Findings], dict[str, Any] | None]
+    unpack: Callable[[Record, Findings], JsonObject | None]
     per_annotation: bool = False
 
 
-def is_task(value: dict[str, Any]) -> bool:
+def is_task(value: JsonObject) -> bool:
     """Whether one JSON object is a task of Label Studio or a record of Argilla."""
     inside = (value.get(name) for name in ("data", "fields"))
     return any(isinstance(fields, dict) and is_header(tuple(fields)) for fields in inside)
 
 
-def is_campaign(value: Any) -> bool:
+def is_campaign(value: Json) -> bool:
     """Whether a JSON file is a campaign of Pearmut: `data` is a list of lists."""
     data = value.get("data") if isinstance(value, dict) else None
     return isinstance(data, list) and bool(data) and all(isinstance(part, list) for part in data)
 
 
-def segments(campaign: dict[str, Any], findings: Findings) -> list[tuple[int, Any]]:
+def segments(campaign: JsonObject, findings: Findings) -> list[tuple[int, Json]]:
     """The segments of a campaign, numbered through; what several annotator tasks share is taken once.
 
     Raises ImportRefused where the lists are deeper than annotator task, document, segment.
     """
-    found: list[tuple[int, Any]] = []
-    seen: dict[str, Any] = {}
+    entries: list[tuple[int, Json]] = []
+    seen: JsonObject = {}
     for place, segment in _leaves(campaign["data"], ()):
-        number = len(found) + 1
+        number = len(entries) + 1
         if not isinstance(segment, dict):
-            found.append((number, segment))
+            entries.append((number, segment))
             continue
         # the places of one document differ in the last number only
         own = segment if _has_id(segment) else {**segment, "item_id": "/".join(map(str, place))}
         if seen.setdefault(str(own.get("item_id")), own) is not own and _has_id(segment) and _same(seen, own):
-            findings.tally("{n} segment(s) stand in several annotator tasks; each is read once.")
+            findings.tally("{n} segment(s) are in several annotator tasks; each is read once.")
         else:
-            found.append((number, own))
-    return found
+            entries.append((number, own))
+    return entries
 
 
 def unpacked(source: Source, findings: Findings) -> Source:
     """The source itself, or the tasks of another program as plain records."""
-    program = next((one for one in PROGRAMS if one.fits(source)), None)
+    program = next((candidate for candidate in PROGRAMS if candidate.fits(source)), None)
     if program is None:
         return source
     records = []
@@ -96,13 +95,13 @@ def unpacked(source: Source, findings: Findings) -> Source:
         if values is not None:
             _refuse_addresses(values, record.row, findings)
             records.append(Record(record.row, values))
-    kept = _once(records, findings) if program.per_annotation else records
-    columns = dict.fromkeys(key for record in kept for key in record.values)
+    items = _once(records, findings) if program.per_annotation else records
+    columns = dict.fromkeys(key for record in items for key in record.values)
     kind = f"{program.name} {source.kind}"
-    return replace(source, kind=kind, columns=tuple(columns), records=tuple(kept))
+    return replace(source, kind=kind, columns=tuple(columns), records=tuple(items))
 
 
-def _leaves(part: list[Any], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+def _leaves(part: list[Json], place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Json]]:
     for number, inside in enumerate(part, 1):
         if isinstance(inside, list):
             if len(place) == 2:
@@ -115,24 +114,24 @@ def _leaves(part: list[Any], place: tuple[int, ...]) -> Iterator[tuple[tuple[int
             yield (*place, number), inside
 
 
-def _has_id(segment: dict[str, Any]) -> bool:
+def _has_id(segment: JsonObject) -> bool:
     return any(simple(name) in ID_NAMES for name in segment)
 
 
-def _same(seen: dict[str, Any], segment: dict[str, Any]) -> bool:
+def _same(seen: JsonObject, segment: JsonObject) -> bool:
     before = seen[str(segment.get("item_id"))]
     return all(before.get(name) == segment.get(name) for name in ("src", "tgt"))
 
 
-def _label_studio(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _label_studio(record: Record, findings: Findings) -> JsonObject | None:
     return _flat(record, "data", "meta", findings)
 
 
-def _argilla(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _argilla(record: Record, findings: Findings) -> JsonObject | None:
     return _flat(record, "fields", "metadata", findings)
 
 
-def _flat(record: Record, inside: str, beside: str, findings: Findings) -> dict[str, Any] | None:
+def _flat(record: Record, inside: str, meta_name: str, findings: Findings) -> JsonObject | None:
     """The fields of a task as fields of the record; its own id only where they have none."""
     fields = record.values.get(inside)
     if not isinstance(fields, dict):
@@ -140,18 +139,18 @@ def _flat(record: Record, inside: str, beside: str, findings: Findings) -> dict[
         return None
     if any(record.values.get(name) for name in _RATED):
         findings.tally(RATED_TOO)
-    meta = record.values.get(beside)
-    known = meta if isinstance(meta, dict) else {}
-    namers = {name: value for name, value in known.items() if _NAMER.fullmatch(simple(name))}
-    rest = {name: value for name, value in known.items() if name not in namers}
+    meta = record.values.get(meta_name)
+    extras = meta if isinstance(meta, dict) else {}
+    namers = {name: value for name, value in extras.items() if _NAMER.fullmatch(simple(name))}
+    rest = {name: value for name, value in extras.items() if name not in namers}
     own = {} if any(simple(name) in ID_NAMES for name in fields) else {"id": record.values.get("id")}
     if own and own["id"] is None:
         own = {}
     return {**own, **fields, **namers, **({"meta": rest} if rest and "meta" not in fields else {})}
 
 
-def _potato(record: Record, findings: Findings) -> dict[str, Any]:
-    """Potato's list of texts to compare stands under `text`."""
+def _potato(record: Record, findings: Findings) -> JsonObject:
+    """Potato's list of texts to compare is under `text`."""
     values = dict(record.values)
     if isinstance(values.get("text"), list):
         values["responses"] = values.pop("text")
@@ -164,11 +163,11 @@ def _potato(record: Record, findings: Findings) -> dict[str, Any]:
     return values
 
 
-def _accepted(answer: Any) -> str:
+def _accepted(answer: Json) -> str:
     return " | ".join(map(str, answer)) if isinstance(answer, list) else str(answer)
 
 
-def _exported(record: Record, findings: Findings) -> dict[str, Any] | None:
+def _exported(record: Record, findings: Findings) -> JsonObject | None:
     """A row of our own table of items, which has a column for a text and another for turns."""
     values = record.values
     if values["purpose"] not in (None, "", Purpose.main):
@@ -179,21 +178,22 @@ def _exported(record: Record, findings: Findings) -> dict[str, Any] | None:
     return {"item_id": values["item_id"], "system": values["system"], **texts, **more}
 
 
-def _as_object(cell: str) -> Any:
+def _as_object(cell: str) -> Json:
     """The JSON of a cell, or the cell, about which the reader of items then complains."""
     try:
-        return json.loads(cell)
+        value: Json = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
+    return value
 
 
-def _exported_cells(record: Record, findings: Findings) -> dict[str, Any] | None:
-    """The same of a CSV file, where a ' stands before what a spreadsheet could take for a formula."""
+def _exported_cells(record: Record, findings: Findings) -> JsonObject | None:
+    """The same of a CSV file, where a ' precedes what a spreadsheet could take for a formula."""
     cells = {name: restore_cell(cell) for name, cell in record.values.items()}
     return _exported(Record(record.row, cells), findings)
 
 
-def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
+def _pearmut(record: Record, findings: Findings) -> JsonObject:
     """A campaign with one system gives `tgt` as a text; `validation` says which scores a check accepts."""
     values = dict(record.values)
     target, rules = values.get("tgt"), values.pop("validation", None)
@@ -209,8 +209,8 @@ def _pearmut(record: Record, findings: Findings) -> dict[str, Any]:
     return values
 
 
-def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, Number) for end in value)
+def _is_range(value: Json) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, NumberText) for end in value)
 
 
 def _between(ends: Sequence[str]) -> dict[str, str]:
@@ -218,19 +218,19 @@ def _between(ends: Sequence[str]) -> dict[str, str]:
     return {"accepted": f"{(low + high) / 2:g}", "close": f"{abs(high - low) / 2:g}"}
 
 
-def _check(purpose: str, expected: list[dict[str, str]], reason: Any, findings: Findings) -> dict[str, Any]:
+def _check(purpose: str, expected: list[dict[str, str]], reason: Json, findings: Findings) -> JsonObject:
     """The fields that make an item a check, as a lead would write them."""
     findings.tally(CHECKS)
-    told = {"reason": reason} if isinstance(reason, str) else {}
-    return {"purpose": purpose, "reference": [{**one, **told} for one in expected]}
+    explanation = {"reason": reason} if isinstance(reason, str) else {}
+    return {"purpose": purpose, "reference": [{**answer, **explanation} for answer in expected]}
 
 
-def _plain(record: Record, findings: Findings) -> dict[str, Any]:
+def _plain(record: Record, findings: Findings) -> JsonObject:
     return dict(record.values)
 
 
-def _refuse_addresses(values: dict[str, Any], row: int, findings: Findings) -> None:
-    """A text that is nothing but an address stands for a file that is not here, and nothing is ever fetched."""
+def _refuse_addresses(values: JsonObject, row: int, findings: Findings) -> None:
+    """A text that is nothing but an address refers to a file that is not here, and nothing is ever fetched."""
     for name, value in values.items():
         is_text = isinstance(value, str) and is_known(name) and simple(name) not in ID_NAMES
         if is_text and _ADDRESS.fullmatch(value):
@@ -239,12 +239,12 @@ def _refuse_addresses(values: dict[str, Any], row: int, findings: Findings) -> N
 
 def _once(records: Sequence[Record], findings: Findings) -> list[Record]:
     """Exports have one row per annotation: rows whose known fields agree are one item."""
-    kept: dict[tuple[str, ...], Record] = {}
+    firsts: dict[tuple[str, ...], Record] = {}
     for record in records:
-        known = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
-        if kept.setdefault(known, record) is not record:
+        content = tuple(str(value) for name, value in record.values.items() if is_known(name) and not _says_who(name))
+        if firsts.setdefault(content, record) is not record:
             findings.tally(TWICE)
-    return list(kept.values())
+    return list(firsts.values())
 
 
 def _says_who(name: str) -> bool:
@@ -252,18 +252,20 @@ def _says_who(name: str) -> bool:
 
 
 def _holds(source: Source, name: str) -> bool:
-    """Whether the texts lie inside this field and not beside it."""
+    """Whether the texts are inside this field and not next to it."""
     if source.tabular or any(
         column in ("candidates", "outputs") or NUMBERED.fullmatch(column) for column in source.columns
     ):
         return False
-    found = (record.values.get(name) for record in source.records)
-    return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in found)
+    values = (record.values.get(name) for record in source.records)
+    return any(isinstance(fields, dict) and known_columns(fields) > 0 for fields in values)
 
 
 def _has_text_lists(source: Source) -> bool:
     texts = [record.values.get("text") for record in source.records]
-    return any(isinstance(text, list) and bool(text) and all(isinstance(one, str) for one in text) for text in texts)
+    return any(
+        isinstance(text, list) and bool(text) and all(isinstance(entry, str) for entry in text) for text in texts
+    )
 
 
 def _is_potato(source: Source) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.checks import check_items
@@ -16,10 +15,11 @@ from triptych.formats.model import (
     Findings,
     ItemDraft,
     ItemFile,
+    Json,
     ReadOptions,
     Record,
     Source,
-    Turn,
+    TurnDraft,
 )
 from triptych.formats.values import UnfitValueError, as_content, clean, kind_of, plain
 
@@ -30,7 +30,7 @@ NO_CANDIDATES = (
     "if the conversation itself is judged, choose that."
 )
 
-Content = str | tuple[Turn, ...]
+Content = str | tuple[TurnDraft, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RawCandidate:
     """A candidate as found: its system, what the file gives for it, and where."""
 
     system: str
-    value: Any
+    value: Json
     row: int
     column: str | None
 
@@ -74,8 +74,8 @@ def make_items(source: Source, options: ReadOptions, findings: Findings, system:
     groups = list(_grouped(reading))
     if len(groups) > MAX_ITEMS:
         raise ImportRefused(f"The file holds {len(groups):,} items; at most {MAX_ITEMS:,} can be read. Split it.")
-    found = (_item(reading, rows) for rows in groups)
-    items = tuple(item for item in found if item is not None)
+    drafts = (_item(reading, rows) for rows in groups)
+    items = tuple(item for item in drafts if item is not None)
     check_items(items, findings, candidates_expected=layout.has_candidates and not (judged or joined))
     return _item_file(reading, items)
 
@@ -93,7 +93,7 @@ def _grouped(reading: Reading) -> Iterable[list[Record]]:
         return ([record] for record in reading.source.records)
     groups: dict[str, list[Record]] = {}
     for record in reading.source.records:
-        value = record.values.get(reading.layout.item_id)
+        value = record.get(reading.layout.item_id)
         # Rows without an id belong to no item; each is reported by itself.
         key = value.strip() if isinstance(value, str) and value.strip() else f"\0{record.row}"
         groups.setdefault(key, []).append(record)
@@ -129,8 +129,8 @@ def _external_id(reading: Reading, record: Record) -> str | None:
         return str(record.row)
     value = record.values.get(column)
     if not isinstance(value, str):
-        told = "has no id" if value is None else f"has {kind_of(value)} as its id"
-        reading.findings.error(f"{told}; every item needs a text or number as its id.", record.row, column)
+        fault = "has no id" if value is None else f"has {kind_of(value)} as its id"
+        reading.findings.error(f"{fault}; every item needs a text or number as its id.", record.row, column)
         return None
     text = clean(str(value), reading.findings, record.row, column).strip()
     if not text:
@@ -143,17 +143,17 @@ def _context(reading: Reading, rows: Sequence[Record]) -> Content:
     """The context; rows of a long file must agree on it or leave it blank."""
     column = reading.layout.context
     contents = [(row, _content(reading, row.values.get(column, ""), row.row, column)) for row in rows] if column else []
-    given = [(row, content) for row, content in contents if content]
-    if not given:
+    filled = [(row, content) for row, content in contents if content]
+    if not filled:
         return _appended(reading, "", rows[0])
-    first, context = given[0]
-    for row, other in given[1:]:
+    first, context = filled[0]
+    for row, other in filled[1:]:
         if other != context:
             reading.findings.error(f"has another context than row {first.row} of the same item.", row.row, column)
     return _appended(reading, context, first)
 
 
-def _content(reading: Reading, value: Any, row: int, column: str | None, null_is: str = "") -> Content | None:
+def _content(reading: Reading, value: Json, row: int, column: str | None, null_is: str = "") -> Content | None:
     """A context or candidate, cleaned; None after a problem was reported."""
     if value is None and not null_is:
         return ""
@@ -167,10 +167,12 @@ def _content(reading: Reading, value: Any, row: int, column: str | None, null_is
     return tuple(_clean_turn(reading, turn, row, column) for turn in content)
 
 
-def _clean_turn(reading: Reading, turn: Turn, row: int, column: str | None) -> Turn:
+def _clean_turn(reading: Reading, turn: TurnDraft, row: int, column: str | None) -> TurnDraft:
     if not turn.text.strip():
         reading.findings.warning(f"has an empty turn of speaker '{turn.speaker}'.", row, column)
-    return Turn(clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column))
+    return TurnDraft(
+        clean(turn.speaker, reading.findings, row, column), clean(turn.text, reading.findings, row, column)
+    )
 
 
 def _check_append(reading: Reading) -> None:
@@ -193,7 +195,7 @@ def _appended(reading: Reading, context: Content, record: Record) -> Content:
     if context and isinstance(context, str):
         reading.findings.error("has a text as its context; a turn can be appended to turns only.", record.row, column)
         return context
-    return (*(context or ()), Turn(speaker, clean(str(text), reading.findings, record.row, column)))
+    return (*(context or ()), TurnDraft(speaker, clean(str(text), reading.findings, record.row, column)))
 
 
 def _judged(reading: Reading, context: Content, record: Record) -> CandidateDraft | None:
@@ -208,7 +210,7 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
     layout = reading.layout
     if layout.is_long:
         return [
-            RawCandidate(plain(row.values.get(layout.system) or ""), row.values.get(layout.text), row.row, layout.text)
+            RawCandidate(plain(row.get(layout.system) or ""), row.get(layout.text), row.row, layout.text)
             for row in rows
         ]
     record = rows[0]
@@ -225,14 +227,14 @@ def _raw_candidates(reading: Reading, rows: Sequence[Record]) -> list[RawCandida
 
 def _named_system(layout: Layout, record: Record, column: str) -> str:
     """The system that the record itself names for the candidate of a column; blank where it names none."""
-    value = record.values.get(layout.namers.get(column))
+    value = record.get(layout.namers.get(column))
     return plain(value).strip() if value is not None else ""
 
 
 def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
     """Candidates from a dict system -> text, a list of {system, text or turns}, or a list of texts."""
     column, row = reading.layout.container, record.row
-    value = record.values.get(column)
+    value = record.get(column)
     if value is None:
         return []
     if isinstance(value, dict):
@@ -247,7 +249,7 @@ def _contained(reading: Reading, record: Record) -> list[RawCandidate]:
     return [_entry(entry, number, row, f"{column}[{number}]") for number, entry in enumerate(value, 1)]
 
 
-def _entry(entry: Any, number: int, row: int, column: str) -> RawCandidate:
+def _entry(entry: Json, number: int, row: int, column: str) -> RawCandidate:
     if not isinstance(entry, dict):
         return RawCandidate(f"candidate_{number}", entry, row, column)
     system = next((entry[key] for key in SYSTEM_KEYS if key in entry), f"candidate_{number}")
@@ -259,9 +261,9 @@ def _entry(entry: Any, number: int, row: int, column: str) -> RawCandidate:
 def _candidates(reading: Reading, raws: Sequence[RawCandidate]) -> tuple[CandidateDraft, ...]:
     drafts: dict[str, CandidateDraft] = {}
     rows: dict[str, int] = {}
-    told = reading.system if len(raws) == 1 else None
+    only_system = reading.system if len(raws) == 1 else None
     for raw in raws:
-        system = clean(told or raw.system, reading.findings, raw.row, raw.column).strip()
+        system = clean(only_system or raw.system, reading.findings, raw.row, raw.column).strip()
         if not system:
             reading.findings.error("a candidate has no system; name what produced it.", raw.row, raw.column)
         elif system in drafts:
@@ -279,8 +281,8 @@ def _draft(reading: Reading, raw: RawCandidate, system: str) -> CandidateDraft:
     if not isinstance(content, str):
         return CandidateDraft(system, None, content)
     if not content.strip():
-        how = "holds white space only" if content else "is empty"
-        reading.findings.warning(f"the candidate of system '{system}' {how}.", raw.row, raw.column)
+        blank_kind = "holds white space only" if content else "is empty"
+        reading.findings.warning(f"the candidate of system '{system}' {blank_kind}.", raw.row, raw.column)
     return CandidateDraft(system, content)
 
 
@@ -295,7 +297,7 @@ def _named(reading: Reading, rows: Sequence[Record], part: str) -> dict[str, str
         reading.findings.warning(
             f"is {kind_of(inside)}, not an object of names and values; left out.", record.row, container
         )
-    values: list[tuple[str, str, Any]] = [
+    values: list[tuple[str, str, Json]] = [
         (str(container), str(name), value) for name, value in (inside.items() if isinstance(inside, dict) else ())
     ]
     values += [(column, name, record.values.get(column)) for column, name in columns.items()]

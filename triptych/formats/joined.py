@@ -23,7 +23,7 @@ _DEFAULT = ReadOptions()
 
 
 @dataclass(frozen=True)
-class Part:
+class SystemFile:
     """One of the files: its name, the system that wrote its texts, what was read, and where problems are noted."""
 
     name: str
@@ -40,8 +40,8 @@ class Part:
 def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _DEFAULT) -> ItemFile:
     """Read files (name, content, system) and join them: the same item id in each, the texts of one system in each.
 
-    Contexts, meta fields and extra texts may stand in any of them; a file without texts gives only those. What
-    disagrees, is missing or stands twice is a problem that names file and row.
+    Contexts, meta fields and extra texts may be in any of them; a file without texts gives only those. What
+    disagrees, is missing or repeated is a problem that names file and row.
     Raises ImportRefused where a file cannot be read at all; the message names it.
     """
     whole = Findings()
@@ -61,8 +61,8 @@ def join_files(files: Sequence[tuple[str, bytes, str]], options: ReadOptions = _
     return _item_file(parts, items, whole)
 
 
-def _check_systems(parts: Sequence[Part], findings: Findings) -> None:
-    seen: dict[str, Part] = {}
+def _check_systems(parts: Sequence[SystemFile], findings: Findings) -> None:
+    seen: dict[str, SystemFile] = {}
     for part in parts:
         other = seen.setdefault(part.system.casefold(), part)
         if not part.system:
@@ -73,7 +73,7 @@ def _check_systems(parts: Sequence[Part], findings: Findings) -> None:
         findings.error(f"{len(parts)} files hold texts; an item has at most {MAX_CANDIDATES} candidates.")
 
 
-def _part(name: str, data: bytes, system: str, options: ReadOptions) -> Part:
+def _part(name: str, data: bytes, system: str, options: ReadOptions) -> SystemFile:
     findings = Findings(file=name)
     try:
         file = make_items(read_records(data, name, options, findings), options, findings, system.strip())
@@ -87,11 +87,11 @@ def _part(name: str, data: bytes, system: str, options: ReadOptions) -> Part:
                 "Upload a file that holds several systems by itself.",
                 item.row,
             )
-    return Part(name, system.strip(), file, findings)
+    return SystemFile(name, system.strip(), file, findings)
 
 
-def _check_missing(part: Part, parts: Sequence[Part]) -> None:
-    """Items that other files have and this one lacks, each with the place where it stands."""
+def _check_missing(part: SystemFile, parts: Sequence[SystemFile]) -> None:
+    """Items that other files have and this one lacks, each with its place there."""
     own = {item.external_id for item in part.file.items if item.candidates}
     others: dict[str, tuple[str, int]] = {}
     for other in parts:
@@ -104,44 +104,44 @@ def _check_missing(part: Part, parts: Sequence[Part]) -> None:
         return
     for name in missing:
         file, row = others[name]
-        part.findings.error(f"has no text for item '{name}', which stands in row {row} of '{file}'.")
+        part.findings.error(f"has no text for item '{name}', which is in row {row} of '{file}'.")
 
 
-def _joined(parts: Sequence[Part], ids: Iterable[str]) -> Iterable[ItemDraft]:
-    by_id: dict[str, list[tuple[Part, ItemDraft]]] = {name: [] for name in ids}
+def _joined(parts: Sequence[SystemFile], ids: Iterable[str]) -> Iterable[ItemDraft]:
+    by_id: dict[str, list[tuple[SystemFile, ItemDraft]]] = {name: [] for name in ids}
     for part in parts:
         for item in part.file.items:
-            if not any(known is part for known, _ in by_id[item.external_id]):  # a double id is an error already
+            if not any(owner is part for owner, _ in by_id[item.external_id]):  # a double id is an error already
                 by_id[item.external_id].append((part, item))
-    return (_item(found) for found in by_id.values())
+    return (_item(pairs) for pairs in by_id.values())
 
 
-def _item(found: Sequence[tuple[Part, ItemDraft]]) -> ItemDraft:
+def _item(pairs: Sequence[tuple[SystemFile, ItemDraft]]) -> ItemDraft:
     """One item from the rows that the files have for it."""
-    given = [(part, item) for part, item in found if item.context_text or item.context_turns]
-    part, context = given[0] if given else found[0]
-    for other, item in given[1:]:
+    with_context = [(part, item) for part, item in pairs if item.context_text or item.context_turns]
+    part, context = with_context[0] if with_context else pairs[0]
+    for other, item in with_context[1:]:
         if (item.context_text, item.context_turns) != (context.context_text, context.context_turns):
             other.findings.error(f"has another context than row {context.row} of '{part.name}'.", item.row)
     return replace(
         context,
-        candidates=tuple(item.candidates[0] for _, item in found if item.candidates),
-        meta=_named(found, "meta"),
-        extra_texts=_named(found, "extra_texts"),
+        candidates=tuple(item.candidates[0] for _, item in pairs if item.candidates),
+        meta=_named(pairs, "meta"),
+        extra_texts=_named(pairs, "extra_texts"),
     )
 
 
-def _named(found: Sequence[tuple[Part, ItemDraft]], which: str) -> dict[str, str]:
+def _named(pairs: Sequence[tuple[SystemFile, ItemDraft]], which: str) -> dict[str, str]:
     """Meta fields or extra texts of all rows of an item; the first file that has one counts."""
-    kept: dict[str, str] = {}
-    for part, item in found:
+    values: dict[str, str] = {}
+    for part, item in pairs:
         for name, value in getattr(item, which).items():
-            if kept.setdefault(name, value) != value:
+            if values.setdefault(name, value) != value:
                 part.findings.warning(f"has another '{name}' than the files before; left out.", item.row)
-    return kept
+    return values
 
 
-def _item_file(parts: Sequence[Part], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:
+def _item_file(parts: Sequence[SystemFile], items: tuple[ItemDraft, ...], whole: Findings) -> ItemFile:
     problems = [problem for part in (whole, *(part.findings for part in parts)) for problem in part.finish()]
     return ItemFile(
         kind=f"{len(parts)} files joined",
@@ -160,5 +160,5 @@ def _gravity(problem: Problem) -> int:
     return SEVERITIES.index(problem.severity)
 
 
-def _meaning(part: Part, taken: str) -> str:
+def _meaning(part: SystemFile, taken: str) -> str:
     return f"candidate of system '{part.system}'" if taken.startswith("candidate") else taken

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
 from triptych.formats.elsewhere import is_campaign, is_task, segments
 from triptych.formats.layout import is_header
-from triptych.formats.model import MAX_COLUMNS, MAX_ITEMS, MAX_ROWS, Findings, ReadOptions, Record, Source
-from triptych.formats.values import NotFinite, Number, kind_of
+from triptych.formats.model import (
+    MAX_COLUMNS,
+    MAX_ITEMS,
+    MAX_ROWS,
+    Findings,
+    Json,
+    JsonObject,
+    ReadOptions,
+    Record,
+    Source,
+)
+from triptych.formats.values import NotFinite, NumberText, kind_of
 
 MAX_DEPTH = 50
 MAX_PARTS = 1_000_000
@@ -19,10 +29,10 @@ MAX_BAD_LINES = 1_000
 OBJECT_EXAMPLE = '{"item_id": "1", "context": "…", "candidates": {"model-a": "…", "model-b": "…"}}'
 
 
-class RepeatedKey(dict):
+class RepeatedKey(dict[str, Json]):
     """An object that has one key twice; JSON readers silently keep the last."""
 
-    def __init__(self, pairs: list[tuple[str, Any]], key: str) -> None:
+    def __init__(self, pairs: list[tuple[str, Json]], key: str) -> None:
         super().__init__(pairs)
         self.key = key
 
@@ -54,22 +64,22 @@ def read_json(data: bytes, options: ReadOptions, findings: Findings) -> Source:
     return Source(kind, columns, tuple(records), tabular=False)
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str) -> Json:
     """JSON with numbers kept as written. Raises JSONDecodeError, or ImportRefused if nested too deeply."""
     try:
-        return json.loads(
-            text, parse_int=Number, parse_float=Number, parse_constant=NotFinite, object_pairs_hook=_object
+        value: Json = json.loads(
+            text, parse_int=NumberText, parse_float=NumberText, parse_constant=NotFinite, object_pairs_hook=_object
         )
     except RecursionError:
         raise _too_deep() from None
+    return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) == len(pairs):
-        return made
-    seen: set[str] = set()
-    return RepeatedKey(pairs, next(key for key, _ in pairs if key in seen or seen.add(key)))
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    if len(dict(pairs)) == len(pairs):
+        return dict(pairs)
+    repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+    return RepeatedKey(pairs, repeated)
 
 
 def _has_lines(text: str) -> bool:
@@ -86,7 +96,7 @@ def _has_lines(text: str) -> bool:
     return False
 
 
-def _lines(text: str, findings: Findings) -> list[tuple[int, Any]]:
+def _lines(text: str, findings: Findings) -> list[tuple[int, Json]]:
     values, broken = [], 0
     # Only line feeds end a line: U+2028 and others are allowed inside JSON texts.
     for row, line in enumerate(text.split("\n"), 1):
@@ -103,16 +113,16 @@ def _lines(text: str, findings: Findings) -> list[tuple[int, Any]]:
     return values
 
 
-def _whole(value: Any, findings: Findings) -> tuple[str, list[tuple[int, Any]]]:
+def _whole(value: Json, findings: Findings) -> tuple[str, list[tuple[int, Json]]]:
     """The items of a file that is one JSON value."""
     if isinstance(value, list):
         _refuse_number(len(value))
     _refuse_depth(value)
     if isinstance(value, dict):
         if is_campaign(value):
-            found = segments(value, findings)
-            _refuse_number(len(found))
-            return "campaign", found
+            entries = segments(value, findings)
+            _refuse_number(len(entries))
+            return "campaign", entries
         if is_task(value) or (is_header(tuple(value)) and not isinstance(value.get("items"), list)):
             return "JSON", [(1, value)]
         path, value = _only_list(value)
@@ -128,26 +138,26 @@ def _refuse_number(items: int) -> None:
         raise ImportRefused(f"The file holds more than {MAX_ITEMS:,} items; split it.")
 
 
-def _only_list(value: dict[str, Any]) -> tuple[str, list[Any]]:
+def _only_list(value: JsonObject) -> tuple[str, list[Json]]:
     """The one list of objects inside an object, with its path; 'items' at the top comes first."""
     if isinstance(value.get("items"), list):
         return "items", value["items"]
-    found: list[tuple[str, list[Any]]] = []
-    open_objects: list[tuple[str, dict[str, Any]]] = [("", value)]
+    lists: list[tuple[str, list[Json]]] = []
+    open_objects: list[tuple[str, JsonObject]] = [("", value)]
     while open_objects:
         path, inside = open_objects.pop()
         for key, part in inside.items():
             if isinstance(part, dict):
                 open_objects.append((f"{path}{key}.", part))
-            elif isinstance(part, list) and part and all(isinstance(one, dict) for one in part):
-                found.append((f"{path}{key}", part))
-    if len(found) == 1:
-        return found[0]
-    places = f"lists under {', '.join(path for path, _ in found[:5])}" if found else "no list of items"
+            elif isinstance(part, list) and part and all(isinstance(entry, dict) for entry in part):
+                lists.append((f"{path}{key}", part))
+    if len(lists) == 1:
+        return lists[0]
+    places = f"lists under {', '.join(path for path, _ in lists[:5])}" if lists else "no list of items"
     raise ImportRefused(f'The file holds {places}. It must hold one, for example {{"items": [{OBJECT_EXAMPLE}]}}')
 
 
-def _record(row: int, value: Any, findings: Findings) -> Record | None:
+def _record(row: int, value: Json, findings: Findings) -> Record | None:
     if not isinstance(value, dict):
         findings.error(f"is {kind_of(value)}, an object was expected, such as {OBJECT_EXAMPLE}", row)
         return None
@@ -159,8 +169,8 @@ def _record(row: int, value: Any, findings: Findings) -> Record | None:
     return Record(row, value) if sound else None
 
 
-def _flaws(value: Any, column: str | None = None) -> Iterator[tuple[str | None, str]]:
-    """What strict JSON does not have: NaN, Infinity, and keys that stand twice in one object, by field."""
+def _flaws(value: Json, column: str | None = None) -> Iterator[tuple[str | None, str]]:
+    """What strict JSON does not have: NaN, Infinity, and keys that are repeated in one object, by field."""
     if isinstance(value, NotFinite):
         yield column, f"is {value}, which is no JSON value; write null or a text."
     elif isinstance(value, dict):
@@ -173,7 +183,7 @@ def _flaws(value: Any, column: str | None = None) -> Iterator[tuple[str | None, 
             yield from _flaws(inside, column)
 
 
-def _refuse_depth(value: Any) -> None:
+def _refuse_depth(value: Json) -> None:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
         parts = (inside for part in level for inside in (part.values() if isinstance(part, dict) else part))

@@ -67,11 +67,11 @@ class Layout:
             self.system: "system", self.text: "candidate", self.meta_container: "meta fields",
             self.extra_container: "extra texts",
         }  # fmt: skip
-        found = {column: words for column, words in single.items() if column is not None}
-        found |= {column: self._candidate(column, name) for column, name in self.candidates.items()}
-        found |= {namer: f"system of '{column}'" for column, namer in self.namers.items()}
-        found |= {column: f"meta field '{name}'" for column, name in self.meta.items()}
-        return found | {column: f"extra text '{name}'" for column, name in self.extra.items()}
+        meanings = {column: words for column, words in single.items() if column is not None}
+        meanings |= {column: self._candidate(column, name) for column, name in self.candidates.items()}
+        meanings |= {namer: f"system of '{column}'" for column, namer in self.namers.items()}
+        meanings |= {column: f"meta field '{name}'" for column, name in self.meta.items()}
+        return meanings | {column: f"extra text '{name}'" for column, name in self.extra.items()}
 
     def _candidate(self, column: str, name: str) -> str:
         return (
@@ -142,7 +142,7 @@ def _place_named(layout: Layout, column: str) -> None:
 
 
 def _place_namers(layout: Layout, columns: Sequence[str]) -> None:
-    """Columns that name the system of one response: system_a or model_a beside response_a."""
+    """Columns that name the system of one response: system_a or model_a next to response_a."""
     for column in layout.candidates:
         numbered = NUMBERED.fullmatch(simple(column))
         namer = _first(columns, (f"system_{numbered[2]}", f"model_{numbered[2]}")) if numbered else None
@@ -151,9 +151,9 @@ def _place_namers(layout: Layout, columns: Sequence[str]) -> None:
 
 
 def _place_checks(layout: Layout, columns: Sequence[str]) -> None:
-    found = {name: column for name in CHECK_META if (column := _first(columns, (name,))) is not None}
-    if CHECK_META[0] in found:
-        layout.meta |= {column: name for name, column in found.items()}
+    columns_by_name = {name: column for name in CHECK_META if (column := _first(columns, (name,))) is not None}
+    if CHECK_META[0] in columns_by_name:
+        layout.meta |= {column: name for name, column in columns_by_name.items()}
 
 
 def _place_texts(layout: Layout, columns: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from itertools import islice
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\0")
 
-ROWS = 250
+ROWS_PER_PIECE = 250
 
 Cell = str | int | float | bool | None
 
@@ -52,7 +52,7 @@ def write_csv(rows: Iterable[Sequence[Cell]], header: Sequence[str]) -> Iterator
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
-        piece = list(islice(left, ROWS))
+        piece = list(islice(left, ROWS_PER_PIECE))
 
 
 def _written(column: tuple[Cell, ...]) -> Sequence[Cell]:

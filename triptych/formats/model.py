@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
+
+# A value of a JSON or Parquet file, or a cell. Numbers of JSON files are texts (`values.NumberText`).
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+# An object of such a file, whose fields are narrowed where each is read.
+JsonObject: TypeAlias = dict[str, Any]
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -21,7 +26,7 @@ MAX_PROBLEMS = 200
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnDraft:
     """One turn of a conversation: who speaks, and what."""
 
     speaker: str
@@ -34,7 +39,7 @@ class CandidateDraft:
 
     system: str
     text: str | None
-    turns: tuple[Turn, ...] | None = None
+    turns: tuple[TurnDraft, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class ItemDraft:
 
     external_id: str
     context_text: str | None
-    context_turns: tuple[Turn, ...]
+    context_turns: tuple[TurnDraft, ...]
     candidates: tuple[CandidateDraft, ...]
     meta: dict[str, str]
     extra_texts: dict[str, str]
@@ -115,7 +120,12 @@ class Record:
     """One row of a table or one object of a JSON file. A value is a str, or what JSON has."""
 
     row: int
-    values: dict[str, Any]
+    values: JsonObject
+
+    def get(self, column: str | None) -> Json:
+        """The value of a column; None where there is no such column."""
+        value: Json = self.values.get(column) if column is not None else None
+        return value
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ class Source:
 class Findings:
     """Collects the problems of one file: the first ones of each severity, and how many more.
 
-    `file` stands before each problem where several files are read together.
+    `file` is written before each problem where several files are read together.
     """
 
     file: str | None = None
@@ -159,7 +169,7 @@ class Findings:
         return self.counts["error"] > 0
 
     def finish(self) -> tuple[Problem, ...]:
-        """All problems, errors first. Past `MAX_PROBLEMS` their number is told, as grave as the gravest."""
+        """All problems, errors first. Past `MAX_PROBLEMS` the last says how many more, with their worst severity."""
         for message, number in self.tallies.items():
             self.note(message.replace("{n}", f"{number:,}"))
         self.tallies.clear()

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, ReadOptions, Record, Source
-from triptych.formats.values import Number
+from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, Json, JsonObject, ReadOptions, Record, Source
+from triptych.formats.values import NumberText
 
 MAX_INFLATED = 200 * 2**20
-BATCH = 5_000
+ROWS_PER_BATCH = 5_000
 
 
 def read_parquet(data: bytes, options: ReadOptions, findings: Findings) -> Source:
@@ -47,25 +47,25 @@ def _refuse_inflated(size: int) -> None:
         raise ImportRefused(f"The file holds more than {MAX_INFLATED // 2**20} MB when it is opened; split it.")
 
 
-def _rows(file: Any) -> Iterator[dict[str, Any]]:
+def _rows(file: Any) -> Iterator[JsonObject]:
     size = 0
-    for batch in file.iter_batches(BATCH):
+    for batch in file.iter_batches(ROWS_PER_BATCH):
         size += batch.nbytes
         _refuse_inflated(size)
         for row in batch.to_pylist():
             yield {name: _value(value) for name, value in row.items()}
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> Json:
     """As `json_files` gives values: numbers as they are written, times in ISO 8601; what is no number is null."""
     if isinstance(value, dict):
-        return {name: _value(inside) for name, inside in value.items()}
+        return {str(name): _value(inside) for name, inside in value.items()}
     if isinstance(value, list):
         return [_value(inside) for inside in value]
     if isinstance(value, float) and math.isfinite(value):
-        return Number(int(value) if value.is_integer() and abs(value) < 2**53 else repr(value))
+        return NumberText(int(value) if value.is_integer() and abs(value) < 2**53 else repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
-        return Number(value)
+        return NumberText(value)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return value if isinstance(value, str | bool) else None

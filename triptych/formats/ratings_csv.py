@@ -51,11 +51,11 @@ HIGHLIGHTS_HEADER = (
     "comment",
 )
 
-NOTHING_SAID = ("", "", 0)
+NO_EXPLANATION = ("", "", 0)
 
 
 def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
-    """The ratings of one annotation; `names` tells blind code → the name that may be written.
+    """The ratings of one annotation; names: blind code → the name that may be written.
 
     work: what is the same for all of them. ratings: rows as triptych.results.loading reads them.
     """
@@ -72,8 +72,10 @@ def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[
     )
     for _, position, order_known, system, criterion, number, option, missing, reasons, text in ratings:
         place = position if order_known else None
-        said = (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NOTHING_SAID
-        yield (*before, names.get(system), place, criterion, number, option, int(missing), *said, *after)
+        explanation = (
+            (";".join(reasons or ()), text or "", count_words(text or "")) if reasons or text else NO_EXPLANATION
+        )
+        yield (*before, names.get(system), place, criterion, number, option, int(missing), *explanation, *after)
 
 
 def highlight_row(names: dict[int, str], row: Any) -> tuple[Cell, ...]:

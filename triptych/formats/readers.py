@@ -35,8 +35,8 @@ def read_records(data: bytes, filename: str, options: ReadOptions, findings: Fin
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
     reader = READERS.get(ending)
     if reader is None:
-        known = ", ".join(f".{name}" for name in READERS)
-        raise ImportRefused(f"Files that end in '.{ending}' cannot be read. Item files end in {known}.")
+        endings = ", ".join(f".{name}" for name in READERS)
+        raise ImportRefused(f"Files that end in '.{ending}' cannot be read. Item files end in {endings}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")

@@ -1,17 +1,18 @@
 """Tables: delimited text (CSV, TSV, semicolons) and what all tables share.
 
-The parser is our own because the standard one accepts an unclosed quote and swallows the rows behind it,
-or stops at the first one without a row. It is strict about quotes, goes on after an error with the next line,
-and has no limit on the length of a field.
+The standard parser is strict about quotes here; after a broken one it starts again with the next line, so that one
+mistake does not hide the rows behind it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode
@@ -25,23 +26,28 @@ from triptych.formats.layout import (
     simple,
 )
 from triptych.formats.long_csv import is_escaped, restore_cell
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, Findings, ReadOptions, Record, Source
+from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
 
 DELIMITERS = {",": "CSV", "\t": "TSV", ";": "CSV (semicolons)", "|": "CSV (bars)"}
 MAX_QUOTE_PROBLEMS = 50
 MAX_CELLS = 5 * MAX_COLUMNS
-HEADER_WITHIN = 50_000
+HEAD_CHARACTERS = 50_000
+QUOTE_PROBLEM = (
+    "A quote in this row (it begins in line {line}) is not closed before the next cell. "
+    'A cell with quotes in it is written "He said ""hello"" twice".'
+)
 ESCAPED_FORMULAS = (
     "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets so, "
     "choose to take the ' off; otherwise leave it."
 )
-_SEPARATOR_LINE = re.compile(r"sep=(.)(?:\r\n|\n|\r)", re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r"sep=([^\"\r\n\0])(?:\r\n|\n|\r)", re.IGNORECASE)
+csv.field_size_limit(MAX_UPLOAD)  # a text may be longer than the 128 KiB that the module allows by default
 
 Cells = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class RawTable:
     """A header and the rows below it, each with the number that a spreadsheet shows."""
 
     header: list[str]
@@ -59,41 +65,42 @@ def read_delimited(data: bytes, options: ReadOptions, findings: Findings) -> Sou
     if max(text.count("\n"), text.count("\r")) > MAX_ROWS:
         raise ImportRefused(f"The file has more than {MAX_ROWS:,} lines; split it.")
     start, delimiter = _delimiter(text)
-    rows = list(parse(text, delimiter, findings, start))
+    rows = list(parse(text[start:], delimiter, findings))
     table = as_table(rows, header_within=1, findings=findings)
     while not table.header[-1].strip():
         table.header.pop()
     _report_ragged(table, delimiter, findings)
     width = len(table.header)
-    table = Table(table.header, [row for row in table.rows if len(row[1]) == width])
+    table = RawTable(table.header, [row for row in table.rows if len(row[1]) == width])
     return as_source(_formulas(table, options, findings), DELIMITERS.get(delimiter, "CSV"), findings)
 
 
-def parse(text: str, delimiter: str, findings: Findings, start: int = 0) -> Iterator[Cells]:
-    """Rows of delimited text, from 1. A broken quote is reported; the next line is the next row."""
-    cell = _cell_pattern(delimiter)
-    position, row, broken = start, 1, 0
-    cells: list[str] = []
-    while position < len(text) or cells:
-        found = cell.match(text, position)
-        if found is None:
-            broken += 1
-            _report_quote(text, position, row, findings)
-            if broken == MAX_QUOTE_PROBLEMS:
-                return
-            position, cells, row = _next_line(text, position), [], row + 1
-            continue
-        quoted = found[1]
-        cells.append(found[2] if quoted is None else quoted.replace('""', '"'))
-        if len(cells) > MAX_CELLS:
-            raise ImportRefused(f"Row {row} has over {MAX_CELLS:,} cells; at most {MAX_COLUMNS} columns can be read.")
-        position = found.end()
-        if found[3] != delimiter:
-            yield row, cells
-            cells, row = [], row + 1
+def parse(text: str, delimiter: str, findings: Findings) -> Iterator[Cells]:
+    """Rows of delimited text, from 1. A broken quote is reported; the line after the start of its row is read next.
+
+    Raises ImportRefused for a row of more cells than columns can be read.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    row, start, broken = 1, 0, 0
+    while start < len(lines) and broken < MAX_QUOTE_PROBLEMS:
+        reader = csv.reader(islice(lines, start, None), delimiter=delimiter, strict=True)
+        end = 0
+        try:
+            for cells in reader:
+                if len(cells) > MAX_CELLS:
+                    raise ImportRefused(
+                        f"Row {row} has over {MAX_CELLS:,} cells; at most {MAX_COLUMNS} columns can be read."
+                    )
+                yield row, cells
+                row, end = row + 1, reader.line_num
+            return
+        except csv.Error:
+            start += end
+            findings.error(QUOTE_PROBLEM.format(line=start + 1), row)
+            row, start, broken = row + 1, start + 1, broken + 1
 
 
-def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> Table:
+def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> RawTable:
     """Find the header among the first `header_within` rows that are not blank; blank rows are left out.
 
     Raises ImportRefused where there is none, or nothing below it.
@@ -109,15 +116,15 @@ def as_table(rows: Sequence[Cells], header_within: int, findings: Findings) -> T
         raise ImportRefused(f"The file has {len(names):,} columns; at most {MAX_COLUMNS} can be read.")
     if at + 1 == len(filled) and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
-    return Table(names, filled[at + 1 :])
+    return RawTable(names, filled[at + 1 :])
 
 
 def find_header(filled: Sequence[Cells], within: int) -> int | None:
     return next((at for at, (_, cells) in enumerate(filled[:within]) if is_header(cells)), None)
 
 
-def as_source(table: Table, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
-    """A table as records. Columns without a name are left out, columns of one name are told apart.
+def as_source(table: RawTable, kind: str, findings: Findings, sheets: tuple[str, ...] = ()) -> Source:
+    """A table as records. Columns without a name are left out, columns of one name are numbered.
 
     Raises ImportRefused where two columns have the same meaning.
     """
@@ -132,20 +139,12 @@ def as_source(table: Table, kind: str, findings: Findings, sheets: tuple[str, ..
     return Source(kind, columns, records, tabular=True, sheets=sheets)
 
 
-def _cell_pattern(delimiter: str) -> re.Pattern[str]:
-    """One cell and what ends it. A cell that starts with a quote must be closed by one."""
-    mark = re.escape(delimiter)
-    quoted = r'"([^"]*+(?:""[^"]*+)*+)"'
-    bare = rf'(?!")([^{mark}\r\n]*+)'
-    return re.compile(rf"(?:{quoted}|{bare})({mark}|\r\n|\n|\r|\Z)")
-
-
 def _delimiter(text: str) -> tuple[int, str]:
     """Where the table starts and what separates its cells."""
-    told = _SEPARATOR_LINE.match(text)
-    if told:
-        return told.end(), told[1]
-    head = text[:HEADER_WITHIN].lstrip("\r\n")
+    separator = _SEPARATOR_LINE.match(text)
+    if separator:
+        return separator.end(), separator[1]
+    head = text[:HEAD_CHARACTERS].lstrip("\r\n")
 
     def first_row(delimiter: str) -> list[str]:
         return next(parse(head, delimiter, Findings()), (0, []))[1]
@@ -154,22 +153,7 @@ def _delimiter(text: str) -> tuple[int, str]:
     return 0, max(rows, key=lambda delimiter: (known_columns(rows[delimiter]), len(rows[delimiter])))
 
 
-def _next_line(text: str, position: int) -> int:
-    found = re.compile(r"\r\n|\n|\r").search(text, position)
-    return found.end() if found else len(text)
-
-
-def _report_quote(text: str, position: int, row: int, findings: Findings) -> None:
-    line = text.count("\n", 0, position) + 1
-    extract = text[position : position + 40].splitlines()[0]
-    findings.error(
-        f"The quote that opens {extract!r} (line {line}) is not closed before the next cell. "
-        'A cell with quotes in it is written "He said ""hello"" twice".',
-        row,
-    )
-
-
-def _report_ragged(table: Table, delimiter: str, findings: Findings) -> None:
+def _report_ragged(table: RawTable, delimiter: str, findings: Findings) -> None:
     """Rows with too few or too many cells, and cells that may have swallowed rows."""
     width = len(table.header)
     for row, cells in table.rows:
@@ -178,7 +162,7 @@ def _report_ragged(table: Table, delimiter: str, findings: Findings) -> None:
         if len(cells) != width:
             findings.error(
                 f"has {len(cells)} cells, the header has {width} columns. A cell that contains "
-                f"{delimiter!r} must stand in double quotes.",
+                f"{delimiter!r} must be in double quotes.",
                 row,
             )
         elif any(_swallowed(cell, at, width, delimiter) for at, cell in enumerate(cells)):
@@ -193,11 +177,11 @@ def _swallowed(cell: str, at: int, width: int, delimiter: str) -> bool:
     return first.count(delimiter) == width - 1 - at and last.count(delimiter) == at and width - 1 - at > 0
 
 
-def _formulas(table: Table, options: ReadOptions, findings: Findings) -> Table:
+def _formulas(table: RawTable, options: ReadOptions, findings: Findings) -> RawTable:
     """Take off the ' before formula characters when asked to; otherwise say that there are such cells."""
     if options.restore_formulas:
         rows = [(row, [restore_cell(cell) for cell in cells]) for row, cells in table.rows]
-        return Table([restore_cell(name) for name in table.header], rows)
+        return RawTable([restore_cell(name) for name in table.header], rows)
     for _, cells in table.rows:
         for cell in cells:
             if is_escaped(cell):

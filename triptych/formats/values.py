@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
-from triptych.formats.model import Findings, Turn
+from triptych.formats.model import Findings, Json, JsonObject, TurnDraft
 
 SPEAKER_KEYS = ("speaker", "role", "from", "name", "author")
 TEXT_KEYS = ("text", "content", "value", "utterance")
 TURN_HELP = 'A turn is {"speaker": "…", "text": "…"}.'
 LINE_ENDS = "Windows or old Mac line ends in {n} text(s) are stored as plain line feeds."
-NUMBERS = "{n} number(s) stand where a text is expected; they are shown as written."
+NUMBERS = "{n} number(s) are written where a text is expected; they are shown as written."
 PYTHON_LISTS = (
     "{n} cell(s) hold a list as Python prints it; they are shown as text. "
     'Turns in a cell are read when written as JSON, with double quotes: [{"speaker": "A", "text": "Hi"}].'
@@ -30,7 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PYTHON_LIST = re.compile(r"\s*\[\s*[\[({]?\s*'")
 
 
-class Number(str):
+class NumberText(str):
     """A JSON number, kept as it is written: 64-bit ids stay exact, 1.50 stays 1.50."""
 
     __slots__ = ()
@@ -64,12 +63,12 @@ def clean(text: str, findings: Findings, row: int, column: str | None) -> str:
     return text
 
 
-def as_text(value: Any, findings: Findings) -> str:
+def as_text(value: Json, findings: Findings) -> str:
     """A scalar as text.
 
     Raises UnfitValueError for null, a list or an object.
     """
-    if isinstance(value, Number):
+    if isinstance(value, NumberText):
         findings.tally(NUMBERS)
         return str(value)
     if isinstance(value, str):
@@ -79,12 +78,12 @@ def as_text(value: Any, findings: Findings) -> str:
     raise UnfitValueError(f"is {kind_of(value)}, a text was expected.")
 
 
-def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[Turn, ...]:
+def as_content(value: Json, findings: Findings, from_cell: bool) -> str | tuple[TurnDraft, ...]:
     """A context or candidate: a text, or turns. `from_cell`: the value is a cell, turns in it are JSON.
 
     Raises UnfitValueError.
     """
-    if from_cell:
+    if from_cell and isinstance(value, str):
         return _cell_content(value, findings)
     if isinstance(value, list):
         return as_turns(value)
@@ -93,32 +92,33 @@ def as_content(value: Any, findings: Findings, from_cell: bool) -> str | tuple[T
     return as_text(value, findings)
 
 
-def as_turns(values: list[Any]) -> tuple[Turn, ...] | str:
+def as_turns(values: list[Json]) -> tuple[TurnDraft, ...] | str:
     """Turns from objects {speaker, text}, {role, content} or pairs [speaker, text]; an empty list is no text.
 
     Raises UnfitValueError that names the turn.
     """
     if not values:
         return ""
-    if all(_is_part(value) for value in values):
-        return _join_parts(values)
+    parts = _message_texts(values)
+    if parts is not None:
+        return parts
     return tuple(_turn(value, number) for number, value in enumerate(values, 1))
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: Json) -> str:
     """What a JSON value is, in words."""
-    names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", Number: "a number"}
+    names = {type(None): "null", bool: "true or false", list: "a list", dict: "an object", NumberText: "a number"}
     return names.get(type(value), "a text")
 
 
-def plain(value: Any) -> str:
-    """Any JSON value as text, for meta fields."""
+def plain(value: Json) -> str:
+    """Json JSON value as text, for meta fields."""
     if isinstance(value, str):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cell_content(cell: str, findings: Findings) -> str | tuple[Turn, ...]:
+def _cell_content(cell: str, findings: Findings) -> str | tuple[TurnDraft, ...]:
     if not cell.lstrip().startswith("["):
         return cell
     if _PYTHON_LIST.match(cell):
@@ -134,16 +134,16 @@ def _cell_content(cell: str, findings: Findings) -> str | tuple[Turn, ...]:
     return turns
 
 
-def _unwrap(value: dict[str, Any]) -> Any:
+def _unwrap(value: JsonObject) -> Json:
     """{"dialogue": […]}, {"turns": […]} or {"text": "…"}: the one thing that is inside."""
-    known = ("turns", "dialogue", "dialog", "conversation", "messages", "context", "text", "content")
-    inside = [name for name in known if name in value]
+    names = ("turns", "dialogue", "dialog", "conversation", "messages", "context", "text", "content")
+    inside: list[Json] = [value[name] for name in names if name in value]
     if not inside:
         raise UnfitValueError(f"is an object without 'text' or 'turns'. {TURN_HELP}")
-    return value[inside[0]]
+    return inside[0]
 
 
-def _turn(value: Any, number: int) -> Turn:
+def _turn(value: Json, number: int) -> TurnDraft:
     if isinstance(value, dict):
         speaker = next((value[key] for key in SPEAKER_KEYS if key in value), None)
         text = next((value[key] for key in TEXT_KEYS if key in value), None)
@@ -151,19 +151,17 @@ def _turn(value: Any, number: int) -> Turn:
         speaker, text = value
     else:
         raise UnfitValueError(f"turn {number} is {kind_of(value)}. {TURN_HELP}")
-    if isinstance(text, list) and text and all(_is_part(part) for part in text):
-        text = _join_parts(text)
+    if isinstance(text, list) and text:
+        text = _message_texts(text)
     if not isinstance(speaker, str) or not speaker.strip():
         raise UnfitValueError(f"turn {number} has no speaker. {TURN_HELP}")
     if not isinstance(text, str):
         raise UnfitValueError(f"turn {number} has no text. {TURN_HELP}")
-    return Turn(speaker.strip(), str(text))
+    return TurnDraft(speaker.strip(), str(text))
 
 
-def _is_part(value: Any) -> bool:
-    """A message part as chat programs write it: {"type": "text", "text": "…"}."""
-    return isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str)
-
-
-def _join_parts(parts: list[dict[str, Any]]) -> str:
-    return "\n".join(part["text"] for part in parts)
+def _message_texts(parts: list[Json]) -> str | None:
+    """The lines of a message as chat programs write it, {"type": "text", "text": "…"}; None for any other list."""
+    messages = [part for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [text for message in messages if isinstance(text := message.get("text"), str)]
+    return "\n".join(texts) if len(texts) == len(parts) else None

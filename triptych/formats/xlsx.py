@@ -6,18 +6,17 @@ import datetime as dt
 import io
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Any
 
 import python_calamine
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import EXAMPLE
 from triptych.formats.model import Findings, ReadOptions, Source
-from triptych.formats.tables import Cells, Table, as_source, as_table, find_header, row_ranges
-from triptych.formats.xlsx_guard import Sheet, guarded, survey
+from triptych.formats.tables import Cells, RawTable, as_source, as_table, find_header, row_ranges
+from triptych.formats.xlsx_guard import SheetSurvey, guarded, survey
 
-HEADER_WITHIN = 20
-EXACT_DIGITS = 10**15
+MAX_HEADER_ROW = 20
+FIRST_INEXACT_NUMBER = 10**15
 
 
 class Rounded(str):
@@ -41,7 +40,7 @@ def read_workbook(data: bytes, options: ReadOptions, findings: Findings) -> Sour
     name = _choose(rows, visible, findings)
     if name is None:
         return Source("XLSX", (), (), tabular=True, sheets=visible)
-    table = as_table(rows[name], HEADER_WITHIN, findings)
+    table = as_table(rows[name], MAX_HEADER_ROW, findings)
     _report_layout(sheets[name], table, findings)
     _report_rounded(table, findings)
     return as_source(table, "XLSX", findings, visible)
@@ -51,12 +50,12 @@ def _choose(rows: dict[str, list[Cells]], visible: Sequence[str], findings: Find
     """The only sheet, or the only one that looks like items."""
     if len(rows) == 1:
         return next(iter(rows))
-    fitting = [name for name, cells in rows.items() if find_header(_filled(cells), HEADER_WITHIN) is not None]
+    fitting = [name for name, cells in rows.items() if find_header(_filled(cells), MAX_HEADER_ROW) is not None]
     if len(fitting) == 1:
         findings.note(f"Sheet '{fitting[0]}' was read, the only one with a header such as: {EXAMPLE}")
         return fitting[0]
-    found = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a header that is known"
-    findings.error(f"{found}: choose a sheet ({', '.join(visible)}).")
+    finding = f"{len(fitting)} sheets look like items" if fitting else "No sheet has a header that is known"
+    findings.error(f"{finding}: choose a sheet ({', '.join(visible)}).")
     return None
 
 
@@ -78,18 +77,18 @@ def read_sheets(zipped: bytes, names: Sequence[str]) -> dict[str, list[Cells]]:
     }
 
 
-def _cell_text(cell: Any) -> str:
+def _cell_text(cell: object) -> str:
     """A cell as a person sees it: 7 for 7.0, ISO dates."""
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, int | float) and abs(cell) < 10**20 and cell == int(cell):
-        return str(int(cell)) if abs(cell) < EXACT_DIGITS else Rounded(int(cell))
+        return str(int(cell)) if abs(cell) < FIRST_INEXACT_NUMBER else Rounded(int(cell))
     if isinstance(cell, dt.date | dt.time):
         return cell.isoformat()
     return str(cell)
 
 
-def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
+def _report_layout(sheet: SheetSurvey, table: RawTable, findings: Findings) -> None:
     """Merged cells leave rows without values of their own; hidden rows are easily imported by mistake."""
     rows = sorted(row for row, _ in table.rows)
     for first, last, ref in sheet.merged:
@@ -109,7 +108,7 @@ def _report_layout(sheet: Sheet, table: Table, findings: Findings) -> None:
         findings.warning(f"Hidden rows are read like the others: {row_ranges(hidden)}.")
 
 
-def _report_rounded(table: Table, findings: Findings) -> None:
+def _report_rounded(table: RawTable, findings: Findings) -> None:
     for row, cells in table.rows:
         for name, cell in zip(table.header, cells, strict=False):
             if isinstance(cell, Rounded):

@@ -2,7 +2,7 @@
 
 An .xlsx file is a zip of XML. Small ones can hold gigabytes, entities, or a cell in the last corner of the
 sheet that makes a reader allocate the whole of it. So every member is inflated here, counted while inflating
-and checked. Only what passed is given to the reader, in a zip written anew (two programs may read one zip
+and checked. Only what passed is given to the reader, in a new zip (two programs may read one zip
 differently).
 Limits: 200 members, 64 MiB inflated, 100 : 1 where that is more than 8 MiB, 100,000 cells.
 """
@@ -23,13 +23,13 @@ from triptych.errors import ImportRefused
 
 MAX_MEMBERS = 200
 MAX_INFLATED = 64 * 2**20
-RATIO_FROM = 8 * 2**20
+RATIO_FROM_BYTES = 8 * 2**20
 MAX_RATIO = 100
 MAX_CELLS = 100_000
 MAX_AREA = 2_000_000
 MAX_TAGS = 3_000_000
 MAX_TEXT = 64 * 2**20
-CHUNK = 2**18
+CHUNK_BYTES = 2**18
 EMPTY = b"<none/>"
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -54,8 +54,8 @@ class Members(dict[str, bytes]):
 
 
 @dataclass
-class Sheet:
-    """What a sheet's XML tells and its values do not. Rows from 1; `merged`: (first, last, reference)."""
+class SheetSurvey:
+    """What a sheet's XML says and its values do not. Rows from 1; `merged`: (first, last, reference)."""
 
     name: str
     hidden: bool
@@ -97,7 +97,7 @@ def guarded(data: bytes) -> Members:
     return members
 
 
-def survey(members: Members) -> list[Sheet]:
+def survey(members: Members) -> list[SheetSurvey]:
     """The sheets of a workbook in order, with hidden rows and merged cells; the cells of all are counted.
 
     Raises ImportRefused for more than 100,000 cells, or cells too far apart.
@@ -105,7 +105,7 @@ def survey(members: Members) -> list[Sheet]:
     sheets = []
     cells = 0
     for sheet, path in _sheet_paths(members):
-        reader = _SheetSurvey(sheet)
+        reader = _SheetReader(sheet)
         _walk(members.part(path), reader.start, reader.text, reader.end)
         cells += sheet.cells
         _refuse_cells(sheet, cells)
@@ -139,14 +139,14 @@ def _content_start(data: bytes, info: zipfile.ZipInfo) -> int:
     if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
         raise ImportRefused("The workbook is damaged: a part of the zip is not where it should be.")
     *_, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    return info.header_offset + _LOCAL_HEADER.size + name_length + extra_length
+    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
 
 
 def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
     inflater, content, rest = zlib.decompressobj(-zlib.MAX_WBITS), bytearray(), bytes(packed)
     try:
         while rest and not inflater.eof:
-            content += inflater.decompress(rest, CHUNK)
+            content += inflater.decompress(rest, CHUNK_BYTES)
             rest = inflater.unconsumed_tail
             _refuse_inflated(before + len(content), file_size)
         content += inflater.flush()
@@ -157,7 +157,7 @@ def _inflate_deflated(packed: memoryview, before: int, file_size: int) -> bytes:
 
 
 def _refuse_inflated(size: int, file_size: int) -> None:
-    if size > MAX_INFLATED or (size > RATIO_FROM and size > MAX_RATIO * file_size):
+    if size > MAX_INFLATED or (size > RATIO_FROM_BYTES and size > MAX_RATIO * file_size):
         raise ImportRefused(
             f"The workbook grows from {file_size / 2**20:.1f} MB to {size // 2**20} MB or more when opened: "
             "that is no table of items. Save the sheet as CSV UTF-8 instead."
@@ -173,7 +173,12 @@ def _check_member(name: str, content: bytes) -> None:
         raise ImportRefused(f"The workbook defines XML entities ('{name}'), which Excel never does.")
 
 
-def _walk(content: bytes, start: Callable, text: Callable | None = None, end: Callable | None = None) -> None:
+def _walk(
+    content: bytes,
+    start: Callable[[str, dict[str, str]], None],
+    text: Callable[[str], None] | None = None,
+    end: Callable[[str], None] | None = None,
+) -> None:
     """Call `start` with each element's local name and attributes, `text` with texts, `end` with names."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -192,7 +197,7 @@ def _refuse_doctype(*_: object) -> None:
     raise ImportRefused("The workbook defines XML entities, which Excel never does.")
 
 
-def _sheet_paths(members: Members) -> list[tuple[Sheet, str]]:
+def _sheet_paths(members: Members) -> list[tuple[SheetSurvey, str]]:
     """Every sheet of the workbook with the member that holds it."""
     targets: dict[str, str] = {}
 
@@ -202,23 +207,23 @@ def _sheet_paths(members: Members) -> list[tuple[Sheet, str]]:
             path = target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
             targets[attributes.get("Id", "")] = posixpath.normpath(path)
 
-    found: list[tuple[Sheet, str]] = []
+    sheets: list[tuple[SheetSurvey, str]] = []
 
     def sheet(name: str, attributes: dict[str, str]) -> None:
         if name == "sheet":
             relation_id = next((value for key, value in attributes.items() if key.endswith(":id")), "")
             hidden = attributes.get("state", "visible") != "visible"
-            found.append((Sheet(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
+            sheets.append((SheetSurvey(attributes.get("name", ""), hidden), targets.get(relation_id, "")))
 
     _walk(members.part("xl/_rels/workbook.xml.rels"), relation)
     _walk(members.part("xl/workbook.xml"), sheet)
-    return found
+    return sheets
 
 
-class _SheetSurvey:
+class _SheetReader:
     """Reads one sheet's XML for what `Sheet` holds; stops at the first cell that is too much."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: SheetSurvey) -> None:
         self.sheet = sheet
         self.row = 0
         self.column = 0
@@ -281,7 +286,7 @@ def _column(letters: str) -> int:
     return number
 
 
-def _refuse_cells(sheet: Sheet, cells: int) -> None:
+def _refuse_cells(sheet: SheetSurvey, cells: int) -> None:
     if cells > MAX_CELLS:
         raise ImportRefused(
             f"The workbook has more than {MAX_CELLS:,} cells. Save the sheet as CSV UTF-8, it may be longer."
@@ -293,8 +298,8 @@ def _refuse_cells(sheet: Sheet, cells: int) -> None:
         )
 
 
-def _refuse_repeated_text(members: Members, sheets: list[Sheet]) -> None:
-    """One long text may stand in a workbook once and be shown in every cell."""
+def _refuse_repeated_text(members: Members, sheets: list[SheetSurvey]) -> None:
+    """One long text may be stored once in a workbook and be shown in every cell."""
     lengths: list[int] = []
     inside = False
 

@@ -74,7 +74,7 @@ class Backup:
 
 @dataclass(frozen=True)
 class Restored:
-    """What came back, where the state before it lies, and who had left since and is in the database again."""
+    """The backup that was restored, the backup of the state before, and `again`: people who had left since."""
 
     name: str
     before: Path | None
@@ -84,7 +84,7 @@ class Restored:
 
 @dataclass(frozen=True)
 class _Before:
-    """What a restore leaves behind. left: who was erased or withdrew, by the hash of the event."""
+    """The state before a restore. left: people who were erased or withdrew, by the hash of the event."""
 
     path: Path | None = None
     heads: dict[str, Head] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _Before:
 
 
 def folder() -> Path:
-    """Where backups lie: beside the database, for its owner alone."""
+    """The folder for backups, next to the database, readable by its owner alone."""
     made = settings.local_folder() / "backups"
     made.mkdir(mode=0o700, exist_ok=True)
     return made
@@ -107,10 +107,10 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
     try:
         with _explained("No backup was made"):
             heads = _dump(engine, part) if kind == "postgresql" else _copy(engine, part)
-            _keep(part)
+            _secure(part)
             beside = {"made_at": at.isoformat(), "sha256": file_hash(part), "studies": [asdict(head) for head in heads]}
             _beside(target).write_text(json.dumps(beside, indent=1), encoding="utf-8")
-            part.rename(target)  # what stands under a backup's name is whole
+            part.rename(target)  # a file with a backup's name is complete
     finally:
         for left in folder().glob(f"{part.name}*"):
             left.unlink()
@@ -119,27 +119,27 @@ def make(engine: Engine, name: str = "triptych") -> Backup:
 
 def listed() -> list[Backup]:
     """The backups in the folder, newest first."""
-    found = [_read(path) for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}")]
-    return sorted(found, key=lambda backup: backup.at, reverse=True)
+    backups = [_read(path) for ending in ENDINGS.values() for path in folder().glob(f"*.{ending}")]
+    return sorted(backups, key=lambda backup: backup.at, reverse=True)
 
 
 def find(name: str) -> Backup:
     """The backup of this name in the folder. Raises NotFound."""
-    found = next((backup for backup in listed() if backup.name == name), None)
-    if found is None:
+    backup = next((backup for backup in listed() if backup.name == name), None)
+    if backup is None:
         raise NotFound(f"There is no backup called {name!r}.")
-    return found
+    return backup
 
 
 def may_restore(session: Session, who: Who) -> bool:
-    """Whether going back concerns nobody but this lead: she leads every study of the database but the demo ones."""
+    """Whether this lead leads every study of the database except the demo studies, so that nobody else loses work."""
     led = select(Membership.study_id).where(Membership.person_id == who.person_id, Membership.role == Role.lead)
     others = select(Study.id).where(~Study.demo, Study.id.not_in(led)).limit(1)
     return database.is_sqlite(session) and who.role == Role.lead and session.scalars(others).first() is None
 
 
 def restore_as(engine: Engine, name: str, who: Who) -> Restored:
-    """`restore` of a backup in the folder, for the lead whom alone it concerns. Raises NotAllowed, and as `restore`."""
+    """`restore` of a backup in the folder, for a lead who `may_restore`. Raises NotAllowed, and as `restore`."""
     with database.reading(engine) as session:
         if not may_restore(session, who):
             raise NotAllowed(
@@ -167,7 +167,7 @@ def restore(engine: Engine, source: Path, actor: str, *, alone: bool = False) ->
     finally:
         for left in folder().glob(f"{part.name}*"):
             left.unlink()
-    _forget()
+    forget()  # the ratings that this process has cached
     return Restored(source.name, before.path, *_note(engine, source.name, before, actor))
 
 
@@ -197,8 +197,8 @@ def heads_in(path: Path) -> tuple[Head, ...]:
 
 def heads_of(session: Session) -> tuple[Head, ...]:
     """The last event of every study."""
-    wanted = select(Study.slug, Study.event_number, Study.event_hash).order_by(Study.id)
-    return tuple(Head(*row) for row in session.execute(wanted))
+    query = select(Study.slug, Study.event_number, Study.event_hash).order_by(Study.id)
+    return tuple(Head(slug, number, hashed) for slug, number, hashed in session.execute(query))
 
 
 def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
@@ -221,8 +221,8 @@ def _dump(engine: Engine, part: Path) -> tuple[Head, ...]:
             return heads_of(session)
 
 
-def _keep(path: Path) -> None:
-    """For its owner alone, and on the disk before anybody relies on it."""
+def _secure(path: Path) -> None:
+    """Makes a file readable by its owner alone, and waits until it is on the disk."""
     path.chmod(0o600)
     with path.open("rb+") as file:
         os.fsync(file.fileno())
@@ -240,7 +240,7 @@ def _beside(path: Path) -> Path:
 
 def _read(path: Path) -> Backup:
     stat = path.stat()
-    at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), ()
+    at, heads = datetime.fromtimestamp(stat.st_mtime, UTC), tuple[Head, ...]()
     with suppress(OSError, ValueError, KeyError, TypeError):
         beside: dict[str, Any] = json.loads(_beside(path).read_text(encoding="utf-8"))
         heads = tuple(Head(**head) for head in beside["studies"])
@@ -257,8 +257,8 @@ def _prepare(source: Path, part: Path) -> None:
     try:
         version = database.stored_version(copy)
         if version is None or version > database.HEAD:
-            held = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
-            raise BackupFailed(f"Nothing was restored: {source.name} {held}.")
+            reason = "holds no Triptych database" if version is None else f"is of a newer version ({version})"
+            raise BackupFailed(f"Nothing was restored: {source.name} {reason}.")
         database.migrate(copy)
         with database.reading(copy) as session:
             for study in session.scalars(select(Study)):
@@ -275,7 +275,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
     try:
         if not path.exists() or database.stored_version(engine) is None:
             return _Before()
-        kept = make(engine, "before-restore")
+        saved = make(engine, "before-restore")
     except (BackupFailed, DatabaseError):
         if not alone:
             raise
@@ -286,12 +286,12 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
                 path.with_name(f"{path.name}{ending}").rename(aside.with_name(f"{aside.name}{ending}"))
         return _Before(aside)
     with database.reading(engine) as session:
-        return _Before(kept.path, {head.slug: head for head in kept.heads}, _left(session))
+        return _Before(saved.path, {head.slug: head for head in saved.heads}, _left(session))
 
 
 def _left(session: Session) -> dict[str, str]:
-    wanted = select(Event.hash, Event.subject).where(Event.kind.in_(DEPARTURES))
-    return dict(map(tuple, session.execute(wanted)))
+    query = select(Event.hash, Event.subject).where(Event.kind.in_(DEPARTURES))
+    return {hashed: subject for hashed, subject in session.execute(query) if subject}
 
 
 def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple[Head, ...], tuple[str, ...]]:
@@ -308,14 +308,8 @@ def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple
                 old=old,
                 new={"backup": name, "number": head.number},
             )
-        known = set(session.scalars(select(Person.pseudonym)))
-        still = _left(session)
-        again = sorted(known.intersection(one for event, one in before.left.items() if event not in still))
+        present = set(session.scalars(select(Person.pseudonym)))
+        recorded = _left(session)
+        again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))
     with database.reading(engine) as session:
         return heads_of(session), tuple(again)
-
-
-def _forget() -> None:
-    """The ratings that this process remembers may not be those of the database any more."""
-
-    forget()

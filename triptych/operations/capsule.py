@@ -1,8 +1,8 @@
 """A study in one file: a database of its own with every row under its number, rubric, codebook and hashes.
 
 Opening one needs an empty database: rows keep their numbers, which the hashes of the event log cover, so a study
-cannot be laid among others without breaking its proof. Names, addresses and passcodes of people stay behind; a capsule
-knows pseudonyms only, and whoever opens it becomes a lead of its study. It holds the names of systems.
+cannot be added to others without breaking its proof. Names, addresses and passcodes of people stay behind; a capsule
+holds pseudonyms only, and the person who opens it becomes a lead of its study. It holds the names of systems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy import Engine, delete, select, update
 
 from triptych import clock
 from triptych.errors import ImportRefused, NotAllowed
-from triptych.formats.writers.model import File, Options
+from triptych.formats.writers.model import ExportOptions, File
 from triptych.operations import backup, move, verify
 from triptych.people import accounts, roster
 from triptych.storage import database
@@ -91,7 +91,7 @@ def pieces(engine: Engine, slug: str) -> Iterator[bytes]:
 
 
 def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
-    """Writes the study's own database; returns the texts that lie beside it."""
+    """Writes the study's own database; returns the texts of the other files."""
     # the writers of formats take half a second to import, which no other command needs
     from triptych.exchange import exports
     from triptych.formats.writers.codebook import codebook
@@ -102,7 +102,7 @@ def _extract(engine: Engine, path: Path, slug: str) -> dict[str, str]:
         _leave_people_behind(copy)
         with database.reading(copy) as session:
             study = lifecycle.by_slug(session, slug)
-            about = codebook(exports.read_finished(session, study), Options(0, None))
+            about = codebook(exports.read_finished(session, study), ExportOptions(0, None))
             return {
                 RUBRIC: session.get_one(RubricText, study.rubric_id).yaml,
                 CODEBOOK: json.dumps(about, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
@@ -127,9 +127,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def open_capsule(file: Path, engine: Engine, name: str, passcode: str) -> backup.Head:
-    """Lays the study into an empty database and makes a lead of this name for it; returns its last event.
+    """Opens the study in an empty database and makes a lead of this name for it; returns its last event.
 
-    Every hash, the event log and every row it tells of are checked before anything is written. Raises ImportRefused
+    Every hash, the event log and every row it names are checked before anything is written. Raises ImportRefused
     for a file that is no capsule or was changed, UnsafeDatabase for a database that is not empty, NotAllowed for an
     unusable name or passcode.
     """

@@ -14,21 +14,23 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from triptych.settings import app_folder
+from triptych.settings import app_folder, is_installed
+from triptych.stats.numbers import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 ROOT = app_folder()
-OLDEST_PYTHON = (3, 11)
+MIN_PYTHON = (3, 11)
 PIN = re.compile(r"([A-Za-z0-9._-]+)(?:\[\w+\])?==([\w.]+)")
-LEAST_FREE = 200 * 2**20
-MOST_SKEW = 5.0  # seconds between the database's clock and ours
+MIN_FREE_BYTES = 200 * 2**20
+MAX_SKEW_SECONDS = 5.0  # between the database's clock and this computer's
 MAY_MAKE_TABLES = "SELECT has_schema_privilege('public', 'CREATE')"
-CONNECTIONS = 30  # of one process at most: triptych.database
+MAX_CONNECTIONS = 30  # of one process: triptych.storage.database
 INSTALL = "Run: .venv/bin/python -m pip install -r requirements.txt"
 
 
@@ -53,9 +55,9 @@ def examine() -> Iterator[Finding]:
         return
     yield Finding("packages", "all there, in the versions that were tested")
     yield from files()
-    kept = list(folder())
-    yield from kept
-    if any(finding.problem and finding.about == "folder" for finding in kept):
+    about_folder = list(folder())
+    yield from about_folder
+    if any(finding.problem and finding.about == "folder" for finding in about_folder):
         return
     yield from secrets()
     yield from stored()
@@ -67,35 +69,35 @@ def explain_missing(error: ModuleNotFoundError) -> str:
 
 
 def python() -> Finding:
-    found = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info < OLDEST_PYTHON:
-        return Finding("Python", f"{found} is too old; Triptych needs 3.11 or newer.", problem=True)
-    return Finding("Python", found)
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < MIN_PYTHON:
+        return Finding("Python", f"{version} is too old; Triptych needs 3.11 or newer.", problem=True)
+    return Finding("Python", version)
 
 
-def packages(wanted: Path = ROOT / "requirements.txt") -> Iterator[Finding]:
+def packages(requirements: Path = ROOT / "requirements.txt") -> Iterator[Finding]:
     """Every pinned package that is absent or of another version; psycopg where PostgreSQL is asked for."""
-    pins = PIN.findall("\n".join(line for line in wanted.read_text().splitlines() if "win32" not in line))
+    pins = PIN.findall("\n".join(line for line in requirements.read_text().splitlines() if "win32" not in line))
     if os.environ.get("TRIPTYCH_DATABASE_URL", "").startswith("postgresql"):
         pins.append(("psycopg", ""))
     for name, version in pins:
         try:
-            found = importlib.metadata.version(name)
+            installed = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             how = "Run: .venv/bin/python -m pip install 'psycopg[binary]'" if name == "psycopg" else INSTALL
             yield Finding("packages", f"{name} is not installed. {how}", problem=True)
             continue
-        if version and found != version:
-            yield Finding("packages", f"{name} is {found}, tested is {version}. {INSTALL}", problem=True)
+        if version and installed != version:
+            yield Finding("packages", f"{name} is {installed}, tested is {version}. {INSTALL}", problem=True)
 
 
 def files() -> Iterator[Finding]:
     """The parts of the program that are no Python."""
-    wanted = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
-    lost = [name for name in wanted if not (ROOT / name).exists()]
+    parts = ("app.py", ".streamlit/config.toml", "pages/router.py", "components/workbench/workbench.js", "rubrics")
+    lost = [name for name in parts if not (ROOT / name).exists()]
     if lost:
         yield Finding("program", f"{', '.join(lost)} is missing in {ROOT}; copy the whole repository.", problem=True)
-    elif Path.cwd() != ROOT:
+    elif Path.cwd() != ROOT and not is_installed():
         yield Finding("program", f"complete; start the app in {ROOT}, where its settings are")
     else:
         yield Finding("program", "complete")
@@ -137,9 +139,9 @@ def _kept_secret(path: Path) -> Iterator[Finding]:
 def disk(place: Path) -> Finding:
     """Whether the disk that holds a folder has room for some days of work."""
     free = shutil.disk_usage(place).free
-    if free < LEAST_FREE:
-        said = f"{free // 2**20} MB free, and at least {LEAST_FREE // 2**20} MB are needed. Make room on {place}."
-        return Finding("disk", said, problem=True)
+    if free < MIN_FREE_BYTES:
+        text = f"{free // 2**20} MB free, and at least {MIN_FREE_BYTES // 2**20} MB are needed. Make room on {place}."
+        return Finding("disk", text, problem=True)
     return Finding("disk", f"{free / 2**30:.1f} GB free")
 
 
@@ -153,32 +155,29 @@ def secrets() -> Iterator[Finding]:
         # alone on this computer it is still good enough
         yield Finding("secrets", str(error), problem=settings.is_shared())
     else:
-        made = os.environ.get("TRIPTYCH_SECRET")
-        yield Finding(
-            "secrets", "from the environment" if made else "one of its own, made at random at the first start"
-        )
+        source = "from the environment" if os.environ.get("TRIPTYCH_SECRET") else "made at random at the first start"
+        yield Finding("secrets", source)
 
 
 def stored() -> Iterator[Finding]:
     """The database: reachable, at this program's schema, and what its own kind needs."""
-    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy.exc import SQLAlchemyError
 
     from triptych import settings
     from triptych.errors import TriptychError
     from triptych.storage import database
 
-    if not settings.is_shared() and not (settings.local_folder() / "triptych.db").exists():
-        yield Finding("database", "none yet; it is made at the first start")
-        return
+    url = settings.database_url()
     try:
-        engine = database.open_engine(settings.database_url())
+        if database.backend_of(url) == "sqlite" and not database.sqlite_path(url).exists():
+            yield Finding("database", "none yet; it is made at the first start")
+            return
+        engine = database.open_engine(url)
         with database.explained(), engine.connect() as connection:
             yield from _postgres(connection) if settings.is_shared() else _sqlite(connection)
-            may_make = not settings.is_shared() or connection.exec_driver_sql(MAY_MAKE_TABLES).scalar()
+            may_make = not settings.is_shared() or bool(connection.exec_driver_sql(MAY_MAKE_TABLES).scalar())
         yield schema(engine, may_make)
         engine.dispose()
-    except ArgumentError:
-        yield Finding("database", "TRIPTYCH_DATABASE_URL is no address of a database.", problem=True)
     except (SQLAlchemyError, TriptychError) as error:
         yield Finding("database", refusal(error), problem=True)
 
@@ -187,14 +186,17 @@ def refusal(error: Exception) -> str:
     """Why the database does not answer, or what it refused: the driver's first line, which holds no password."""
     from sqlalchemy.exc import DBAPIError
 
+    from triptych.errors import TriptychError
     from triptych.storage import database
 
+    if isinstance(error, TriptychError) and not isinstance(error, database.DatabaseAway):
+        return str(error)
     cause = error.__cause__ if isinstance(error, database.DatabaseAway) else error
     reason = str(getattr(cause, "orig", cause)).partition("\n")[0].rstrip(".")
     if isinstance(cause, DBAPIError) and not database.is_away(cause):
         return f"The database refused it: {reason}."
-    asked = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
-    return f"The database does not answer: {reason}. {asked}"
+    advice = "Is it running? Are address, user and password in TRIPTYCH_DATABASE_URL right?"
+    return f"The database does not answer: {reason}. {advice}"
 
 
 def schema(engine: Engine, may_make: bool = True) -> Finding:
@@ -202,15 +204,15 @@ def schema(engine: Engine, may_make: bool = True) -> Finding:
     from triptych.storage import database
 
     with database.explained():
-        found = database.stored_version(engine)
-    if found == database.HEAD:
-        return Finding("tables", f"version {found}")
+        version = database.stored_version(engine)
+    if version == database.HEAD:
+        return Finding("tables", f"version {version}")
     run = f"Run{'' if may_make else ' as the owner'}: python -m triptych migrate"
-    if found is None and may_make:
+    if version is None and may_make:
         return Finding("tables", "none yet; the app makes them at its start, or: python -m triptych migrate")
-    if found is None:
+    if version is None:
         return Finding("tables", f"none yet, and this role may not make them. {run}", problem=True)
-    return Finding("tables", f"version {found}, and this program needs {database.HEAD}. {run}", problem=True)
+    return Finding("tables", f"version {version}, and this program needs {database.HEAD}. {run}", problem=True)
 
 
 def _sqlite(connection: Connection) -> Iterator[Finding]:
@@ -220,7 +222,7 @@ def _sqlite(connection: Connection) -> Iterator[Finding]:
     if answer != "ok":
         yield Finding("database", f"the file is damaged ({answer}). Go back to a backup.", problem=True)
         return
-    version = connection.exec_driver_sql("SELECT sqlite_version()").scalar()
+    version: str = connection.exec_driver_sql("SELECT sqlite_version()").scalar_one()
     old = tuple(int(part) for part in version.split(".")) < database.SAFE_SQLITE
     yield Finding("database", f"SQLite {version}, whole" + ("; older than 3.51.3, so writes take turns" if old else ""))
 
@@ -233,13 +235,12 @@ def _postgres(connection: Connection) -> Iterator[Finding]:
     yield Finding("database", f"PostgreSQL {connection.execute(text('SHOW server_version')).scalar()} answers")
     if connection.execute(text("SHOW server_encoding")).scalar() != "UTF8":
         yield Finding("database", "its encoding is not UTF8; make a new database with ENCODING 'UTF8'.", problem=True)
-    there = connection.execute(text("SELECT clock_timestamp()")).scalar()
-    away = abs((there - clock.of_this_computer()).total_seconds())
-    if away > MOST_SKEW:
-        said = f"this computer's differs from the database's, by which the app goes, by {away:.0f} s; set both by NTP"
-        yield Finding("clock", said)
-    most = int(connection.execute(text("SHOW max_connections")).scalar())
-    yield Finding("connections", f"{most} at most; one app process takes up to {CONNECTIONS}")
+    database_time: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    skew = abs((database_time - clock.of_this_computer()).total_seconds())
+    if skew > MAX_SKEW_SECONDS:
+        yield Finding("clock", f"{skew:.0f} s off the database's clock, which the app goes by; set both by NTP")
+    limit = int(connection.execute(text("SHOW max_connections")).scalar_one())
+    yield Finding("connections", f"{limit} at most; one app process takes up to {MAX_CONNECTIONS}")
     may = text("SELECT to_regclass('rating') IS NULL OR has_table_privilege(to_regclass('rating'), 'INSERT')")
     if not connection.execute(may).scalar():
         yield Finding("rights", "this role may not write. Run rights.sql of docs/deploy/ as the owner.", problem=True)
@@ -251,5 +252,5 @@ def report(say: Callable[[str], None]) -> int:
     for finding in findings:
         say(str(finding))
     problems = sum(finding.problem for finding in findings)
-    say(f"{problems} problem{'s' * (problems != 1)} found." if problems else "Nothing stands in the way.")
+    say(f"{counted(problems, 'problem')} found." if problems else "No problem found.")
     return 1 if problems else 0

@@ -21,13 +21,17 @@ from triptych.settings import UnsafeSettings
 from triptych.storage.database import DatabaseAway
 
 OURS = "triptych"
-TOLD = (DatabaseAway, UnsafeDatabase, UnsafeSettings)  # their messages speak to whoever runs the app, of nobody
-DEEPEST = 12
+# the messages of these speak to the person who runs the app, name no person, and say all that is to be done
+FOR_OPERATORS = (DatabaseAway, UnsafeDatabase, UnsafeSettings)
+MAX_FRAMES = 12
 
 
 def fields(record: logging.LogRecord) -> dict[str, Any]:
-    """What is kept of a record: time (UTC), level, logger, process, message; of an error its kind and its places."""
-    kept = {
+    """What is logged of a record: time (UTC), level, logger, process, message.
+
+    Of an error its kind, and its places in the code or, where the message speaks to the person who runs the app, that.
+    """
+    line: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
         "level": record.levelname.lower(),
         "logger": record.name,
@@ -36,11 +40,12 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
     }
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
-        kept["error"] = type(error).__name__
-        kept["at"] = _places(error.__traceback__)
-        if isinstance(error, TOLD):
-            kept["told"] = str(error)
-    return kept
+        line["error"] = type(error).__name__
+        if isinstance(error, FOR_OPERATORS):
+            line["reason"] = str(error)
+        else:
+            line["at"] = _places(error.__traceback__)
+    return line
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -52,7 +57,7 @@ def _message(record: logging.LogRecord) -> str:
 
 def _places(trace: TracebackType | None) -> list[str]:
     """The innermost frames as "file:line function"."""
-    frames = traceback.extract_tb(trace)[-DEEPEST:]
+    frames = traceback.extract_tb(trace)[-MAX_FRAMES:]
     return [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]
 
 
@@ -67,11 +72,11 @@ class TextLines(logging.Formatter):
     """The same for people: time, level, logger, message, and an error's places below it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        kept = fields(record)
-        line = f"{kept['time']} {kept['level']} {kept['logger']}: {kept['message']}"
-        if "error" in kept:
-            line += f" [{kept['error']}] {kept.get('told', '')}".rstrip()
-            line += "".join(f"\n    {place}" for place in kept["at"])
+        logged = fields(record)
+        line = f"{logged['time']} {logged['level']} {logged['logger']}: {logged['message']}"
+        if "error" in logged:
+            line += f" [{logged['error']}] {logged.get('reason', '')}".rstrip()
+            line += "".join(f"\n    {place}" for place in logged.get("at", ()))
         return line
 
 
@@ -80,17 +85,17 @@ def settle() -> None:
     formatter = JsonLines() if settings.logs_json() else TextLines()
 
     class Settled(logging.Logger):
-        """A logger whose handlers write our lines, whoever sets them up."""
+        """A logger whose handlers write our lines, whichever library adds them."""
 
         def addHandler(self, handler: logging.Handler) -> None:  # noqa: N802 (the name is logging's)
             handler.setFormatter(formatter)
             super().addHandler(handler)
 
     logging.setLoggerClass(Settled)
-    known = [found for found in logging.root.manager.loggerDict.values() if isinstance(found, logging.Logger)]
+    made = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     if not logging.root.handlers:
         logging.root.addHandler(logging.StreamHandler())
-    for logger in (logging.root, *known):
+    for logger in (logging.root, *made):
         for handler in logger.handlers:
             handler.setFormatter(formatter)
     logging.getLogger(OURS).setLevel(logging.INFO)

@@ -65,20 +65,20 @@ def move(source: Engine, target: Engine, slugs: Sequence[str] = ()) -> list[Move
     # the other way round a failure of the one would be explained as one of the other
     with database.explained(), _snapshot(source) as old, target.begin() as new:
         _refuse_full(new)
-        kept = _Kept(_known(old, slugs))
+        chosen = _Chosen(_existing(old, slugs))
         for table in TABLES:
-            _copy(old, new, table, kept.rows(table))
+            _copy(old, new, table, chosen.rows(table))
         _count_on(new)
-        moved = [_compare(old, new, table, kept.rows(table)) for table in TABLES]
+        moved = [_compare(old, new, table, chosen.rows(table)) for table in TABLES]
         _check_chains(new)
     return moved
 
 
 def _refuse_other_schema(source: Engine) -> None:
-    found = database.stored_version(source)
-    if found != database.HEAD:
+    version = database.stored_version(source)
+    if version != database.HEAD:
         raise UnsafeDatabase(
-            f"The database to move from is at version {found or 'none'}, this program needs {database.HEAD}. "
+            f"The database to move from is at version {version or 'none'}, this program needs {database.HEAD}. "
             "Run `python -m triptych migrate` first."
         )
 
@@ -101,19 +101,19 @@ def _refuse_full(new: Connection) -> None:
             )
 
 
-def _known(old: Connection, slugs: Sequence[str]) -> Sequence[str]:
+def _existing(old: Connection, slugs: Sequence[str]) -> Sequence[str]:
     unknown = set(slugs) - set(old.execute(select(Study.slug)).scalars())
     if unknown:
         raise NotFound(f"There is no study {', '.join(sorted(unknown))} in this database.")
     return slugs
 
 
-class _Kept:
+class _Chosen:
     """Which rows of each table belong to the chosen studies, as conditions for the source."""
 
     def __init__(self, slugs: Sequence[str]) -> None:
         self.slugs = slugs
-        self._known: dict[str, ColumnElement[bool]] = {}
+        self._conditions: dict[str, ColumnElement[bool]] = {}
 
     def rows(self, table: Table) -> Select[Any]:
         """The rows in the order of their numbers, so that what points at an earlier row finds it."""
@@ -121,9 +121,9 @@ class _Kept:
         return _as_stored(table).where(condition).order_by(*table.primary_key.columns)
 
     def _condition(self, table: Table) -> ColumnElement[bool]:
-        if table.name not in self._known:
-            self._known[table.name] = self._made(table)
-        return self._known[table.name]
+        if table.name not in self._conditions:
+            self._conditions[table.name] = self._made(table)
+        return self._conditions[table.name]
 
     def _made(self, table: Table) -> ColumnElement[bool]:
         if table is STUDY:
@@ -135,11 +135,11 @@ class _Kept:
         owner = _owner(table)
         if owner is None:
             return false()  # settings of one place, not of a study
-        mine, theirs = owner.elements[0].parent, owner.elements[0].column
-        return mine.in_(select(theirs).where(self._condition(owner.referred_table)))
+        column, referred = owner.elements[0].parent, owner.elements[0].column
+        return column.in_(select(referred).where(self._condition(owner.referred_table)))
 
     def _taking_part(self) -> Iterator[ColumnElement[bool]]:
-        """A person comes with every row of the studies that names her."""
+        """A person is copied if any row of these studies names them."""
         for table in TABLES:
             owner = _owner(table)
             if owner is None or owner.referred_table is PERSON:
@@ -156,20 +156,20 @@ def _owner(table: Table) -> ForeignKeyConstraint | None:
 
 
 def _as_stored(table: Table) -> Select[Any]:
-    """All columns, JSON as the text it is: read as a value, JSON's null could not be told from none."""
+    """All columns, JSON as the text it is: read as a value, JSON's null would look like SQL's NULL."""
     return select(*(cast(c, Text).label(c.name) if isinstance(c.type, JSON) else c for c in table.columns))
 
 
 def _insert(table: Table, dialect: str) -> Insert:
     """Takes rows as `_as_stored` gives them, their names behind an underscore."""
 
-    def given(column: Column[Any]) -> ColumnElement[Any]:
+    def parameter(column: Column[Any]) -> ColumnElement[Any]:
         if not isinstance(column.type, JSON):
             return bindparam(f"_{column.name}", type_=column.type)
         text = bindparam(f"_{column.name}", type_=Text)
         return cast(text, JSON) if dialect == "postgresql" else text
 
-    return insert(table).values({column.name: given(column) for column in table.columns})
+    return insert(table).values({column.name: parameter(column) for column in table.columns})
 
 
 def _copy(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> None:
@@ -197,12 +197,12 @@ def _count_on(new: Connection) -> None:
 
 def _compare(old: Connection, new: Connection, table: Table, rows: Select[Any]) -> Moved:
     """Both databases' rows, read back. Raises UnsafeDatabase if one differs."""
-    there, here = _digest(old, rows), _digest(new, _as_stored(table))
-    if there != here:
+    before, after = _digest(old, rows), _digest(new, _as_stored(table))
+    if before != after:
         raise UnsafeDatabase(
-            f"The rows of {table.name} differ after the move: {there[0]} before, {here[0]} after. Nothing was moved."
+            f"The rows of {table.name} differ after the move: {before[0]} before, {after[0]} after. Nothing was moved."
         )
-    return Moved(table.name, *here)
+    return Moved(table.name, *after)
 
 
 def _digest(connection: Connection, rows: Select[Any]) -> tuple[int, str]:

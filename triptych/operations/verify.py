@@ -20,7 +20,10 @@ from sqlmodel import Session
 
 from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating, SetAside
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import text_hash
+from triptych.rubric.files import (
+    text_hash,
+)
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.events import DEPARTURES, EventKind
@@ -100,8 +103,9 @@ class Verdict:
             more = len(self.differences) - 1
             count = f"At least {more}" if len(self.differences) == MOST else str(more)
             return self.differences[0] + (f" {count} more differ." if more else "")
-        gone = f" The values of {self.erased} annotations were erased with their annotator." if self.erased else ""
-        return f"{self.events} events hold and every row is as they say, last hash {self.hash[:12]}.{gone}"
+        gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
+        events = counted(self.events, "event")
+        return f"The log of {events} holds, and every row is as it says; last hash {self.hash[:12]}.{gone}"
 
 
 @dataclass
@@ -288,11 +292,11 @@ def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 
 def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
-    of_member = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
-    of_member += Membership.consent_version, Membership.consented_at
-    wanted = select(Person.pseudonym, Person.kind, *of_member).join(Person, Person.id == Membership.person_id)
-    mine = Membership.study_id == study.id, Membership.role == role
-    return session.execute(wanted.where(*mine).order_by(Membership.id)).all()
+    exclusion = Membership.excluded_at, Membership.excluded_reason, Membership.withdrawn_at
+    agreement = Membership.consent_version, Membership.consented_at
+    query = select(Person.pseudonym, Person.kind, *exclusion, *agreement)
+    query = query.join(Person, Person.id == Membership.person_id).where(Membership.study_id == study.id)
+    return session.execute(query.where(Membership.role == role).order_by(Membership.id)).all()
 
 
 def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
@@ -365,7 +369,7 @@ def _spans(batch: Sequence[int]) -> Select[Any]:
     )
 
 
-def _grouped(session: Session, wanted: Select[Any]) -> Rows:
+def _grouped(session: Session, wanted: Select[*tuple[Any, ...]]) -> Rows:
     """Rows by their first column, without it."""
     groups: Rows = defaultdict(list)
     for first, *row in session.execute(wanted):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -52,7 +53,7 @@ WRONG = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
 
 
-# prepared once: every run and every draft asks
+# Built at import: every page run and every draft asks.
 _signed_in = (
     select(Person.id)
     .join(Login, Login.person_id == Person.id)
@@ -69,21 +70,26 @@ def panel_of(study: Study) -> PanelAddress:
 
 
 def read_name(name: str) -> str:
-    """The name without stray spaces. Raises NotAllowed if it is empty or too long."""
-    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
-    neat = " ".join(printable.split())
-    if not neat or len(neat) > LONGEST_NAME:
+    """The name as it is stored: see `tidied`. Raises NotAllowed if it is empty or too long."""
+    tidy = tidied(name)
+    if not tidy or len(tidy) > LONGEST_NAME:
         raise NotAllowed(f"A name has 1 to {LONGEST_NAME} characters.")
-    return neat
+    return tidy
+
+
+def tidied(name: str) -> str:
+    """The name in NFC, without control characters and with single spaces."""
+    printable = "".join(sign for sign in unicodedata.normalize("NFC", name) if sign.isprintable() or sign == "\t")
+    return " ".join(printable.split())
 
 
 def folded(name: str | None) -> str:
     """What makes two spellings one name."""
-    return unicodedata.normalize("NFKC", name or "").casefold()
+    return unicodedata.normalize("NFKC", tidied(name or "")).casefold()
 
 
-def new_person(session: Session, role: Role, **fields: str | None) -> Person:
-    """A row for somebody new, under a pseudonym of her own."""
+def new_person(session: Session, role: Role, **fields: Any) -> Person:
+    """A row for a new person under a new pseudonym; `fields` are further columns."""
     person = Person(
         role=role, kind=Kind.human, pseudonym=_free_pseudonym(session, role), created_at=clock.now(), **fields
     )
@@ -95,9 +101,9 @@ def new_person(session: Session, role: Role, **fields: str | None) -> Person:
 def _free_pseudonym(session: Session, role: Role) -> str:
     prefix = "L" if role == Role.lead else "A"
     while True:
-        found = f"{prefix}-{passcodes.random_signs(5)}"
-        if session.scalars(select(Person.id).where(Person.pseudonym == found)).first() is None:
-            return found
+        pseudonym = f"{prefix}-{passcodes.random_signs(5)}"
+        if session.scalars(select(Person.id).where(Person.pseudonym == pseudonym)).first() is None:
+            return pseudonym
 
 
 # Leads
@@ -108,15 +114,15 @@ def _leads(session: Session) -> Sequence[Person]:
 
 
 def has_lead(session: Session) -> bool:
-    """Whether somebody can sign in as a lead, or could before she was disabled."""
+    """Whether there is a lead account, disabled or not."""
     return bool(_leads(session))
 
 
 def create_lead(session: Session, name: str, passcode: str) -> Person:
     """A new lead account. Raises NotAllowed for an unusable name or passcode, Conflict for a taken name."""
-    neat = read_name(name)
-    refuse_taken_lead(session, neat)
-    return new_person(session, Role.lead, name=neat, passcode_hash=passcodes.hash_passcode(passcode))
+    tidy = read_name(name)
+    refuse_taken_lead(session, tidy)
+    return new_person(session, Role.lead, name=tidy, passcode_hash=passcodes.hash_passcode(passcode))
 
 
 def refuse_taken_lead(session: Session, name: str) -> None:
@@ -126,31 +132,39 @@ def refuse_taken_lead(session: Session, name: str) -> None:
         raise Conflict(f"There is a lead called {name} already. Choose another name.")
 
 
+def _lead_called(session: Session, name: str) -> Person | None:
+    """The lead whose account has this name, disabled or not."""
+    return next((lead for lead in _leads(session) if folded(lead.name) == folded(name)), None)
+
+
 def lead_called(session: Session, name: str) -> Person | None:
-    """The lead who signs in with this name."""
-    return next((lead for lead in _leads(session) if folded(lead.name) == folded(name.strip())), None)
+    """The lead who can sign in with this name; None if there is none or the account is disabled."""
+    lead = _lead_called(session, name)
+    return None if lead is None or lead.disabled_at is not None else lead
 
 
 def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
     """The lead with this name and passcode. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"lead:{folded(name.strip())}"
+    account = f"lead:{folded(name)}"
     passcodes.refuse_if_guessing(session, account)
     lead = lead_called(session, name)
-    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead.disabled_at is not None:
+    # a passcode is checked for no account too, so that the time taken does not tell which names have one
+    if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead is None:
         passcodes.note_failure(session, account)
         raise NotAllowed(WRONG)
     passcodes.forget_failures(session, account)
     return lead
 
 
-def reset_passcode(session: Session, name: str, passcode: str) -> None:
-    """Gives a lead a new passcode and signs her out everywhere. Raises NotAllowed if there is no such lead."""
-    lead = lead_called(session, name)
+def reset_passcode(session: Session, name: str, passcode: str) -> Person:
+    """Gives a lead a new passcode and signs them out everywhere. Raises NotAllowed if there is no such lead."""
+    lead = _lead_called(session, name)
     if lead is None:
         raise NotAllowed(f"There is no lead called {name.strip()!r}.")
     lead.passcode_hash = passcodes.hash_passcode(passcode)
     passcodes.forget_failures(session, f"lead:{folded(lead.name)}")
     end_logins(session, lead.id)
+    return lead
 
 
 def issue_setup_ticket(session: Session) -> str:
@@ -166,8 +180,8 @@ def issue_setup_ticket(session: Session) -> str:
 
 def check_setup_ticket(session: Session, secret: str) -> None:
     """Raises NotAllowed if the set-up link is not, or no longer, good for making the first lead account."""
-    wanted = _usable(TicketKind.setup, secret)
-    if has_lead(session) or session.scalars(select(Ticket.id).where(wanted)).first() is None:
+    tickets = select(Ticket.id).where(_usable(TicketKind.setup, secret))
+    if has_lead(session) or session.scalars(tickets).first() is None:
         raise NotAllowed(
             "This set-up link was used, or is no longer valid. A restart prints a new one if none was used."
         )
@@ -192,13 +206,13 @@ def _issue(session: Session, kind: TicketKind, life: timedelta, person_id: int |
     return secret
 
 
-def _usable(kind: TicketKind, secret: str):
-    known = (Ticket.secret_hash == passcodes.secret_hash(secret)) & (Ticket.kind == kind)
-    return known & Ticket.used_at.is_(None) & (Ticket.expires_at > clock.now())
+def _usable(kind: TicketKind, secret: str) -> ColumnElement[bool]:
+    issued = (Ticket.secret_hash == passcodes.secret_hash(secret)) & (Ticket.kind == kind)
+    return issued & Ticket.used_at.is_(None) & (Ticket.expires_at > clock.now())
 
 
 def _use(session: Session, kind: TicketKind, secret: str) -> int | None:
-    """Marks the ticket as used, in one statement so that it works once whoever races; returns its person."""
+    """Marks the ticket as used, in one statement so that only one request can; returns its person."""
     using = update(Ticket).where(_usable(kind, secret)).values(used_at=clock.now()).returning(Ticket.person_id)
     used = session.execute(using.execution_options(synchronize_session=False)).first()
     if used is None:
@@ -227,13 +241,13 @@ def use_ticket(session: Session, secret: str) -> str:
 
 def who_is(session: Session, login_secret: str) -> Who | None:
     """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
-    given = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
-    found = session.connection().execute(WHO, given).first()
-    return None if found is None else Who(*found)
+    parameters = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
+    row = session.connection().execute(WHO, parameters).first()
+    return None if row is None else Who(*row)
 
 
 def signed_in(session: Session, login_secret: str | None) -> Who:
-    """As `who_is`, for a request that only somebody can make who is signed in. Raises SignedOut."""
+    """As `who_is`, for a request that needs a login. Raises SignedOut."""
     who = who_is(session, login_secret) if login_secret else None
     if who is None:
         raise SignedOut(SIGNED_OUT)
@@ -249,8 +263,9 @@ def sign_out(session: Session, who: Who) -> None:
 
 
 def _is_member(session: Session, study: Study, person_id: int | None) -> bool:
-    mine = (Membership.study_id == study.id) & (Membership.person_id == person_id) & (Membership.role == Role.annotator)
-    return session.scalars(select(Membership.id).where(mine)).first() is not None
+    in_study = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    membership = select(Membership.id).where(in_study, Membership.person_id == person_id)
+    return session.scalars(membership).first() is not None
 
 
 def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> None:
@@ -262,7 +277,7 @@ def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> Non
 
 
 def _called(session: Session, study: Study, name: str) -> list[Person]:
-    """The study's annotators of this name; never a lead who annotates, so no code or link opens her account."""
+    """The study's annotators of this name; never a lead who annotates, so no code or link opens a lead's account."""
     members = select(Membership.person_id).where(Membership.study_id == study.id, Membership.role == Role.annotator)
     annotators = select(Person).where(Person.id.in_(members), Person.role == Role.annotator, Person.name.is_not(None))
     named = session.scalars(annotators)
@@ -280,34 +295,34 @@ def _refuse_unless_open(study: Study) -> None:
 
 
 def refuse_unless_for_all(study: Study) -> None:
-    """Raises StudyNotOpen, and NotAllowed for a study that not everybody may join."""
+    """Raises StudyNotOpen, and NotAllowed for a study that is not public."""
     _refuse_unless_open(study)
     if study.access != Access.open:
         raise NotAllowed("This study is not open to everybody. Use the link that you were sent.")
 
 
 def join_open_study(session: Session, study: Study, name: str) -> tuple[Person, str]:
-    """A new annotator and her return code, which is shown once and never stored.
+    """A new annotator and their return code, which is shown once and never stored.
 
     Raises NotAllowed if the study is not open to everybody or the name unusable, StudyNotOpen, and Conflict if
     somebody in the study has this name.
     """
     refuse_unless_for_all(study)
-    neat = read_name(name)
+    tidy = read_name(name)
     _lock(session, study)
-    if _called(session, study, neat):
+    if _called(session, study, tidy):
         raise Conflict(
-            f"Somebody called {neat} takes part in this study already. If that is you, sign in with your return code; "
+            f"Somebody called {tidy} takes part in this study already. If that is you, sign in with your return code; "
             "otherwise choose another name, for example with a number or an initial."
         )
     code = passcodes.new_return_code()
-    person = new_person(session, Role.annotator, name=neat, passcode_hash=passcodes.hash_code(code))
+    person = new_person(session, Role.annotator, name=tidy, passcode_hash=passcodes.hash_code(code))
     enrol(session, study, person.id, person.pseudonym)
     return person, code
 
 
 def studies_to_return_to(session: Session) -> list[Study]:
-    """Studies that somebody with a return code may come back to, closed ones last: for what is stored about her."""
+    """Studies that a return code opens, closed ones last: their annotators can still read what is stored about them."""
     launched = (Study.state != StudyState.draft) & (Study.access == Access.open)
     is_closed = Study.state == StudyState.closed
     return list(session.scalars(select(Study).where(launched).order_by(is_closed, Study.demo, Study.id.desc())))
@@ -315,16 +330,18 @@ def studies_to_return_to(session: Session) -> list[Study]:
 
 def return_to_study(session: Session, study: Study, name: str, code: str) -> Person:
     """The annotator with this name and return code. Raises NotAllowed, also after 10 failures in 15 minutes."""
-    account = f"study {study.id}:{folded(name.strip())}"
+    account = f"study {study.id}:{folded(name)}"
     passcodes.refuse_if_guessing(session, account)
-    given = passcodes.read_return_code(code)
-    same_name: list[Person | None] = [*_called(session, study, name.strip())] or [None]
-    right = [one for one in same_name if passcodes.fits(one.passcode_hash if one else None, given)]
-    if not right or right[0].disabled_at is not None:
+    typed_code = passcodes.read_return_code(code)
+    same_name = _called(session, study, name)
+    if not same_name:
+        passcodes.fits(None, typed_code)  # takes as long as for a name that exists
+    person = next((person for person in same_name if passcodes.fits(person.passcode_hash, typed_code)), None)
+    if person is None or person.disabled_at is not None:
         passcodes.note_failure(session, account)
         raise NotAllowed(WRONG_CODE)
     passcodes.forget_failures(session, account)
-    return right[0]
+    return person
 
 
 def join(session: Session, study: Study, who: Who) -> Study:
@@ -338,35 +355,30 @@ def join(session: Session, study: Study, who: Who) -> Study:
     return study
 
 
-def invite(session: Session, study: Study, name: str, email: str | None = None) -> str:
-    """The secret of a personal link, good for 90 days; an earlier link of the same person stops working.
+def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
+    """The study's annotator of this name, made if there is none.
 
     Raises NotAllowed for an unusable name, Conflict if the name belongs to somebody with another e-mail address.
     """
-    return issue_link(session, study, annotator_called(session, study, name, email).id)
-
-
-def annotator_called(session: Session, study: Study, name: str, email: str | None = None) -> Person:
-    """The study's annotator of this name, made if there is none. Raises as `invite` does."""
-    neat = read_name(name)
+    tidy = read_name(name)
     _lock(session, study)
-    person = next(iter(_called(session, study, neat)), None)
+    person = next(iter(_called(session, study, tidy)), None)
     if person and email and person.email and folded(person.email) != folded(email):
         raise Conflict(
-            f"There is another {neat} in this study, with another e-mail address. Add a surname or an initial."
+            f"There is another {tidy} in this study, with another e-mail address. Add a surname or an initial."
         )
-    person = person or new_person(session, Role.annotator, name=neat)
+    person = person or new_person(session, Role.annotator, name=tidy)
     person.email = email or person.email
     enrol(session, study, person.id, person.pseudonym)
     return person
 
 
 def issue_link(session: Session, study: Study, person_id: int) -> str:
-    """The secret of a new personal link to the study; an earlier one of the same person stops working."""
+    """The secret of a new personal link to the study, good for 90 days; an earlier one of the person stops working."""
     end_links(session, person_id, study)
     secret = passcodes.new_secret()
-    link = {"secret_hash": passcodes.secret_hash(secret), "expires_at": clock.now() + INVITATION_LIFE}
-    session.add(Invitation(study_id=study.id, person_id=person_id, **link))
+    hashed, end = passcodes.secret_hash(secret), clock.now() + INVITATION_LIFE
+    session.add(Invitation(study_id=study.id, person_id=person_id, secret_hash=hashed, expires_at=end))
     session.flush()
     return secret
 
@@ -379,20 +391,20 @@ def end_links(session: Session, person_id: int, study: Study | None = None) -> N
 
 
 def end_logins(session: Session, person_id: int) -> None:
-    """Signs the person out everywhere, at once; what she was about to sign in with is no longer taken."""
+    """Signs the person out everywhere, at once; unused tickets stop working."""
     session.execute(update(Login).where(Login.person_id == person_id).values(revoked_at=clock.now()))
     session.execute(delete(Ticket).where(Ticket.person_id == person_id, Ticket.used_at.is_(None)))
 
 
 def invited(session: Session, secret: str) -> Person:
-    """The person a personal link was made for. Raises NotAllowed if it is unknown, expired or was issued anew."""
-    wanted = (
+    """The person a personal link was made for. Raises NotAllowed if it is unknown, expired or replaced."""
+    query = (
         select(Person)
         .join(Invitation, Invitation.person_id == Person.id)
         .where(Invitation.secret_hash == passcodes.secret_hash(secret), Invitation.revoked_at.is_(None))
         .where(Invitation.expires_at > clock.now(), Person.disabled_at.is_(None))
     )
-    person = session.scalars(wanted).first()
+    person = session.scalars(query).first()
     if person is None:
         raise NotAllowed("This personal link is not valid, or no longer. Ask the lead of your study for a new one.")
     return person
@@ -407,7 +419,7 @@ def accept_invitation(session: Session, secret: str) -> Person:
 
 
 def accept_as_lead(session: Session, secret: str, passcode: str) -> Person:
-    """The lead a link was made for, with the passcode she chose; the link works once.
+    """The lead a link was made for, with the passcode they chose; the link works once.
 
     Raises NotAllowed for a link that is not valid or not for a lead, and for an unusable passcode.
     """
@@ -423,67 +435,67 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
     """Records that the annotator agreed to the consent text of this version, and when.
 
     The event keeps what the text promised for the case of a withdrawal. Raises NotFound for somebody who is not in
-    the study, NotAllowed after she withdrew, Conflict if the text has changed since she read it.
+    the study, NotAllowed after they withdrew, Conflict if the text has changed since they read it.
     """
-    mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
-    wanted = select(Membership).where(mine, Membership.role == Role.annotator).with_for_update(key_share=True)
-    membership = session.scalars(wanted.execution_options(populate_existing=True)).first()
+    of_person = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+    query = select(Membership).where(of_person, Membership.role == Role.annotator).with_for_update(key_share=True)
+    membership = session.scalars(query.execution_options(populate_existing=True)).first()
     if membership is None:
         raise NotFound("You are not an annotator of this study.")
     if membership.withdrawn_at is not None:
         raise NotAllowed("You have withdrawn from this study.")
-    asked = settings_of(study).consent
-    if version != asked.version:
+    text = settings_of(study).consent
+    if version != text.version:
         raise Conflict("The consent text was changed a moment ago. Please read it again.")
     membership.consent_version, membership.consented_at = version, clock.now()
     session.flush()
-    new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": asked.after_withdrawal}
+    new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": text.after_withdrawal}
     events.record(session, study.id, EventKind.consented, who.pseudonym, subject=who.pseudonym, new=new)
 
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:
     """The study that a panel's address leads to: it names a panel study and carries a participant id."""
-    wanted = (Study.slug == parameters.get("study", "")) & (Study.access == Access.panel)
+    query = select(Study).where(Study.slug == parameters.get("study", ""), Study.access == Access.panel)
     carries_an_id = "study" in parameters and len(parameters) > 1
-    study = session.scalars(select(Study).where(wanted)).first() if carries_an_id else None
+    study = session.scalars(query).first() if carries_an_id else None
     return study if study and panel_of(study).id_param in parameters else None
 
 
 def came_from_panel(session: Session, who: Who) -> bool:
-    """Whether a panel sent this person: she came for one study and is offered no other."""
-    wanted = select(PanelIdentity.id).where(PanelIdentity.person_id == who.person_id)
-    return session.scalars(wanted).first() is not None
+    """Whether a panel sent this person: they came for one study and are offered no other."""
+    identity = select(PanelIdentity.id).where(PanelIdentity.person_id == who.person_id)
+    return session.scalars(identity).first() is not None
 
 
 def mark_of_panel_id(study_id: int, external_id: str) -> str:
-    """What stays of a panel's id after a withdrawal: nobody finds her by it, but in this study she is known again."""
+    """What stays of a panel's id after a withdrawal: a hash that recognises the person in this study only."""
     return f"withdrawn {passcodes.secret_hash(f'{study_id} {external_id}')}"
 
 
-def _known_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
+def _identity_on_panel(session: Session, study: Study, panel: str, external_id: str) -> PanelIdentity | None:
     ids = (mark_of_panel_id(study.id, external_id), external_id)
-    known = select(PanelIdentity).where(PanelIdentity.panel == panel, PanelIdentity.external_id.in_(ids))
-    return min(session.scalars(known), key=lambda one: ids.index(one.external_id), default=None)
+    query = select(PanelIdentity).where(PanelIdentity.panel == panel, PanelIdentity.external_id.in_(ids))
+    return min(session.scalars(query), key=lambda identity: ids.index(identity.external_id), default=None)
 
 
 def join_from_panel(session: Session, study: Study, panel: str, external_id: str, session_id: str) -> Person:
     """The person with this id on this panel, a member of the study from now on; one id is one person everywhere.
 
-    Who has withdrawn from every study comes back to those as the person she was, and to another one as a new person.
+    Somebody who withdrew from every study returns to those as the same person, and joins another as a new person.
     Raises NotAllowed if the study takes nobody from a panel or the id is unusable, StudyNotOpen for a newcomer.
     """
     if study.access != Access.panel:
-        raise NotAllowed("This study takes nobody from a panel.")
+        raise NotAllowed("This study has no panel.")
     if not 0 < len(external_id) <= LONGEST_PANEL_ID or not external_id.isprintable():
         raise NotAllowed("The panel's address carries no usable participant id. Open the study from the panel again.")
     _lock(session, study)
-    identity = _known_on_panel(session, study, panel, external_id)
+    identity = _identity_on_panel(session, study, panel, external_id)
     person = session.get(Person, identity.person_id) if identity else None
     if person is not None and person.disabled_at is not None:
         raise NotAllowed("This account is disabled. Write to the study's contact on the panel.")
     if person is None or not _is_member(session, study, person.id):
         _refuse_unless_open(study)
-    if person is None:
+    if person is None or identity is None:
         person = new_person(session, Role.annotator)
         identity = PanelIdentity(person_id=person.id, panel=panel, external_id=external_id)
         session.add(identity)

@@ -24,10 +24,10 @@ from triptych.storage.models import Membership, Person, Role, Study
 from triptych.study import lifecycle
 
 COLUMNS = ("name", "email", "role")
-MEANT = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}
+HEADINGS = {"e-mail": "email", "mail": "email", "e-mail address": "email", "email address": "email"}
 DELIMITERS = ",;\t"
-MOST = 1000
-LONGEST_EMAIL = 200
+MAX_GUESTS = 1000
+MAX_EMAIL_CHARACTERS = 200
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 
@@ -55,7 +55,7 @@ class GuestList:
 
 @dataclass(frozen=True)
 class Invited:
-    """Somebody who was invited, and the secret of her link; it is not stored and cannot be shown again."""
+    """Somebody who was invited, and the secret of their link; it is not stored and cannot be shown again."""
 
     name: str
     email: str | None
@@ -65,22 +65,22 @@ class Invited:
 
 
 def read_list(session: Session, study: Study, data: bytes) -> GuestList:
-    """The people on a CSV list, held against each other and against who is in the study already.
+    """The people on a CSV list, compared with each other and with the people in the study.
 
     Raises ImportRefused for a file that is no text at all.
     """
     refuse_other_content(data)
     findings = Findings()
     rows = _filled(decode(data, findings), findings)
-    if len(rows) > MOST:
-        findings.error(f"The list has {len(rows):,} lines; at most {MOST:,} people can be invited at once.")
+    if len(rows) > MAX_GUESTS:
+        findings.error(f"The list has {len(rows):,} lines; at most {MAX_GUESTS:,} people can be invited at once.")
         return GuestList((), findings.finish())
     columns, rows = _columns(rows, findings)
     guests = tuple(_guests(rows, columns, findings))
     _find_doubles(guests, findings)
     _find_known(session, study, guests, findings)
     if not guests and not findings.has_errors:
-        findings.error("The list names nobody. Write a line for each person: name, e-mail address, role.")
+        findings.error("The list is empty. Write a line for each person: name, e-mail address, role.")
     return GuestList(guests, findings.finish())
 
 
@@ -92,7 +92,7 @@ def _filled(text: str, findings: Findings) -> list[Cells]:
 
 def _columns(rows: list[Cells], findings: Findings) -> tuple[list[str], list[Cells]]:
     """What each column means, and the rows below the header, if there is one."""
-    header = [MEANT.get(cell.strip().casefold(), cell.strip().casefold()) for cell in rows[0][1]] if rows else []
+    header = [HEADINGS.get(cell.strip().casefold(), cell.strip().casefold()) for cell in rows[0][1]] if rows else []
     if "name" not in header:
         return list(COLUMNS), rows
     for name in header:
@@ -107,16 +107,16 @@ def _guests(rows: Sequence[Cells], columns: Sequence[str], findings: Findings) -
         if extra:
             findings.error(f"There are {len(cells)} cells, but {len(columns)} columns.", row)
             continue
-        given = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
-        guest = _guest(row, given, findings)
+        fields = {name: cell.strip() for name, cell in zip(columns, cells, strict=False)}
+        guest = _guest(row, fields, findings)
         if guest is not None:
             yield guest
 
 
-def _guest(row: int, given: dict[str, str], findings: Findings) -> Guest | None:
-    email, role = given.get("email", ""), given.get("role", "").casefold() or Role.annotator
+def _guest(row: int, fields: dict[str, str], findings: Findings) -> Guest | None:
+    email, role = fields.get("email", ""), fields.get("role", "").casefold() or Role.annotator
     try:
-        name = accounts.read_name(given.get("name", ""))
+        name = accounts.read_name(fields.get("name", ""))
     except NotAllowed as refusal:
         findings.error(str(refusal), row, "name")
         return None
@@ -129,7 +129,7 @@ def _guest(row: int, given: dict[str, str], findings: Findings) -> Guest | None:
 
 
 def _is_address(email: str) -> bool:
-    return len(email) <= LONGEST_EMAIL and EMAIL.fullmatch(email) is not None
+    return len(email) <= MAX_EMAIL_CHARACTERS and EMAIL.fullmatch(email) is not None
 
 
 def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
@@ -139,31 +139,31 @@ def _find_doubles(guests: Sequence[Guest], findings: Findings) -> None:
         first = names.setdefault(accounts.folded(guest.name), guest.row)
         if first != guest.row:
             findings.error(
-                f"'{guest.name}' stands in row {first} already. Two people of one name need a surname or an initial.",
+                f"'{guest.name}' is in row {first} already. Two people of one name need a surname or an initial.",
                 guest.row,
                 "name",
             )
         first = emails.setdefault(accounts.folded(guest.email), guest.row) if guest.email else guest.row
         if first != guest.row:
-            findings.error(f"'{guest.email}' stands in row {first} already.", guest.row, "email")
+            findings.error(f"'{guest.email}' is in row {first} already.", guest.row, "email")
 
 
 def _find_known(session: Session, study: Study, guests: Sequence[Guest], findings: Findings) -> None:
-    """Whom the study has already: a new link for her is issued on its own, so that the old one ends knowingly."""
-    here = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
-    rows = session.execute(here.where(Membership.study_id == study.id)).all()
+    """Errors for people in the study: a new link is issued on purpose, because it ends the old one."""
+    members = select(Person.name, Person.email, Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    rows = session.execute(members.where(Membership.study_id == study.id)).all()
     names = {accounts.folded(row.name): row.pseudonym for row in rows if row.name}
     emails = {accounts.folded(row.email): row.pseudonym for row in rows if row.email}
     leads = select(Person.name, Person.passcode_hash.is_not(None)).where(Person.role == Role.lead)
     has_account = {accounts.folded(name): able for name, able in session.execute(leads.where(Person.name.is_not(None)))}
     for guest in guests:
-        known = names.get(accounts.folded(guest.name)) or emails.get(
+        pseudonym = names.get(accounts.folded(guest.name)) or emails.get(
             accounts.folded(guest.email) if guest.email else ""
         )
-        if known:
-            findings.error(f"Takes part already, as {known}. Issue a new link for this person instead.", guest.row)
+        if pseudonym:
+            findings.error(f"Takes part already, as {pseudonym}. Issue a new link for this person instead.", guest.row)
         elif guest.role == Role.lead and accounts.folded(guest.name) in has_account:
-            when = "instead" if has_account[accounts.folded(guest.name)] else "as soon as she has chosen a passcode"
+            when = "instead" if has_account[accounts.folded(guest.name)] else "as soon as they have chosen a passcode"
             findings.error(f"There is a lead called {guest.name} already. Add this lead by name {when}.", guest.row)
 
 
@@ -182,7 +182,7 @@ def invite_all(session: Session, study: Study, guests: Sequence[Guest], actor: s
 
 
 def invite_one(session: Session, study: Study, name: str, email: str, role: Role, actor: str) -> Invited:
-    """Invites one person. Raises NotAllowed for an unusable name or address, ImportRefused if she is in it already."""
+    """Invites one person. Raises NotAllowed for an unusable name or address, ImportRefused for a member."""
     if email.strip() and not _is_address(email.strip()):
         raise NotAllowed(f"'{email.strip()}' is no e-mail address.")
     study = lifecycle.lock(session, study.id)

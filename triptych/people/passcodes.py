@@ -18,6 +18,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotAllowed
+from triptych.stats.numbers import counted
 from triptych.storage.models import FailedSignIn
 
 SHORTEST, LONGEST = 8, 200
@@ -84,7 +85,7 @@ def hash_code(code: str) -> str:
 
 def fits(stored: str | None, passcode: str) -> bool:
     """Whether the passcode belongs to the stored hash; takes as long where there is none."""
-    unknown = _nobody()  # made at the first check of all, whoever is asked for
+    unknown = _nobody()  # made at the first check, for whatever name
     try:
         right = _hasher.verify(stored or unknown, passcode[: LONGEST + 1].encode("utf-8", "surrogatepass"))
     except (VerificationError, InvalidHashError):
@@ -99,7 +100,7 @@ def refuse_if_guessing(session: Session, account: str) -> None:
     count, oldest = session.execute(select(func.count(), func.min(FailedSignIn.at)).where(mine)).one()
     if count >= ATTEMPTS:
         minutes = int((oldest + PERIOD - clock.now()).total_seconds() // 60) + 1
-        raise NotAllowed(f"Too many wrong attempts for this name. Try again in {minutes} minutes.")
+        raise NotAllowed(f"Too many wrong attempts for this name. Try again in {counted(minutes, 'minute')}.")
 
 
 def note_failure(session: Session, account: str) -> None:

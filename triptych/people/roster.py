@@ -1,6 +1,6 @@
 """Who takes part in a study, as its leads see it, and what leads do about it: links, accounts, fellow leads.
 
-Names stand on the People page only; everything else calls a person by her pseudonym.
+Names appear on the page People only; everywhere else a person appears by pseudonym.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Member:
 
     @property
     def state(self) -> str:
-        """In a word where she stands."""
+        """One word for the list: active, withdrawn, excluded and so on."""
         if self.erased:
             return "erased"
         if self.disabled:
@@ -71,14 +71,17 @@ def members_of(session: Session, study: Study) -> list[Member]:
     )
     link_until = select(func.max(Invitation.expires_at)).where(live).scalar_subquery()
     panel_id = select(func.min(PanelIdentity.external_id)).where(PanelIdentity.person_id == Person.id)
-    wanted = (
+    query = (
         select(Membership, Person, link_until, panel_id.scalar_subquery())
         .join(Person, Person.id == Membership.person_id)
         .where(Membership.study_id == study.id)
         .order_by(Membership.role.desc(), Membership.joined_at, Person.id)
     )
     version, erased = settings_of(study).consent.version, _erased(session, study)
-    return [_member(*row, version, erased) for row in session.execute(wanted)]
+    return [
+        _member(membership, person, until, panel, version, erased)
+        for membership, person, until, panel in session.execute(query)
+    ]
 
 
 def _member(
@@ -90,7 +93,7 @@ def _member(
     erased: frozenset[str],
 ) -> Member:
     agreed = "agreed" if membership.consent_version == version else "outdated"
-    named = membership.withdrawn_at is None  # her ratings are kept without her name, also where another study knows it
+    named = membership.withdrawn_at is None  # after a withdrawal no name is shown, even if another study knows it
     return Member(
         pseudonym=person.pseudonym,
         role=membership.role,
@@ -113,34 +116,34 @@ def _member(
 
 
 def _erased(session: Session, study: Study) -> frozenset[str]:
-    wanted = select(Event.subject).where(Event.study_id == study.id, Event.kind == EventKind.person_erased)
-    return frozenset(session.scalars(wanted))
+    query = select(Event.subject).where(Event.study_id == study.id, Event.kind == EventKind.person_erased)
+    return frozenset(session.scalars(query))
 
 
 def find(session: Session, study: Study, pseudonym: str, role: Role = Role.annotator) -> tuple[Membership, Person]:
-    """A member and the person, the membership locked: nothing that she does meanwhile comes between.
+    """A member and the person, the membership locked so that no command of theirs comes between.
 
-    A command about one person takes this lock and not the study's first: her own commands take the two in this order,
-    and the other way round both would wait for ever. Raises NotFound.
+    A command about one person takes this lock before the study's, as their own commands do; the other order would
+    deadlock. Raises NotFound.
     """
-    wanted = (
+    query = (
         select(Membership, Person)
         .join(Person, Person.id == Membership.person_id)
         .where(Membership.study_id == study.id, Membership.role == role, Person.pseudonym == pseudonym)
         .with_for_update(of=Membership, key_share=True)
         .execution_options(populate_existing=True)
     )
-    found = session.execute(wanted).first()
-    if found is None:
+    row = session.execute(query).first()
+    if row is None:
         raise NotFound(f"{pseudonym} is no {role} of this study.")
-    return found[0], found[1]
+    return row[0], row[1]
 
 
 # Accounts
 
 
 def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
-    """Ends the person's logins at once; she cannot come in again, by link or code, until she is enabled.
+    """Ends the person's logins at once; links and codes are refused until the account is enabled.
 
     Raises NotFound, and NotAllowed for a lead and for somebody in a study that this lead does not lead.
     """
@@ -190,10 +193,9 @@ def refuse_if_shared(session: Session, person: Person, who: Who) -> None:
 
 
 def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
-    """The secret of a new personal link for somebody in the study; her earlier one stops working.
+    """The secret of a new personal link for somebody in the study; their earlier one stops working.
 
-    Raises NotFound; NotAllowed for an account that is disabled, for who is no person or has withdrawn, and for a lead
-    who has her passcode already.
+    Raises NotFound; NotAllowed for a disabled account, a judge, somebody who withdrew, and a lead with a passcode.
     """
     membership, person = _anybody(session, study, pseudonym)
     if person.kind != Kind.human or membership.withdrawn_at is not None:
@@ -218,20 +220,20 @@ def _anybody(session: Session, study: Study, pseudonym: str) -> tuple[Membership
 
 
 def add_lead(session: Session, study: Study, name: str, actor: str) -> str:
-    """Makes somebody who has a lead account a lead of this study; returns her pseudonym.
+    """Makes somebody who has a lead account a lead of this study; returns the pseudonym.
 
-    Raises NotFound if no lead has this name, Conflict if she leads the study already.
+    Raises NotFound if no lead has this name, Conflict if they lead the study already.
     """
     study = lifecycle.lock(session, study.id)
     lead = accounts.lead_called(session, name)
-    if lead is None or lead.disabled_at is not None:
+    if lead is None:
         raise NotFound(f"There is no lead account called {name.strip()!r}. Invite this person as a lead instead.")
     enrol_lead(session, study, lead, actor)
     return lead.pseudonym
 
 
 def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None:
-    """A lead's part in the study. Raises Conflict if she has it already."""
+    """Adds a lead to the study. Raises Conflict if they lead it already."""
     if lead.id in _leads(session, study):
         raise Conflict(f"{lead.name} leads this study already.")
     session.add(Membership(study_id=study.id, person_id=lead.id, role=Role.lead, joined_at=clock.now()))
@@ -240,9 +242,9 @@ def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None
 
 
 def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> int:
-    """Takes the study from one of its leads. Her account stays; who never took her invitation up goes with it.
+    """Removes a lead from the study. The account stays, unless the invitation to it was never accepted.
 
-    Returns how many people went, names and all: after one, follow it with `erasure.wipe`, outside of the transaction.
+    Returns how many people were deleted with it: after one, follow it with `erasure.wipe`, outside of the transaction.
     Raises NotFound, NotAllowed for the last lead.
     """
     study = lifecycle.lock(session, study.id)
@@ -252,15 +254,15 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     accounts.end_links(session, person.id, study)
     session.delete(membership)
     session.flush()
-    gone = delete_without_part(session, [person.id])  # her name is free again, to invite her anew
+    deleted = delete_without_part(session, [person.id])  # the name is free again for a new invitation
     events.record(session, study.id, EventKind.lead_removed, actor, subject=pseudonym)
-    return gone
+    return deleted
 
 
 def _leads(session: Session, study: Study, able: bool = False) -> Sequence[int]:
     """Persons who lead the study; `able`: of them those who can sign in."""
-    wanted = select(Person.id).join(Membership, Membership.person_id == Person.id)
-    wanted = wanted.where(Membership.study_id == study.id, Membership.role == Role.lead)
+    query = select(Person.id).join(Membership, Membership.person_id == Person.id)
+    query = query.where(Membership.study_id == study.id, Membership.role == Role.lead)
     if able:
-        wanted = wanted.where(Person.disabled_at.is_(None), Person.passcode_hash.is_not(None))
-    return session.scalars(wanted).all()
+        query = query.where(Person.disabled_at.is_(None), Person.passcode_hash.is_not(None))
+    return session.scalars(query).all()

@@ -29,16 +29,17 @@ from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, 
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 
-WRITTEN_ANEW = ("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission")
-WRITTEN_ANEW += ("rating", "explanation", "highlight", "event_detail", "snapshot", "failed_sign_in")
-WRITTEN_ANEW += ("entry_attempt", "test_answer")
+WIPED_TABLES = (
+    *("person", "panel_identity", "login", "invitation", "membership", "assignment", "submission", "rating"),
+    *("explanation", "highlight", "event_detail", "snapshot", "failed_sign_in", "entry_attempt", "test_answer"),
+)
 DATABASES, ARCHIVES, OPAQUE = {".db", ".sqlite"}, {".zip"}, {".dump", ".sql", ".gz", ".tar"}
 
 
 def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
     """Erases an annotator of the study; returns in how many studies.
 
-    She withdraws from all of hers, then name, ids, logins and free texts go. Follow it with `wipe`, outside of the
+    They withdraw from each, then name, ids, logins and free texts are deleted. Follow it with `wipe`, outside of the
     transaction. Raises NotFound, Conflict if it was done before, and NotAllowed for a lead and for somebody who also
     takes part in a study that this lead does not lead.
     """
@@ -47,23 +48,23 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
         raise Conflict(f"{pseudonym} was erased already.")
     roster.refuse_if_shared(session, person, who)
     parts = select(Study, Membership.withdrawn_at).join(Membership, Membership.study_id == Study.id)
-    hers = session.execute(parts.where(Membership.person_id == person.id).order_by(Study.id)).all()
-    for part, withdrawn_at in hers:
+    studies = session.execute(parts.where(Membership.person_id == person.id).order_by(Study.id)).all()
+    for part, withdrawn_at in studies:
         if withdrawn_at is None:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
         else:
-            scrub.forget_words(session, part, person)  # what was written about her since
+            scrub.forget_words(session, part, person)  # written about them since
         events.record(session, part.id, EventKind.person_erased, who.pseudonym, subject=pseudonym)
     scrub.forget_identity(session, person)
     session.execute(delete(PanelIdentity).where(PanelIdentity.person_id == person.id))
     person.disabled_at = person.disabled_at or clock.now()
     session.flush()
-    return len(hers)
+    return len(studies)
 
 
 def wipe(engine: Engine) -> Wiped:
     """Leaves no byte of what was erased in the database's files, as far as `database.wipe` can. Raises DatabaseAway."""
-    return database.wipe(engine, WRITTEN_ANEW)
+    return database.wipe(engine, WIPED_TABLES)
 
 
 # Copies made earlier
@@ -81,7 +82,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class _Left:
-    """Somebody who was erased, or withdrew: by her last such event."""
+    """Somebody who was erased or withdrew, with their last such event."""
 
     pseudonym: str
     at: datetime
@@ -94,30 +95,30 @@ def copies(session: Session, study: Study) -> list[Copy]:
     left = _left(session, study)
     if not left:
         return []
-    found = [*_files_holding(settings.local_folder(), left), *_reports(session, study, left)]
-    return sorted(found, key=lambda copy: copy.made_at, reverse=True)
+    holding = [*_files_holding(settings.local_folder(), left), *_reports(session, study, left)]
+    return sorted(holding, key=lambda copy: copy.made_at, reverse=True)
 
 
 def _left(session: Session, study: Study) -> list[_Left]:
-    wanted = select(Event.subject, Event.at, Event.number, Event.hash).order_by(Event.number)
-    gone = session.execute(wanted.where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)))
-    return list({row.subject: _Left(*row) for row in gone}.values())
+    query = select(Event.subject, Event.at, Event.number, Event.hash).order_by(Event.number)
+    rows = session.execute(query.where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)))
+    return list({row.subject: _Left(*row) for row in rows}.values())
 
 
 def _files_holding(home: Path, left: Sequence[_Left]) -> Iterator[Copy]:
     in_use = database.sqlite_path(settings.database_url()).name
-    known = DATABASES | ARCHIVES | OPAQUE
+    endings = DATABASES | ARCHIVES | OPAQUE
     files = [path for path in home.glob("*") if path.name != in_use] + list(home.glob("backups/**/*"))
-    for path in sorted(path for path in files if path.suffix in known and path.is_file()):
+    for path in sorted(path for path in files if path.suffix in endings and path.is_file()):
         made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        before = [one.pseudonym for one in left if made_at < one.at]
+        before = [person.pseudonym for person in left if made_at < person.at]
         holds = tuple(_held(path, left, before))
         if holds:
             yield Copy(path.name, path, made_at, holds)
 
 
 def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[str]:
-    """Who of those who left is still in the file; where nobody can look inside, those who left after it was made."""
+    """People who left and are still in the file; for a file that cannot be read, those who left after it was made."""
     try:
         if path.suffix in DATABASES:
             return _in_database(path, left)
@@ -129,11 +130,11 @@ def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[
 
 
 def _in_database(path: Path, left: Sequence[_Left]) -> list[str]:
-    """Those whom the file knows and of whose leaving its log does not."""
+    """People who are in the file, and whose leaving is not in its log."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
         since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
-    return [one.pseudonym for one in left if one.pseudonym in people_in_it and one.hash not in since]
+    return [person.pseudonym for person in left if person.pseudonym in people_in_it and person.hash not in since]
 
 
 def _in_archive(path: Path, left: Sequence[_Left]) -> list[str]:
@@ -143,23 +144,23 @@ def _in_archive(path: Path, left: Sequence[_Left]) -> list[str]:
         inner = [name for name in names if Path(name).suffix in DATABASES]
         if not inner:
             texts = [archive.read(name) for name in names]
-            return [one.pseudonym for one in left if any(one.pseudonym.encode() in text for text in texts)]
+            return [person.pseudonym for person in left if any(person.pseudonym.encode() in text for text in texts)]
         with tempfile.TemporaryDirectory() as folder:
             unpacked = [Path(archive.extract(name, folder)) for name in inner]
-            return sorted({pseudonym for one in unpacked for pseudonym in _in_database(one, left)})
+            return sorted({pseudonym for file in unpacked for pseudonym in _in_database(file, left)})
 
 
 def _reports(session: Session, study: Study, left: Sequence[_Left]) -> Iterator[Copy]:
-    """Reports frozen before somebody left: their data hold her texts."""
+    """Reports frozen before somebody left, whose data hold that person's texts."""
     columns = select(Snapshot.sha256, Snapshot.made_at, Snapshot.event_number).where(Snapshot.study_id == study.id)
     for sha256, made_at, number in session.execute(columns):
-        holds = tuple(one.pseudonym for one in left if one.number > number)
+        holds = tuple(person.pseudonym for person in left if person.number > number)
         if holds:
             yield Copy(f"report {sha256[:12]}", None, made_at, holds)
 
 
 def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
-    """Deletes the files that `copies` finds, and the reports if asked to; returns how many copies are gone.
+    """Deletes the files that `copies` finds, and the reports if asked to; returns how many.
 
     Follow it with `wipe` where reports were deleted. Raises NotAllowed if a file cannot be deleted.
     """

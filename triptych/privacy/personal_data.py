@@ -1,6 +1,6 @@
 """What is stored about one person, for that person: as one JSON document, or the ratings as CSV.
 
-Blind as her screen was: items carry numbers in her own order, responses their letters; no system, no id of a file.
+As blind as the workbench: items are numbered in the person's own order, responses have letters; no system, no file id.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
 from triptych.errors import NotFound
@@ -56,15 +56,15 @@ def about(session: Session, person_id: int, study: Study | None = None) -> dict[
         "since": _time(person.created_at),
         "has_a_passcode_or_return_code": person.passcode_hash is not None,
         "panel_ids": [
-            {"panel": one.panel, "id": one.external_id, "session": one.session_id}
-            for one in session.scalars(select(PanelIdentity).where(PanelIdentity.person_id == person_id))
+            {"panel": identity.panel, "id": identity.external_id, "session": identity.session_id}
+            for identity in session.scalars(select(PanelIdentity).where(PanelIdentity.person_id == person_id))
         ],
         "studies": [_part(session, membership, study) for membership, study in session.execute(parts)],
     }
 
 
 def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
-    """What a lead hands to an annotator of her study, on request. Raises NotFound."""
+    """What a lead gives to an annotator of the study on request. Raises NotFound."""
     members = select(Person.id).join(Membership, Membership.person_id == Person.id)
     members = members.where(Membership.study_id == study.id, Membership.role == Role.annotator)
     person_id = session.scalars(members.where(Person.pseudonym == pseudonym)).first()
@@ -73,22 +73,22 @@ def of_member(session: Session, study: Study, pseudonym: str) -> dict[str, Any]:
     return about(session, person_id, study)
 
 
-def as_json(found: dict[str, Any]) -> bytes:
-    return json.dumps(found, ensure_ascii=False, indent=2).encode()
+def as_json(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, indent=2).encode()
 
 
-def as_csv(found: dict[str, Any]) -> bytes:
-    """The ratings of `found`, one per row."""
-    return "".join(write_csv(_rows(found), HEADER)).encode("utf-8-sig")
+def as_csv(data: dict[str, Any]) -> bytes:
+    """The ratings in `about`'s answer, one per row."""
+    return "".join(write_csv(_rows(data), HEADER)).encode("utf-8-sig")
 
 
-def _rows(found: dict[str, Any]) -> Iterator[Sequence[Cell]]:
-    for study in found["studies"]:
+def _rows(data: dict[str, Any]) -> Iterator[Sequence[Cell]]:
+    for study in data["studies"]:
         for work in study["annotations"]:
-            for one in work["ratings"]:
-                facts = (study["title"], work["item"], work["purpose"], work["state"], work["submitted_at"])
-                given = (one["response"], one["criterion"], one["value"], ", ".join(one["reasons"]), one["text"])
-                yield (*facts, *given)
+            facts = (study["title"], work["item"], work["purpose"], work["state"], work["submitted_at"])
+            for rating in work["ratings"]:
+                value = rating["response"], rating["criterion"], rating["value"]
+                yield (*facts, *value, ", ".join(rating["reasons"]), rating["text"])
 
 
 def _part(session: Session, membership: Membership, study: Study) -> dict[str, Any]:
@@ -108,37 +108,41 @@ def _part(session: Session, membership: Membership, study: Study) -> dict[str, A
 
 
 def _attempts(session: Session, membership: Membership) -> list[dict[str, Any]]:
-    answers = defaultdict(dict)
-    given = select(TestAnswer).join(EntryAttempt).where(EntryAttempt.membership_id == membership.id)
-    for one in session.scalars(given):
-        answers[one.attempt_id][one.question] = one.option
+    answers: dict[int, dict[str, str]] = defaultdict(dict)
+    of_member = select(TestAnswer).join(EntryAttempt).where(EntryAttempt.membership_id == membership.id)
+    for answer in session.scalars(of_member):
+        answers[answer.attempt_id][answer.question] = answer.option
     tries = select(EntryAttempt).where(EntryAttempt.membership_id == membership.id).order_by(EntryAttempt.number)
     return [
-        {"number": one.number, "started_at": _time(one.started_at), "passed": one.passed, "answers": answers[one.id]}
-        for one in session.scalars(tries)
+        {"number": t.number, "started_at": _time(t.started_at), "passed": t.passed, "answers": answers[t.id]}
+        for t in session.scalars(tries)
     ]
 
 
 def _annotations(session: Session, study: Study, person_id: int) -> list[dict[str, Any]]:
-    hers = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
-    ratings, highlights, aside = _ratings(session, hers), _highlights(session, hers), _set_aside(session, hers)
-    work = session.scalars(select(Assignment).where(hers).order_by(Assignment.reserved_at, Assignment.id))
+    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == person_id)
+    ratings, highlights, aside = (
+        _ratings(session, own_work),
+        _highlights(session, own_work),
+        _set_aside(session, own_work),
+    )
+    work = session.scalars(select(Assignment).where(own_work).order_by(Assignment.reserved_at, Assignment.id))
     return [
         {
             "item": number,
-            "purpose": _purpose(one.purpose),
-            "state": one.state,
-            "given_out_at": _time(one.reserved_at),
-            "submitted_at": _time(one.submitted_at),
-            "active_seconds": round(one.active_seconds, 1),
-            "reason": one.reason,
-            "note": one.note,
-            "draft": one.draft,
-            "responses_set_aside": aside[one.id],
-            "ratings": ratings[one.id],
-            "highlights": highlights[one.id],
+            "purpose": _purpose(assignment.purpose),
+            "state": assignment.state,
+            "given_out_at": _time(assignment.reserved_at),
+            "submitted_at": _time(assignment.submitted_at),
+            "active_seconds": round(assignment.active_seconds, 1),
+            "reason": assignment.reason,
+            "note": assignment.note,
+            "draft": assignment.draft,
+            "responses_set_aside": aside[assignment.id],
+            "ratings": ratings[assignment.id],
+            "highlights": highlights[assignment.id],
         }
-        for number, one in enumerate(work, 1)
+        for number, assignment in enumerate(work, 1)
     ]
 
 
@@ -147,35 +151,37 @@ def _purpose(purpose: str) -> str:
     return purpose if purpose in ("training", "entry_test") else "main"
 
 
-def _ratings(session: Session, hers: Any) -> dict[int, list[dict[str, Any]]]:
-    wanted = (
+def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+    query = (
         select_answers(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
-        .where(hers)
+        .where(own_work)
         .order_by(Rating.assignment_id, Criterion.position, Rating.position)
     )
-    found = defaultdict(list)
-    for rating, criterion, option, reasons, text in session.execute(wanted):
+    ratings: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for rating, criterion, option, reasons, text in session.execute(query):
         value = option if rating.number is None else rating.number
-        given = {"criterion": criterion, "value": value, "reasons": reasons or [], "text": text or ""}
-        found[rating.assignment_id].append({"response": _letter(rating.position), **given})
-    return found
+        facts = {"criterion": criterion, "value": value, "reasons": reasons or [], "text": text or ""}
+        ratings[rating.assignment_id].append({"response": _letter(rating.position), **facts})
+    return ratings
 
 
-def _highlights(session: Session, hers: Any) -> dict[int, list[dict[str, Any]]]:
-    wanted = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(hers)
-    found = defaultdict(list)
-    for one in session.scalars(wanted.order_by(Highlight.id)):
-        facts = {"label": one.label, "quote": one.quote, "comment": one.comment}
-        found[one.assignment_id].append({"response": _letter(one.position), **facts})
-    return found
+def _highlights(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
+    query = select(Highlight).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
+    highlights: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for mark in session.scalars(query.order_by(Highlight.id)):
+        facts = {"label": mark.label, "quote": mark.quote, "comment": mark.comment}
+        highlights[mark.assignment_id].append({"response": _letter(mark.position), **facts})
+    return highlights
 
 
-def _set_aside(session: Session, hers: Any) -> dict[int, dict[str, str]]:
-    wanted = select(Slot).join(Assignment, Assignment.id == Slot.assignment_id).where(hers, Slot.set_aside.is_not(None))
-    found = defaultdict(dict)
-    for one in session.scalars(wanted):
-        found[one.assignment_id][_letter(one.position)] = one.set_aside
-    return found
+def _set_aside(session: Session, own_work: ColumnElement[bool]) -> dict[int, dict[str, str]]:
+    query = (
+        select(Slot).join(Assignment, Assignment.id == Slot.assignment_id).where(own_work, Slot.set_aside.is_not(None))
+    )
+    reasons: dict[int, dict[str, str]] = defaultdict(dict)
+    for slot in session.scalars(query):
+        reasons[slot.assignment_id][_letter(slot.position)] = slot.set_aside or ""
+    return reasons
 
 
 def _letter(position: int | None) -> str:
@@ -188,7 +194,7 @@ def _time(at: datetime | None) -> str | None:
 
 @dataclass(frozen=True)
 class Part:
-    """An annotator's part in one study in short; `promised`: what becomes of her ratings if she withdraws."""
+    """An annotator's part in one study in short; `promised`: what becomes of the ratings on withdrawal."""
 
     study: Study
     joined_at: datetime
@@ -202,22 +208,29 @@ class Part:
 
 def parts_of(session: Session, who: Who) -> list[Part]:
     """Every study the person annotates in, newest first."""
-    wanted = select(Membership, Study).join(Study, Study.id == Membership.study_id)
-    wanted = wanted.where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
-    rows = session.execute(wanted.order_by(Membership.joined_at.desc(), Membership.id.desc()))
+    query = select(Membership, Study).join(Study, Study.id == Membership.study_id)
+    query = query.where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
+    rows = session.execute(query.order_by(Membership.joined_at.desc(), Membership.id.desc()))
     return [_in_short(session, who, membership, study) for membership, study in rows]
 
 
 def _in_short(session: Session, who: Who, membership: Membership, study: Study) -> Part:
-    hers = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
-    rated = select(Rating.assignment_id).join(Assignment, Assignment.id == Rating.assignment_id).where(hers)
-    marked = select(Highlight.id).join(Assignment, Assignment.id == Highlight.assignment_id).where(hers)
+    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    rated = select(Rating.assignment_id).join(Assignment, Assignment.id == Rating.assignment_id).where(own_work)
+    marked = select(Highlight.id).join(Assignment, Assignment.id == Highlight.assignment_id).where(own_work)
     explained = select(Explanation.id).join(Rating, Rating.id == Explanation.rating_id).where(Explanation.text != "")
-    explained = explained.join(Assignment, Assignment.id == Rating.assignment_id).where(hers)
-    counts = (
-        session.execute(select(func.count()).select_from(found.subquery())).scalar_one()
-        for found in (rated.distinct(), marked, explained)
+    explained = explained.join(Assignment, Assignment.id == Rating.assignment_id).where(own_work)
+    annotations, highlights, explanations = (
+        session.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        for rows in (rated.distinct(), marked, explained)
     )
-    promised = withdrawal.what_was_promised(session, study, membership, who.pseudonym)
-    times = (membership.joined_at, membership.consented_at, membership.withdrawn_at)
-    return Part(study, *times, *counts, promised)
+    return Part(
+        study=study,
+        joined_at=membership.joined_at,
+        consented_at=membership.consented_at,
+        withdrawn_at=membership.withdrawn_at,
+        annotations=annotations,
+        highlights=highlights,
+        explanations=explanations,
+        promised=withdrawal.what_was_promised(session, study, membership, who.pseudonym),
+    )

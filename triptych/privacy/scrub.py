@@ -1,4 +1,4 @@
-"""What goes when somebody leaves: her words in a study and its log, and in the end all that says who she is.
+"""What is deleted when somebody leaves: their words in a study and its log, at last everything that identifies them.
 
 Values stay where the consent says so, and the event chain holds: it covers digests of old and new values, not these.
 """
@@ -36,62 +36,63 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 
-ABOUT_HER = (EventKind.consented, EventKind.withdrew)  # their values hold no text of anybody's
+WITHOUT_TEXTS = (EventKind.consented, EventKind.withdrew)  # kinds of events whose values hold no text by a person
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 
 def forget_words(session: Session, study: Study, person: Person) -> None:
-    """Every word that she wrote in this study, or that leads wrote about her there, in the tables and in the log."""
+    """Deletes every text by this person, or by leads about them, from the study's tables and log."""
     _forget_texts(session, study, person)
     _forget_what_was_logged(session, study, person)
-    hers = (Membership.study_id == study.id) & (Membership.person_id == person.id)
-    session.execute(update(Membership).where(hers).values(excluded_reason=None))
+    part = (Membership.study_id == study.id) & (Membership.person_id == person.id)
+    session.execute(update(Membership).where(part).values(excluded_reason=None))
 
 
 def _forget_texts(session: Session, study: Study, person: Person) -> None:
     """Explanations, notes, comments and drafts; ready-made reasons are the rubric's words and stay."""
     work = (Assignment.study_id == study.id) & (Assignment.person_id == person.id)
-    hers = select(Assignment.id).where(work)
-    ratings = select(Rating.id).where(Rating.assignment_id.in_(hers))
+    own_work = select(Assignment.id).where(work)
+    ratings = select(Rating.id).where(Rating.assignment_id.in_(own_work))
     for statement in (
         update(Assignment).where(work).values(draft=None, note=None),
         update(Explanation).where(Explanation.rating_id.in_(ratings)).values(text="", words=0),
-        update(Highlight).where(Highlight.assignment_id.in_(hers)).values(comment=""),
+        update(Highlight).where(Highlight.assignment_id.in_(own_work)).values(comment=""),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
 
 
 def _forget_what_was_logged(session: Session, study: Study, person: Person) -> None:
-    """Deletes the values of her events that hold more than the rubric's own words, and what leads wrote about her.
+    """Deletes the values of their events that hold more than the rubric's own words, and what leads wrote about them.
 
-    What she did as a lead, where she is one, is no part of it.
+    What a person did as a lead stays.
     """
-    hers = select(Assignment.id).where(Assignment.study_id == study.id, Assignment.person_id == person.id)
-    by_her = (Event.actor == person.pseudonym) & Event.assignment_id.is_not(None)
-    wanted = (
+    own_work = select(Assignment.id).where(Assignment.study_id == study.id, Assignment.person_id == person.id)
+    by_person = (Event.actor == person.pseudonym) & Event.assignment_id.is_not(None)
+    query = (
         select(EventDetail, Event.kind, Event.assignment_id)
         .join(Event, Event.id == EventDetail.event_id)
         .where(Event.study_id == study.id)
-        .where(or_(Event.assignment_id.in_(hers), Event.subject == person.pseudonym, by_her))
+        .where(or_(Event.assignment_id.in_(own_work), Event.subject == person.pseudonym, by_person))
     )
-    known = _words_of(lifecycle.design_of(session, study).rubric)
-    told = [
+    rubric_words = _words_of(lifecycle.design_of(session, study).rubric)
+    event_ids = [
         detail.event_id
-        for detail, kind, assignment in session.execute(wanted)
-        if kind not in ABOUT_HER and (assignment is None or _tells_more(known, [detail.old, detail.new]))
+        for detail, kind, assignment in session.execute(query)
+        if kind not in WITHOUT_TEXTS
+        and (assignment is None or _holds_other_text(rubric_words, [detail.old, detail.new]))
     ]
-    gone = delete(EventDetail).where(EventDetail.event_id.in_(told))
-    session.execute(gone.execution_options(synchronize_session=False))
+    deletion = delete(EventDetail).where(EventDetail.event_id.in_(event_ids))
+    session.execute(deletion.execution_options(synchronize_session=False))
 
 
 def _words_of(rubric: Rubric) -> frozenset[str]:
-    """Every text that a rubric or the program gives, and no annotator."""
-    found = set(_texts(rubric.model_dump(mode="json")))
-    return frozenset({*found, *AssignmentState, *Purpose, ""})
+    """Every text that comes from the rubric or the app, not from an annotator."""
+    texts = set(_texts(rubric.model_dump(mode="json")))
+    return frozenset({*texts, *AssignmentState, *Purpose, ""})
 
 
-def _tells_more(known: frozenset[str], values: Any) -> bool:
-    return any(text not in known and not TIME.fullmatch(text) for text in _texts(values))
+def _holds_other_text(rubric_words: frozenset[str], values: Any) -> bool:
+    return any(text not in rubric_words and not TIME.fullmatch(text) for text in _texts(values))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -104,15 +105,15 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def forget_identity(session: Session, person: Person) -> None:
-    """Name, address, ids of panels, links and logins; of an id a mark stays, so that nobody takes part twice."""
+    """Deletes name, address, panel ids, links and logins; the hash of a panel id stays, to recognise a return."""
     parts = session.scalars(select(Membership.study_id).where(Membership.person_id == person.id)).all()
     ids = select(PanelIdentity.panel, PanelIdentity.external_id).where(PanelIdentity.person_id == person.id)
-    known_as = session.execute(ids).all()
+    identities = session.execute(ids).all()
     for study_id in parts:
         passcodes.forget_failures(session, f"study {study_id}:{accounts.folded(person.name)}")
     for table in (PanelIdentity, Login, Ticket, Invitation):
         session.execute(delete(table).where(table.person_id == person.id))
-    for panel, external_id in known_as:
+    for panel, external_id in identities:
         marks = [accounts.mark_of_panel_id(study_id, external_id) for study_id in parts]
         session.add_all(PanelIdentity(person_id=person.id, panel=panel, external_id=mark) for mark in marks)
     person.name = person.email = person.passcode_hash = None
@@ -120,8 +121,8 @@ def forget_identity(session: Session, person: Person) -> None:
 
 
 def is_done_here(session: Session, person: Person) -> bool:
-    """Whether she has withdrawn from every study and has no account of a lead: nobody needs her name any more."""
-    # whoever leaves two studies at the same moment: the later one sees that both are left
+    """Whether the person has withdrawn from every study and has no lead account."""
+    # Locked, so that of two withdrawals at the same moment the later one sees the other.
     session.execute(select(Person.id).where(Person.id == person.id).with_for_update(key_share=True))
     takes_part = select(Membership.id).where(Membership.person_id == person.id, Membership.withdrawn_at.is_(None))
     is_human = person.kind == Kind.human and person.role != Role.lead

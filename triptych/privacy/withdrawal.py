@@ -1,8 +1,8 @@
-"""Withdrawing from a study: the annotator herself, or a lead on her behalf.
+"""Withdrawing from a study, by the annotator or by a lead on their behalf.
 
-What becomes of her ratings is what the consent text promised when she agreed to it: they are kept, or they go with
-everything else she gave. Either way her words go, her name too unless she takes part in another study, she gets no
-further item, and her places are free again.
+The ratings are kept or deleted, as promised by the consent text that the annotator agreed to. Their texts are deleted
+either way, and so is their name unless they take part in another study. They get no further item, and their places
+are free again.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from triptych.study.settings import settings_of
 
 
 def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
-    """Ends the person's part in the study; returns what became of her ratings: "keep" or "delete".
+    """Ends the person's part in the study; returns what became of the ratings: "keep" or "delete".
 
     Kept ratings become surplus, so that their places are free and the numbers still count them. Follow it with
-    `erasure.wipe`, outside of the transaction. Raises NotFound, Conflict if she has withdrawn before.
+    `erasure.wipe`, outside of the transaction. Raises NotFound, Conflict if they withdrew before.
     """
     membership, person = roster.find(session, study, pseudonym)
     if membership.withdrawn_at is not None:
@@ -69,35 +69,35 @@ def withdraw_myself(session: Session, study: Study, who: Who) -> str:
 
 
 def what_was_promised(session: Session, study: Study, membership: Membership, pseudonym: str) -> str:
-    """ "keep" or "delete", as the text said that she agreed to last; without one, as the study says now."""
-    now = settings_of(study).consent
-    if membership.consent_version in (None, now.version):
-        return now.after_withdrawal
-    given = (
+    """ "keep" or "delete", by the consent text that the annotator agreed to last; without one, by the current text."""
+    current = settings_of(study).consent
+    if membership.consent_version in (None, current.version):
+        return current.after_withdrawal
+    consents = (
         select(EventDetail.new)
         .join(Event, Event.id == EventDetail.event_id)
         .where(Event.study_id == study.id, Event.kind == EventKind.consented, Event.subject == pseudonym)
         .order_by(Event.number.desc())
     )
-    last = session.scalars(given.limit(1)).first() or {}
-    return last.get("after_withdrawal", now.after_withdrawal)
+    last = session.scalars(consents.limit(1)).first() or {}
+    return last.get("after_withdrawal", current.after_withdrawal)
 
 
 def promised_to(session: Session, study: Study, pseudonym: str) -> str:
-    """What becomes of this annotator's ratings if she withdraws: "keep" or "delete". Raises NotFound."""
-    wanted = select(Membership).join(Person, Person.id == Membership.person_id)
-    wanted = wanted.where(Membership.study_id == study.id, Membership.role == Role.annotator)
-    membership = session.scalars(wanted.where(Person.pseudonym == pseudonym)).first()
+    """What becomes of this annotator's ratings if they withdraw: "keep" or "delete". Raises NotFound."""
+    query = select(Membership).join(Person, Person.id == Membership.person_id)
+    query = query.where(Membership.study_id == study.id, Membership.role == Role.annotator)
+    membership = session.scalars(query.where(Person.pseudonym == pseudonym)).first()
     if membership is None:
         raise NotFound(f"{pseudonym} is no annotator of this study.")
     return what_was_promised(session, study, membership, pseudonym)
 
 
 def _forget_unfinished(session: Session, study: Study, membership: Membership) -> None:
-    """What was never submitted was never given; the new version refuses a draft that is still on its way."""
-    left = (AssignmentState.withdrawn, AssignmentState.expired)
-    hers = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
-    forgetting = update(Assignment).where(hers, Assignment.state.in_(left))
+    """Deletes drafts that were never submitted; the new version refuses a draft that is still on its way."""
+    ended = (AssignmentState.withdrawn, AssignmentState.expired)
+    own_work = (Assignment.study_id == study.id) & (Assignment.person_id == membership.person_id)
+    forgetting = update(Assignment).where(own_work, Assignment.state.in_(ended))
     forgetting = forgetting.values(draft=None, version=Assignment.version + 1)
     session.execute(forgetting.execution_options(synchronize_session=False))
 
@@ -111,13 +111,13 @@ def _free_places(session: Session, study: Study, membership: Membership) -> None
 
 
 def _delete_work(session: Session, study: Study, membership: Membership) -> None:
-    """All that she gave in this study, and its values in the log. A final value is the study's and stays."""
-    hers = (
+    """Deletes their work in this study, and its values in the log. A final value belongs to the study and stays."""
+    own_work = (
         (Assignment.study_id == study.id)
         & (Assignment.person_id == membership.person_id)
         & (Assignment.purpose != Purpose.adjudication)
     )
-    ids = select(Assignment.id).where(hers)
+    ids = select(Assignment.id).where(own_work)
     logged = select(Event.id).where(Event.assignment_id.in_(ids), Event.kind != EventKind.reserved)
     for statement in (
         delete(EventDetail).where(EventDetail.event_id.in_(logged)),
@@ -126,14 +126,14 @@ def _delete_work(session: Session, study: Study, membership: Membership) -> None
         update(Slot).where(Slot.assignment_id.in_(ids)).values(set_aside=None),
         delete(EntryAttempt).where(EntryAttempt.membership_id == membership.id),
         update(Assignment)
-        .where(hers)
+        .where(own_work)
         .values(state=AssignmentState.withdrawn, draft=None, note=None, reason=None, version=Assignment.version + 1),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
 
 
 def _end_the_rest(session: Session, study: Study, membership: Membership) -> None:
-    """Links and workbooks that are out lead nowhere any more."""
+    """Links and open workbooks stop working."""
     accounts.end_links(session, membership.person_id, study)
     out = (
         (Workbook.study_id == study.id)

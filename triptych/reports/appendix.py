@@ -12,7 +12,7 @@ from triptych.results.annotators import PeopleOf
 from triptych.results.contrasts import RankingOf
 from triptych.results.judges import JudgeOf
 from triptych.results.study_analysis import LengthOf, OrdinalOf, StudyAnalysis
-from triptych.rubric.model import Level
+from triptych.rubric.scales import Level
 from triptych.stats.correlation import Correlations
 from triptych.stats.icc import Intraclass, Reliability
 from triptych.stats.judge import AltTest

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from triptych.exchange import exports
 from triptych.formats.writers.codebook import COLUMNS, codebook
-from triptych.formats.writers.model import File, Options
+from triptych.formats.writers.model import ExportOptions, File
 from triptych.formats.writers.writing import csv_file, json_file, parquet_file, text_file, zipped
 from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
@@ -143,7 +143,7 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
     }
     family = sorted(found.frame.settings.preregistration.family)
     made = {"columns": columns, "resamples": RESAMPLES, "epsilon": margin(found.frame), "family": family}
-    yield json_file("codebook.json", {**codebook(finished, Options()), **made, **_pay(facts, found.scope)})
+    yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, found.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)

@@ -20,7 +20,8 @@ from triptych.reports.markdown import code_span
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Best, Choice, Criterion, Likert, Number, shown
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.storage import events
 from triptych.storage.events import EventKind
@@ -235,14 +236,14 @@ def _scale(criterion: Criterion) -> tuple[str, str]:
             return str(len(points)), "; ".join(named)
         case Choice(options=options):
             return str(len(options)), "; ".join(option.title for option in options)
-        case Number(low=low, high=high, step=step):
+        case NumberScale(low=low, high=high, step=step):
             return str(round((high - low) / step) + 1), f"{shown([low])} to {shown([high])} in steps of {shown([step])}"
     return "N/A", "the responses of the item; ties allowed"
 
 
 def _presented(criterion: Criterion) -> int:
     scale = criterion.scale
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return 1 if (scale.high - scale.low) / scale.step < FEW_STEPS else 3
     return 2 if isinstance(scale, Best) else 1
 

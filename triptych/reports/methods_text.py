@@ -9,7 +9,8 @@ from triptych.reports.numbers import Book
 from triptych.results.criterion import RESAMPLES
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.rubric.model import Criterion, shown
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import shown
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.study.preregistration import declared

@@ -23,8 +23,8 @@ from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import Best, Choice
 from triptych.rubric.model import Criterion as Question
+from triptych.rubric.scales import Best, Choice
 from triptych.storage import events
 from triptych.storage.answers import select_answers
 from triptych.storage.events import EventKind

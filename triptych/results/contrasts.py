@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from triptych.results.criterion import Ratings, or_words
-from triptych.rubric.model import Choice, Criterion
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice
 from triptych.stats.comparison import Dominance, SideBySide, SignedRank, difference, dominance, signed_rank
 from triptych.stats.intervals import Estimate
 from triptych.stats.multiplicity import adjusted

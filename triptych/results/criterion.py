@@ -17,7 +17,8 @@ import pandas as pd
 from triptych.errors import UndefinedStatistic
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import ABOUT_ITEM, Counted, Frame
-from triptych.rubric.model import Choice, Criterion, Likert, Number
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.stats.coefficients import AgreementTable, agreement_table, band_note, category_note
 from triptych.stats.descriptive import (
     MajorityShare,
@@ -185,7 +186,7 @@ def ends_of(criterion: Criterion) -> tuple[float, float]:
     scale = criterion.scale
     if isinstance(scale, Likert):
         return scale.values[0], scale.values[-1]
-    return (scale.low, scale.high) if isinstance(scale, Number) else (0.0, 1.0)
+    return (scale.low, scale.high) if isinstance(scale, NumberScale) else (0.0, 1.0)
 
 
 def criterion_ratings(frame: Frame, counted: Counted) -> tuple[Ratings, ...]:
@@ -272,7 +273,7 @@ def _points(criterion: Criterion) -> tuple[float, ...]:
     scale = criterion.scale
     if isinstance(scale, Likert):
         return tuple(scale.values)
-    if not isinstance(scale, Number):
+    if not isinstance(scale, NumberScale):
         return ()
     steps = round((scale.high - scale.low) / scale.step)
     return tuple(round(scale.low + n * scale.step, 9) for n in range(steps + 1)) if steps < MOST_POINTS else ()

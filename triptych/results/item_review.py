@@ -18,7 +18,8 @@ from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
 from triptych.results.frame.model import Counted, Frame
-from triptych.rubric.model import Choice, Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Choice
 from triptych.storage.models import (
     SEEN,
     Assignment,

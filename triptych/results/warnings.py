@@ -14,7 +14,7 @@ from triptych.results.annotators import EffectsOf
 from triptych.results.contrasts import CLEAR, Contrast, turned_by_one
 from triptych.results.criterion import Ratings
 from triptych.results.frame.table import Filters
-from triptych.rubric.model import Choice
+from triptych.rubric.scales import Choice
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect

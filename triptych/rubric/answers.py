@@ -1,4 +1,4 @@
-"""What one annotator gives for one item, checked against the rubric. Pure: no database, no screen.
+"""One annotator's answers for one item, checked against the rubric. Pure: no database, no screen.
 
 The browser's draft names slots by letter and keeps an explanation per option, so that changing an answer back brings
 its text back; only the explanation of the chosen option counts.
@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from triptych.errors import InvalidAnnotation
-from triptych.rubric.model import Ask, Choice, Criterion, Rubric, shown
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Value, shown
 
 LETTERS = "ABCDEF"
 ABOUT_ITEM = "item"
@@ -23,16 +24,16 @@ Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(lambda text: te
 Name = Annotated[str, Field(max_length=60)]
 
 
-class Given(BaseModel):
+class DraftPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class GivenExplanation(Given):
+class DraftExplanation(DraftPart):
     reasons: list[Name] = Field(default=[], max_length=40)
     text: Text = ""
 
 
-class GivenHighlight(Given):
+class DraftHighlight(DraftPart):
     slot: Name
     turn: int | None = Field(default=None, ge=0, strict=True)
     start: int = Field(ge=0, strict=True)
@@ -41,19 +42,19 @@ class GivenHighlight(Given):
     comment: Text = ""
 
 
-class Answers(Given):
+class Answers(DraftPart):
     """A draft as the browser holds it."""
 
     ratings: dict[Name, dict[Name, Any]] = {}
-    explanations: dict[Name, dict[Name, dict[Name, GivenExplanation]]] = {}
-    highlights: list[GivenHighlight] = Field(default=[], max_length=1000)
+    explanations: dict[Name, dict[Name, dict[Name, DraftExplanation]]] = {}
+    highlights: list[DraftHighlight] = Field(default=[], max_length=1000)
     set_aside: dict[Name, Name] = {}
     note: Text = ""
 
 
 @dataclass(frozen=True)
 class CheckedRating:
-    """One row to be: position None is about the item; exactly one of number and option unless missing."""
+    """One row to be stored: position None is about the item; exactly one of number and option unless missing."""
 
     position: int | None
     criterion: str
@@ -66,14 +67,14 @@ class CheckedRating:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedAnswers:
     ratings: tuple[CheckedRating, ...]
-    highlights: tuple[tuple[int, GivenHighlight], ...]
+    highlights: tuple[tuple[int, DraftHighlight], ...]
     set_aside: dict[int, str]
     note: str
 
 
-def parse_answers(data: Any) -> Answers:
+def parse_answers(data: object) -> Answers:
     """The draft, typed. Raises InvalidAnnotation with the place that does not fit."""
     try:
         return Answers.model_validate(data)
@@ -83,38 +84,40 @@ def parse_answers(data: Any) -> Answers:
         raise InvalidAnnotation(f"The answers do not fit at {path}: {first['msg']}.") from error
 
 
-def check_draft(rubric: Rubric, study_round: str, candidates: int, data: Any) -> None:
+def check_draft(rubric: Rubric, study_round: str, candidates: int, data: object) -> None:
     """Refuses what no honest browser sends, but lets an unfinished annotation pass. Raises InvalidAnnotation."""
     answers = parse_answers(data)
-    known = {criterion.key: criterion for criterion in rubric.asked(study_round)}
-    for place, given in answers.ratings.items():
+    criteria = {criterion.key: criterion for criterion in rubric.asked(study_round)}
+    for place, values in answers.ratings.items():
         about = "item" if _position(place, candidates) is None else "candidate"
-        for key, value in given.items():
-            if key not in known or known[key].about != about:
+        for key, value in values.items():
+            if key not in criteria or criteria[key].about != about:
                 raise InvalidAnnotation(f"{key!r} is not asked about {_named(place)} in this study.")
             # a `best` that was ticked and unticked again is an empty list
-            if value != [] or known[key].scale.kind != "best":
-                known[key].scale.check(value)
+            if value != [] or not isinstance(criteria[key].scale, Best):
+                criteria[key].scale.check(value)
     _check_labels(rubric, candidates, answers)
 
 
-def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> Checked:
+def check_answers(rubric: Rubric, study_round: str, candidates: int, answers: Answers) -> CheckedAnswers:
     """The whole annotation, complete and on its scales. Raises InvalidAnnotation naming what is missing or wrong."""
     check_draft(rubric, study_round, candidates, answers.model_dump())
-    set_aside = {_position(place, candidates): reason for place, reason in answers.set_aside.items()}
+    set_aside = {_slot(place, candidates): reason for place, reason in answers.set_aside.items()}
     criteria = rubric.asked(study_round)
     rows = [row for criterion in criteria for row in _rows(rubric, criterion, candidates, answers, set_aside)]
-    return Checked(
+    return CheckedAnswers(
         ratings=tuple(rows),
-        highlights=tuple((_position(span.slot, candidates), span) for span in answers.highlights),
+        highlights=tuple((_slot(span.slot, candidates), span) for span in answers.highlights),
         set_aside=set_aside,
         note=answers.note.strip(),
     )
 
 
 def _position(place: str, candidates: int) -> int | None:
-    if place == ABOUT_ITEM:
-        return None
+    return None if place == ABOUT_ITEM else _slot(place, candidates)
+
+
+def _slot(place: str, candidates: int) -> int:
     if place not in LETTERS[:candidates] or len(place) != 1:
         raise InvalidAnnotation(f"There is no response {place!r}; there are {shown(LETTERS[:candidates])}.")
     return LETTERS.index(place)
@@ -136,8 +139,8 @@ def _check_labels(rubric: Rubric, candidates: int, answers: Answers) -> None:
 def _rows(
     rubric: Rubric, criterion: Criterion, candidates: int, answers: Answers, set_aside: dict[int, str]
 ) -> Iterator[CheckedRating]:
-    if criterion.scale.kind == "best":
-        yield from _best_rows(criterion, candidates, answers, set_aside)
+    if isinstance(criterion.scale, Best):
+        yield from _best_rows(criterion, criterion.scale, candidates, answers, set_aside)
         return
     places: Sequence[int | None] = range(candidates) if criterion.about == "candidate" else [None]
     for position in places:
@@ -156,19 +159,19 @@ def _named(place: str) -> str:
 
 
 def _best_rows(
-    criterion: Criterion, candidates: int, answers: Answers, set_aside: dict[int, str]
+    criterion: Criterion, scale: Best, candidates: int, answers: Answers, set_aside: dict[int, str]
 ) -> Iterator[CheckedRating]:
     """One row per slot: 1 chosen, 0 not, missing for a response that is set aside."""
-    given = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
+    letters = answers.ratings.get(ABOUT_ITEM, {}).get(criterion.key)
     compared = set(range(candidates)) - set_aside.keys()
-    if given is None and compared:
+    if letters is None and compared:
         if criterion.required:
             raise InvalidAnnotation(f"{criterion.title} is not answered.")
         return
-    chosen = {_position(letter, candidates) for letter in criterion.scale.check(given)} if compared else set()
+    chosen = {_slot(letter, candidates) for letter in scale.check(letters)} if compared else set()
     if not chosen <= compared:
-        wrong = _named(LETTERS[min(chosen - compared)])
-        raise InvalidAnnotation(f"{criterion.title}: {wrong} is set aside, so it cannot be chosen.")
+        absent = _named(LETTERS[min(chosen - compared)])
+        raise InvalidAnnotation(f"{criterion.title}: {absent} is set aside, so it cannot be chosen.")
     for position in range(candidates):
         if position in compared:
             yield CheckedRating(position, criterion.key, number=float(position in chosen))
@@ -177,49 +180,48 @@ def _best_rows(
 
 
 def _row(rubric: Rubric, criterion: Criterion, position: int | None, place: str, answers: Answers) -> CheckedRating:
-    value = criterion.scale.check(answers.ratings[place][criterion.key])
-    ask = criterion.scale.ask_for(value)
-    given = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), GivenExplanation())
-    reasons, text = ([], "") if ask is None else check_explanation(rubric, criterion, place, ask, given)
-    is_option = isinstance(criterion.scale, Choice)
-    missing = is_option and next(o.missing for o in criterion.scale.options if o.key == value)
+    scale = criterion.scale
+    value = scale.check(answers.ratings[place][criterion.key])
+    ask = scale.ask_for(value)
+    draft = answers.explanations.get(place, {}).get(criterion.key, {}).get(option_name(value), DraftExplanation())
+    reasons, text = ([], "") if ask is None else check_explanation(rubric, criterion, place, ask, draft)
     return CheckedRating(
         position=position,
         criterion=criterion.key,
-        number=None if is_option else value,
-        option=value if is_option else None,
-        missing=missing,
+        number=value if isinstance(value, float) else None,
+        option=value if isinstance(value, str) else None,
+        missing=isinstance(scale, Choice) and next(o.missing for o in scale.options if o.key == value),
         reasons=tuple(reasons),
         text=text,
         explained=ask is not None,
     )
 
 
-def option_name(value: str | float) -> str:
-    """The name under which the browser keeps the explanation of a value: `2.5`, `2`, `accept`."""
-    return value if isinstance(value, str) else f"{value:g}"
+def option_name(value: Value) -> str:
+    """The name under which the browser stores the explanation of a value: `2.5`, `2`, `accept`."""
+    return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
 def check_explanation(
-    rubric: Rubric, criterion: Criterion, place: str, ask: Ask, given: GivenExplanation
+    rubric: Rubric, criterion: Criterion, place: str, ask: Ask, draft: DraftExplanation
 ) -> tuple[list[str], str]:
     """Reasons, in the order offered, and text as they are stored. Raises InvalidAnnotation."""
     where = f"{criterion.title}, {_named(place)}"
     offered = [reason.key for reason in ask.reasons]
-    unknown = [reason for reason in given.reasons if reason not in offered]
+    unknown = [reason for reason in draft.reasons if reason not in offered]
     if unknown:
         raise InvalidAnnotation(f"{where}: {shown(unknown)} is not among the reasons.")
-    text = given.text.strip() if ask.free_text != "none" else ""
+    text = draft.text.strip() if ask.free_text != "none" else ""
     if ask.free_text == "required" and not text:
         raise InvalidAnnotation(f"{where}: write an explanation.")
-    if offered and not given.reasons and not text:
+    if offered and not draft.reasons and not text:
         raise InvalidAnnotation(f"{where}: tick a reason or write one.")
     low, high = rubric.explanation.min_words, rubric.explanation.max_words
     if text and not low <= count_words(text) <= high:
         raise InvalidAnnotation(
             f"{where}: the explanation has {count_words(text)} words; {low} to {high} are asked for."
         )
-    return [reason for reason in offered if reason in given.reasons], text
+    return [reason for reason in offered if reason in draft.reasons], text
 
 
 def count_words(text: str) -> int:

@@ -1,7 +1,7 @@
 """Simulated answers for any rubric: for the demo studies and for trying a study out. Pure: no database, no screen.
 
 The answers are plausible, not meaningful: better candidates get better values, strict annotators give lower ones.
-They say nothing about any text, so whoever stores them marks them as simulated.
+They say nothing about any text, so they are always stored as simulated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from statistics import fmean
 from typing import Any
 
 from triptych.rubric.answers import ABOUT_ITEM, LETTERS, option_name
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 
 NOISE = 0.5
 STEEPNESS = 1.5
@@ -28,7 +29,7 @@ TIE = 0.1
 WIDTH = 4 / STEEPNESS  # the quality that moves an answer in the middle of a scale by about the scale's width
 ITEM_TASTE, SYSTEM_TASTE = 0.15, 0.2
 AT_RANDOM = 0.5
-SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in her own way"
+SENTENCE = "Simulated words that stand where an annotator would explain this rating of the response in their own words"
 WORD = re.compile(r"\S+")
 
 
@@ -64,7 +65,7 @@ class Recipe:
 class Crowd:
     """Annotators and systems as a recipe makes them, in units of quality.
 
-    effects: system → how good it is. severity: pseudonym → what she takes off. careless: who answers at random.
+    effects: system → how good it is. severity: pseudonym → points they take off. careless: people who answer at random.
     first: what the response shown first gains. severe: who is meant to be strict, if anybody.
     """
 
@@ -169,7 +170,7 @@ def _value(scale: Scale, places: dict[str, SimulatedCandidate], quality: float, 
     share = 1 / (1 + math.exp(-STEEPNESS * (quality + rng.gauss(0, NOISE))))
     if isinstance(scale, Likert):
         return _point(scale, share, rng)
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         steps = round((scale.high - scale.low) / scale.step)
         return scale.check(scale.low + round(share * steps) * scale.step)
     return _option(scale, share, rng)

@@ -17,12 +17,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, reservations
-from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
+from triptych.annotate import assignments, reservations
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.reservations import Assigned
 from triptych.formats import ItemDraft, read_items
-from triptych.rubric.model import load_rubric, shipped_rubrics
+from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
 from triptych.storage import database
@@ -125,15 +125,15 @@ def _annotate(
         item = session.get_one(Item, work.item_id)
         if item.external_id == NOTHING_TO_ANSWER:
             ignoring = SetAsideMessage(**message, kind="ignore", reason="nothing_to_answer")
-            work = annotations.set_aside_item(session, who, ignoring).next
+            work = set_aside_item(session, who, ignoring).next
         elif who.pseudonym == "SIM-2" and number == 0:
             skipping = SetAsideMessage(**message, kind="skip", reason="unclear")
-            work = annotations.set_aside_item(session, who, skipping).next
+            work = set_aside_item(session, who, skipping).next
         else:
             shown = list(_candidates(session, work, qualities))
             rubric = lifecycle.design_of(session, study).rubric
             answers = generate_answers(rubric, study.round, shown, rng, severity)
-            work = annotations.submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
+            work = submit(session, who, SubmitMessage(**message, kind="submit", answers=answers)).next
 
 
 def _began_earlier(session: Session, work: Assigned, rng: Random) -> None:

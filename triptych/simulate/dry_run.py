@@ -1,7 +1,7 @@
 """A dry run: simulated annotators fill a copy of a study, and its analysis is held against what was planted.
 
-The copy lies in a database of its own in memory, made for the run and gone with it: no row of it can ever stand beside
-a real one, no list of studies shows it, and nobody's writing waits for it.
+The copy is in a database of its own in memory, which ends with the run: none of its rows can mix with real ones, no
+list of studies shows it, and no writer waits for it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, assignments
-from triptych.annotate.annotations import SubmitMessage
+from triptych.annotate import assignments
+from triptych.annotate.annotations import SubmitMessage, submit
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.reservations import Assigned
 from triptych.errors import NotAllowed
@@ -73,7 +73,7 @@ Tell = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """What came of a dry run. analysis: the study's own, of the simulated ratings; checks: planted beside found."""
+    """The result of a dry run. analysis: of the simulated ratings; checks: planted and recovered values."""
 
     recipe: Recipe
     annotations: int
@@ -143,7 +143,7 @@ def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
 
 
 def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -> None:
-    """The design of the study, row by row as it is, into an empty database; nobody who takes part in it."""
+    """Copies the study's design into an empty database, row by row, without its people."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
     criteria = select(Criterion.id).where(Criterion.study_id == study.id)
     wanted: list[tuple[Any, ColumnElement[bool]]] = [
@@ -220,7 +220,7 @@ def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[i
 
 
 def _people(copy: Session, study: Study, count: int) -> list[Who]:
-    """Simulated annotators; where the study has an explicit plan, one in the place of everybody whom it names."""
+    """Simulated annotators; where the study has an explicit plan, one for each person it names."""
     planned = copy.scalars(select(PlannedItem.person_id).distinct().order_by(PlannedItem.person_id)).all()
     now, found = clock.now(), []
     for number, person_id in enumerate(planned or range(1, count + 1), 1):
@@ -243,7 +243,7 @@ def _fill(
 ) -> int:
     """Everybody annotates in turns, through the same door as real annotators, until nothing is left; how often."""
     rubric = lifecycle.design_of(copy, study).rubric
-    free = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main))
+    places = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main)) or 1
     done, at_work = 0, True
     while at_work:
         at_work = False
@@ -251,15 +251,14 @@ def _fill(
             work = assignments.current(copy, study, who)
             if isinstance(work, Nothing):
                 continue
-            order = copy.scalars(_ORDER, {"assignment": work.id})
-            there = [shown[one] for one in order]
-            felt = crowd.felt(who.pseudonym, [one.quality for one in there], rng)
-            seen = [replace(one, quality=quality) for one, quality in zip(there, felt, strict=True)]
+            candidates = [shown[candidate] for candidate in copy.scalars(_ORDER, {"assignment": work.id})]
+            felt = crowd.felt(who.pseudonym, [candidate.quality for candidate in candidates], rng)
+            seen = [replace(candidate, quality=q) for candidate, q in zip(candidates, felt, strict=True)]
             answers = generate_answers(rubric, study.round, seen, rng)
-            annotations.submit(copy, who, _message(work, answers, rng))
+            submit(copy, who, _message(work, answers, rng))
             done, at_work = done + (work.purpose == Purpose.main), True
         database.commit(copy)
-        tell(min(done / free, 1.0))
+        tell(min(done / places, 1.0))
     return done
 
 

@@ -99,11 +99,11 @@ def checks(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
 def _rankings(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
     """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
     for key, (_, table) in one.tables.items():
-        means = {
+        means: dict[str, dict[str, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
             "found": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
         }
-        orders = {name: sorted(of, key=of.__getitem__, reverse=True) for name, of in means.items()}
+        orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
         words = {name: " > ".join(one.name(code) for code in order) for name, order in orders.items()}
         turned = any(_judged(planted, contrast) == Recovered.no for contrast in one.contrasts_of(key))
         same = orders["planted"] == orders["found"]
@@ -119,7 +119,7 @@ def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
             continue
         interval, share = contrast.difference.headline, contrast.share
         truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
-        if interval.low is not None:
+        if interval.low is not None and interval.high is not None:
             held.append(interval.low <= truth <= interval.high)
         about = f"{one.title(contrast.criterion)}: {one.name(contrast.system)} − {one.name(contrast.baseline)}"
         yield Check(
@@ -131,9 +131,11 @@ def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
 
 def _judged(planted: Planted, contrast: Contrast) -> Recovered:
     """yes: the interval lies on the planted side of 0, or holds 0 where nothing was planted."""
-    if isinstance(contrast.difference, str) or contrast.difference.headline.low is None:
+    if isinstance(contrast.difference, str):
         return Recovered.unclear
     low, high = contrast.difference.headline.low, contrast.difference.headline.high
+    if low is None or high is None:
+        return Recovered.unclear
     truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
     if low <= 0 <= high:
         return Recovered.unclear if truth else Recovered.yes
@@ -212,7 +214,8 @@ def _severity(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
     }
     if crowd.severe and found:
         strictest = min(found, key=lambda name: found[name].difference)
-        clear = found[strictest].high is not None and found[strictest].high < 0
+        high = found[strictest].high
+        clear = high is not None and high < 0
         right = Recovered.yes if clear else Recovered.unclear
         yield Check(
             "Strict annotator",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: "1 item", "2 items"; `plural` where it takes more than an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def written(value: float, style: str) -> str:
     """A number as the report prints it: two decimals, percentages whole, p with three decimals.
 

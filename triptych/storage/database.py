@@ -28,7 +28,7 @@ from sqlalchemy import (
     make_url,
     text,
 )
-from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
@@ -69,6 +69,7 @@ AWAY = (
     "browser. Leave this page open; it goes on as soon as the database is back."
 )
 SAFE_SQLITE = (3, 51, 3)
+NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
 
@@ -77,9 +78,20 @@ class DatabaseAway(TriptychError):
     """The database cannot be reached or cannot store; nothing of this command was stored."""
 
 
+def backend_of(url: str) -> str:
+    """ "sqlite" or "postgresql". Raises UnsafeDatabase for any other address."""
+    try:
+        backend = make_url(url).get_backend_name()
+    except ArgumentError as error:
+        raise UnsafeDatabase(NO_ADDRESS) from error
+    if backend not in ("sqlite", "postgresql"):
+        raise UnsafeDatabase(f"Triptych stores its data in SQLite or PostgreSQL; {backend}:// is not one of them.")
+    return backend
+
+
 def open_engine(url: str) -> Engine:
-    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder."""
-    if make_url(url).get_backend_name() == "postgresql":
+    """An engine with our settings on every connection. Raises UnsafeDatabase for an unsafe folder or another kind."""
+    if backend_of(url) == "postgresql":
         engine = create_engine(
             url,
             pool_size=10,
@@ -95,8 +107,7 @@ def open_engine(url: str) -> Engine:
         return engine
     path = sqlite_path(url)
     host.refuse_unsafe_folder(path.parent)
-    if sqlite3.sqlite_version_info < SAFE_SQLITE:
-        log.info("SQLite %s is below 3.51.3; write transactions are serialised.", sqlite3.sqlite_version)
+    _note_version()
     engine = create_engine(
         url,
         pool_size=20,
@@ -109,12 +120,19 @@ def open_engine(url: str) -> Engine:
     return engine
 
 
+@lru_cache(maxsize=1)
+def _note_version() -> None:
+    """Says once per process that writers take turns."""
+    if sqlite3.sqlite_version_info < SAFE_SQLITE:
+        log.info("SQLite %s is older than 3.51.3, so writers take turns.", sqlite3.sqlite_version)
+
+
 def open_to_read(url: str) -> Engine:
     """An engine for a command that changes nothing: it makes no file and no table, and SQLite takes no change by it.
 
     Raises NotFound where no database is, UnsafeDatabase for one whose tables are of another version.
     """
-    if make_url(url).get_backend_name() == "sqlite" and not sqlite_path(url).exists():
+    if backend_of(url) == "sqlite" and not sqlite_path(url).exists():
         raise NotFound(f"There is no study here: {sqlite_path(url)} does not exist. Set TRIPTYCH_HOME to its folder.")
     engine = open_engine(url)
     if engine.dialect.name == "sqlite":

@@ -1,24 +1,20 @@
-"""What depends on the operating system: file locks, safe folders for a database, whether somebody sits here."""
+"""What depends on the operating system: file locks, safe folders for a database, whether someone is at this screen."""
 
 from __future__ import annotations
 
-import gc
 import os
-import socket
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from triptych.errors import UnsafeDatabase
 
 NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "sshfs", "fuse.sshfs", "9p", "davfs", "glusterfs", "ceph"}
-INTERNET = (socket.AF_INET, socket.AF_INET6)
 SYNCHRONISED = ("onedrive", "dropbox", "icloud", "google drive", "googledrive", "nextcloud", "com~apple~clouddocs")
 
 
 def lock_file(path: Path, message: str) -> IO[str]:
-    """Holds an exclusive lock on the file while the returned handle is open. Raises UnsafeDatabase if it is taken."""
+    """Lock the file exclusively until the returned handle is closed. Raises UnsafeDatabase if it is locked."""
     handle = path.open("a+")
     try:
         _lock(handle)
@@ -38,18 +34,6 @@ def _lock(handle: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def send_at_once() -> None:
-    """Turns off the delay of small packets on the sockets this process listens on; connections inherit it.
-
-    Streamlit binds its socket in a way that asyncio does not recognise as TCP, so nobody else does: an answer of
-    several small messages then waits up to 40 ms for the browser's acknowledgement of the first.
-    """
-    for found in gc.get_objects():
-        if isinstance(found, socket.socket) and found.family in INTERNET and found.type == socket.SOCK_STREAM:
-            with suppress(OSError):  # closed, or no TCP socket after all
-                found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def is_at_a_screen() -> bool:
@@ -81,8 +65,8 @@ def file_system(place: Path, mounts: Path = Path("/proc/mounts")) -> str:
         return ""
     best, kind = "", ""
     for line in mounts.read_text(errors="replace").splitlines():
-        _, point, found, *_ = line.split(" ")
+        _, point, mounted_kind, *_ = line.split(" ")
         point = point.replace("\\040", " ")
         if len(point) >= len(best) and place.is_relative_to(point):
-            best, kind = point, found
+            best, kind = point, mounted_kind
     return kind

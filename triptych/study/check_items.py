@@ -1,4 +1,4 @@
-"""Attention and gold items from a file: their references, read and stored beside the items."""
+"""Attention and gold items from a file: their references, read and stored with the items."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from sqlmodel import Session
 from triptych.errors import ImportRefused, InvalidAnnotation
 from triptych.formats.model import ItemDraft
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Choice, Rubric
+from triptych.rubric.model import Rubric
+from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
@@ -95,9 +96,9 @@ def _read_references(text: str) -> tuple[Expected, ...]:
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
-    """Adds attention and gold items to a study, all or none. For leads; after launch as a part of `freezing.amend`.
+    """Adds attention and gold items to a study, all or none. For leads; after launch as a part of `design.amend`.
 
-    Nothing rated so far becomes untrue: whoever is at work meets them from then on, whoever has finished never does.
+    Present ratings stay valid: annotators still at work get the new items, those who have finished do not.
     Raises ImportRefused with a line for each reference that does not fit.
     """
     study = events.locked_study(session, study.id)

@@ -14,9 +14,10 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.formats.model import CandidateDraft, ItemDraft
-from triptych.formats.model import Turn as TurnDraft
-from triptych.rubric.model import Choice, Likert, Number, Rubric, TrainingItem, parse_rubric, text_hash
+from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
+from triptych.rubric.files import parse_rubric, text_hash
+from triptych.rubric.model import Rubric, TrainingItem
+from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
     Criterion,
@@ -83,7 +84,7 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, 
 def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
     if isinstance(scale, Likert):
         return scale.values[0], scale.values[-1], None
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return scale.low, scale.high, scale.step
     return None, None, None
 
@@ -197,9 +198,9 @@ def training_draft(item: TrainingItem) -> ItemDraft:
 
 
 def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
-    """Another rubric, or another round, for a draft: criteria and training items are written anew.
+    """Another rubric, or another round, for a draft: criteria and training items are rewritten.
 
-    What other items are held against stays, by the keys of its criteria.
+    References of other items stay, by the keys of their criteria.
     """
     rubric = parsed(text.sha256, text.yaml)
     kept = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
@@ -232,7 +233,7 @@ def write_references(session: Session, rows: Iterable[Any], items: dict[str, int
 
 
 def _references(study: Study) -> Select[Any]:
-    """item, criterion, position, accepted, close, reason: what items are held against, in a fixed order."""
+    """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
     wanted = select(
         Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
     )
@@ -241,12 +242,12 @@ def _references(study: Study) -> Select[Any]:
 
 
 def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
-    """What the items of these purposes are held against."""
+    """The references of the items of these purposes."""
     return list(session.execute(_references(study).where(Item.purpose.in_(purposes))))
 
 
 def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) -> None:
-    """These items of a draft go, with systems that no other item has; what is left is numbered anew."""
+    """Remove these items of a draft, with systems that no other item has, and renumber the other systems."""
     session.execute(delete(Item).where(Item.study_id == study.id, *which))
     used = select(Candidate.system_id).join(Item).where(Item.study_id == study.id)
     session.execute(delete(System).where(System.study_id == study.id, System.id.not_in(used)))
@@ -305,7 +306,7 @@ def stored_items(
 
 
 def design_hash(session: Session, study: Study) -> str:
-    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan, as they stand.
+    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan.
 
     The answers of the datasheet describe the study and take no part.
     """

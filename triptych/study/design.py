@@ -1,7 +1,7 @@
 """The design of a study: edited freely while it is a draft, frozen at launch, amended with a reason afterwards.
 
-An amendment may change only what leaves every rating given so far true: never the rubric, the way responses appear,
-or a text that somebody may have read.
+An amendment may change only what leaves every present rating valid: never the rubric, the way responses appear, or a
+text that somebody may have read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from sqlmodel import Session
 
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemFile
-from triptych.rubric.model import parse_rubric
+from triptych.rubric.files import (
+    parse_rubric,
+)
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -36,27 +39,27 @@ from triptych.study import contents, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
-# beside the parts that an amendment changed
+# recorded with the parts that an amendment changed
 SEALS = ("design_hash", "systems_hash", "reason")
 LONGEST_REASON = 500
-NO_REASON = "A change after launch needs a reason: it stands in the reports."
+NO_REASON = "A change after launch needs a reason: it is printed in the reports."
 FIXED = {
     "round": "The round cannot change after launch. Duplicate the study as its next round instead.",
     "presentation": "How responses appear cannot change after launch: ratings given before would not compare.",
     "overlap": "The overlap subset cannot change after launch: its items are already being rated.",
     "preregistration": "A preregistration says what was decided before launch, so it cannot change afterwards.",
 }
-RUBRIC_FIXED = "The rubric cannot change after launch: ratings point at its criteria. Duplicate the study instead."
+RUBRIC_FIXED = "The rubric cannot change after launch: ratings refer to its criteria. Duplicate the study instead."
 ITEMS_FIXED = "Items cannot be replaced after launch. Add new ones, or retire some with a reason."
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What shall be different in a design; None and empty leave it as it is.
+    """Changes to a design; None and empty values change nothing.
 
     settings     parts of StudySettings by name, each whole
     new_codes    make completion codes where there are none
-    items        a file of items to add, or to put in the place of all
+    items        a file of items to add, or to replace all items
     retire       ids of items that nobody gets any more; a draft drops them
     """
 
@@ -79,9 +82,9 @@ class Parts:
 
 
 def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str) -> bool:
-    """Changes a draft, or amends a launched study; returns whether anything is different now.
+    """Change a draft, or amend a launched study; returns whether anything is different now.
 
-    Raises Conflict for what may not change any more, NotAllowed for values that fit nowhere and for an amendment
+    Raises Conflict for what may no longer change, NotAllowed for invalid values and for an amendment
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
     study = lifecycle.lock(session, study.id)
@@ -106,7 +109,7 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
 
 
 def _settings(study: Study, parts: Parts) -> dict[str, Any]:
-    """The settings as they shall be; a study for a panel is never without the code that proves it was finished."""
+    """The new settings; a study for a panel always has a completion code."""
     found = changed(study, **parts.settings)
     of_panel = (parts.access or study.access) == Access.panel
     if parts.new_codes or (of_panel and not found.codes.finished):
@@ -117,7 +120,7 @@ def _settings(study: Study, parts: Parts) -> dict[str, Any]:
 def seal(
     session: Session, study: Study, reason: str, actor: str, old: dict[str, Any] | None = None, new: Any = None
 ) -> None:
-    """Hashes the design of a launched study anew and logs the amendment, for a command that has changed a part of it.
+    """Recompute the design hash of a launched study and log the amendment, for a command that changed a part of it.
 
     Raises NotAllowed without a reason.
     """
@@ -135,7 +138,7 @@ def _refuse_reason(reason: str) -> None:
     if not reason.strip():
         raise NotAllowed(NO_REASON)
     if len(reason) > LONGEST_REASON:
-        raise NotAllowed(f"The reason has {len(reason)} characters; at most {LONGEST_REASON} are kept.")
+        raise NotAllowed(f"The reason has {len(reason)} characters; at most {LONGEST_REASON} are allowed.")
 
 
 def _differs(study: Study, parts: Parts, wanted: dict[str, Any]) -> bool:
@@ -171,8 +174,8 @@ def _refuse_after_launch(study: Study, parts: Parts, wanted: dict[str, Any]) -> 
         raise Conflict(ITEMS_FIXED)
     if (parts.raters_per_item or study.raters_per_item) < study.raters_per_item:
         raise Conflict(
-            f"An item has {study.raters_per_item} annotators since launch; the number can only grow, because some "
-            "items may have that many already."
+            f"An item has {counted(study.raters_per_item, 'annotator')} since launch; the number can only grow, as "
+            "some items may have that many already."
         )
 
 
@@ -186,7 +189,7 @@ def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
     lost = sorted(key for key in held if scales.get(key) != asked.criterion(key).scale)
     if lost:
         raise Conflict(
-            f"Check items are held against {', '.join(lost)}, which this rubric lacks or asks on another scale. "
+            f"Check items have references for {', '.join(lost)}, which this rubric lacks or asks on another scale. "
             "Remove these check items first."
         )
     if session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).limit(1)).first():
@@ -200,18 +203,20 @@ def _refuse_doubles(session: Session, study: Study, parts: Parts) -> None:
     twice = sorted(set(session.scalars(there)) & {item.external_id for item in parts.items.items})
     if twice:
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
-        raise ImportRefused(f"The study has items of these ids already: {', '.join(twice[:5])}{more}.")
+        raise ImportRefused(f"The study already has items with these ids: {', '.join(twice[:5])}{more}.")
 
 
 def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
     live = select(Item.external_id).where(Item.study_id == study.id, ~Item.retired, Item.purpose != Purpose.training)
     unknown = sorted(set(ids) - set(session.scalars(live)))
     if unknown:
-        raise NotAllowed(f"The study has no items of these ids, or they are retired already: {', '.join(unknown[:5])}.")
+        raise NotAllowed(
+            f"The study has no items with these ids, or they are already retired: {', '.join(unknown[:5])}."
+        )
 
 
 def _standing(session: Session, study: Study) -> dict[str, Any]:
-    """What a change is told by: columns, settings, and what tells rubric and items apart."""
+    """The design as compared before and after a change: columns, settings, rubric and items."""
     columns = {name: getattr(study, name) for name in ("title", "raters_per_item", "access", "round", "presentation")}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
     counts = select(func.count()).select_from(Item).where(Item.study_id == study.id, Item.purpose != Purpose.training)
@@ -261,7 +266,7 @@ def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> 
 
 
 def _spread_raters(session: Session, study: Study) -> None:
-    """The study's number for every main item; a launched study's items keep a bigger one of their own."""
+    """Set the study's number of raters for every main item; items of a launched study keep a larger number."""
     mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     if study.state != State.draft:
         mine = mine.where(Item.raters < study.raters_per_item)

@@ -1,4 +1,4 @@
-"""A study made from another one: a copy of its own, or the next round of the same series. Ratings never come along."""
+"""A study made from another one: a copy of its own, or the next round of the same series. Ratings are never copied."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def duplicate(
 ) -> Study:
     """A draft of this lead with the same rubric, settings and, if wanted, items.
 
-    With `next_round` it belongs to the same series, without it to one of its own. Completion codes are made anew, so
-    that a panel can tell the rounds apart; what was preregistered is not taken along, for it was said of other data.
+    With `next_round` it belongs to the same series, without it to one of its own. Completion codes are new, so that
+    a panel can distinguish the rounds; the preregistration is not copied, because it was declared for other data.
     Raises NotAllowed for anybody but a lead or an unusable title, and Conflict if the series has such a round.
     """
     lifecycle.refuse_others(who)
@@ -76,7 +76,7 @@ def _settings(study: Study) -> dict[str, Any]:
 
 
 def _copy_checks(session: Session, study: Study, copy: Study) -> None:
-    """Gold and attention items with what they are held against."""
+    """Copy gold and attention items with their references."""
     for purpose in CHECK_ITEMS:
         contents.write_items(session, copy, contents.stored_items(session, study, purpose), purpose)
     contents.number_systems(session, copy)

@@ -10,13 +10,13 @@ from triptych.study import lifecycle, lint, pairing
 
 
 def launch(session: Session, study: Study, actor: str) -> None:
-    """Freezes the design and opens the study.
+    """Freeze the design and open the study.
 
-    Raises Conflict for a study that was launched before and while a finding of the linter stands in the way.
+    Raises Conflict for a study that was launched before, and while a finding of the linter blocks the launch.
     """
     study = lifecycle.lock(session, study.id)
     if study.state != StudyState.draft:
-        raise Conflict("This study was launched already. Pausing and closing are on its own page.")
+        raise Conflict("This study is already launched. Pause or close it on the page Overview.")
     if study.item_count == 0:
         raise Conflict("This study has no items yet. Add a file of items first.")
     blocking = [finding for finding in lint.lint_study(session, study) if finding.blocking]

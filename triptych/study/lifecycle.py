@@ -15,7 +15,8 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.errors import Conflict, ImportRefused, InvalidRubric, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.model import ItemDraft, ItemFile
-from triptych.rubric.model import Rubric, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Rubric
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -43,7 +44,7 @@ from triptych.study.settings import Checks, Codes, StudySettings, stored
 LONGEST_TITLE = 120
 MOST_RATERS = 100
 TAKEN_AFTER_PAUSING = timedelta(minutes=30)
-_BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # prepared once: it runs for every annotation
+_BY_SLUG = select(Study).where(Study.slug == bindparam("slug"))  # built at import: it runs for every annotation
 ALLOWED_NEXT = {
     StudyState.draft: {StudyState.open},
     StudyState.open: {StudyState.paused, StudyState.closed},
@@ -88,7 +89,7 @@ _designs: dict[tuple[int, str, str], Design] = {}
 
 
 def design_of(session: Session, study: Study) -> Design:
-    """The study's design, kept per process from its launch on; seed and time tell studies of other databases apart."""
+    """The study's design, kept per process from its launch on; seed and time distinguish studies of other databases."""
     if study.opened_at is None:
         return _read_design(session, study)
     name = (study.id, study.seed, study.opened_at.isoformat())
@@ -121,7 +122,7 @@ def lock(session: Session, study_id: int) -> Study:
 def create_study(
     session: Session, plan: Plan, rubric_yaml: str, items: Sequence[ItemDraft], actor: str, lead_id: int | None = None
 ) -> Study:
-    """Makes a draft study with all its items, or raises and makes nothing."""
+    """Make a draft study with all its items, or raise and make nothing."""
     text = contents.store_rubric(session, rubric_yaml)
     rubric = contents.parsed(text.sha256, text.yaml)
     slug = free_slug(session, plan.title)
@@ -246,9 +247,9 @@ def refuse_unless_writable(study: Study) -> None:
         case StudyState.paused if still_takes_work(study):
             return
         case StudyState.paused:
-            raise StudyNotOpen("This study is paused. Your work on this item is kept as it is.")
+            raise StudyNotOpen("This study is paused. Your work on this item is saved.")
         case _:
-            raise StudyNotOpen("This study is closed. What you wrote is kept; ask the lead if it should still count.")
+            raise StudyNotOpen("This study is closed. What you wrote is saved; ask the lead if it should still count.")
 
 
 def delete_draft(session: Session, study: Study) -> int:
@@ -258,8 +259,8 @@ def delete_draft(session: Session, study: Study) -> int:
     """
     study = lock(session, study.id)
     if study.state != StudyState.draft:
-        raise Conflict("Only a draft can be deleted: what was launched stays, with all that was rated in it.")
-    events.write_pending(session)  # they go with it; at the commit there would be nothing to write them to
+        raise Conflict("Only a draft can be deleted: a launched study stays, with its ratings.")
+    events.write_pending(session)  # they are deleted with it; at the commit their study would no longer exist
     people_gone = _delete(session, [study.id])
     session.expunge(study)
     return people_gone
@@ -285,11 +286,11 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
 def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
-    Items with a field `purpose` become attention or gold items (`checks.sorted_out`). Raises NotAllowed for anybody
+    Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anyone
     but a lead or an unusable plan, InvalidRubric, and ImportRefused if the file has an error or fits nowhere.
     """
     refuse_others(who)
-    _refuse_unusable(plan)
+    refuse_unusable_plan(plan)
     refuse_silent(parse_rubric(rubric_yaml), plan.round)
     refuse_faulty(file)
     items, check_items = sorted_out(file.items)
@@ -313,7 +314,8 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
-def _refuse_unusable(plan: Plan) -> None:
+def refuse_unusable_plan(plan: Plan) -> None:
+    """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
         raise NotAllowed("The most items for one annotator must be at least 1; leave it empty for no limit.")
@@ -332,7 +334,7 @@ def refuse_faulty(file: ItemFile) -> None:
 
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
-    """What a lead should know about a file beside this rubric, in sentences; none of it forbids the import."""
+    """Warnings about a file together with this rubric, as sentences; none of them prevents the import."""
     known = {name for speaker in rubric.speakers for name in speaker.names}
     strangers = [speaker for speaker in file.speakers if known and speaker not in known]
     candidates = [candidate for item in file.items for candidate in item.candidates]
@@ -351,11 +353,11 @@ def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     if rubric.judged == "response" and texts < len(candidates):
         found.append(f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations.")
     for name in sorted(shown_fields - given_fields):
-        found.append(f"The rubric shows the field '{name}' beside the responses, but no item has it.")
+        found.append(f"The rubric shows the field '{name}' next to the responses, but no item has it.")
     rounds = " and ".join(rubric.context.extra_rounds)
     when = f" in the {rounds} round" if rounds else ""
     for name in sorted(set(rubric.context.extra_texts) - given_texts):
-        found.append(f"The rubric shows the text '{name}' beside the responses{when}, but no item has it.")
+        found.append(f"The rubric shows the text '{name}' next to the responses{when}, but no item has it.")
     return found
 
 

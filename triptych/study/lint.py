@@ -1,7 +1,7 @@
 """What a lead should look at before launch: texts and a plan that would give wrong data, by how grave it is.
 
-`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three things stand in the way
-of a launch: a candidate that is missing, one that is empty, and a plan that falls apart.
+`lint` looks at drafts alone, `lint_study` at a stored study. Nothing is changed, and only three findings prevent a
+launch: a candidate that is missing, one that is empty, and a plan that falls into parts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sqlmodel import Session
 
 from triptych.formats.model import ItemDraft
 from triptych.rubric.model import Rubric
+from triptych.stats.numbers import counted
 from triptych.storage.models import Purpose, Study, System
 from triptych.study import contents, lifecycle, pairing
 from triptych.study.pairing import PlanLine
@@ -87,7 +88,7 @@ class Said:
 
     @property
     def is_open(self) -> bool:
-        """It ends on a letter, a digit or a sign that something follows."""
+        """The text ends on a letter, a digit or a sign that something follows."""
         return bool(self.last) and (self.last[-1].isalnum() or self.last[-1] in ",;-–—([{&")
 
 
@@ -121,7 +122,7 @@ class Material:
 
     @cached_property
     def contexts(self) -> dict[int, str]:
-        """Each item's context without case, by the item's place in memory: ids may stand twice."""
+        """Each item's context without case, by the item's place in memory: ids may be repeated."""
         return {id(item): _context(item) for item in self.items}
 
     @cached_property
@@ -136,7 +137,7 @@ class Material:
 
     @cached_property
     def whole(self) -> str:
-        """All texts in one, to ask once whether anybody uses a word."""
+        """All texts in one, to ask once whether any text has a word."""
         return "\n".join(said.folded for said in self.said)
 
     def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[Said]:
@@ -216,11 +217,7 @@ def _found(
     return LintFinding(severity, text, advice, ids, tuple(item.row for item in once), blocking)
 
 
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
-
-
-# Candidates that are not there, or stand twice
+# Candidates that are missing or repeated
 
 
 def _missing(m: Material) -> Iterator[LintFinding]:
@@ -233,15 +230,15 @@ def _missing(m: Material) -> Iterator[LintFinding]:
     add = "Add the missing texts and upload the file again, or leave these items out."
     if most == len(every):
         yield _found(
-            "grave", f"{_counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
+            "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
         )
         return
     none = [item for item, systems in zip(m.items, given, strict=True) if not systems]
     if none:
-        yield _found("grave", f"{_counted(len(none), 'item')} without any candidate.", add, none, True)
+        yield _found("grave", f"{counted(len(none), 'item')} without any candidate.", add, none, True)
     fewer = [item for item in lacking if item.candidates]
     if fewer:
-        text = f"{_counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
+        text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
         yield _found("warning", text, "Compare systems only where they answered the same items.", fewer)
 
 
@@ -254,7 +251,7 @@ def _empty(m: Material) -> Iterator[LintFinding]:
         or (candidate.turns is not None and not any(turn.text.strip() for turn in candidate.turns))
     ]
     if blank:
-        text = f"{_counted(len(blank), 'candidate')} without a text."
+        text = f"{counted(len(blank), 'candidate')} without a text."
         yield _found("grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True)
 
 
@@ -273,7 +270,7 @@ def _identical(m: Material) -> Iterator[LintFinding]:
         else:
             rest += items
     if rest:
-        text = f"{_counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
+        text = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
         yield _found(
             "warning", text, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
         )
@@ -300,24 +297,24 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
     if same:
-        text = f"{_counted(len(same), 'item')} stand more than once, with the same context and the same candidates."
+        text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
         yield _found("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
     known = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
     if shared:
-        text = f"{_counted(len(shared), 'item')} share their context with another item."
+        text = f"{counted(len(shared), 'item')} share their context with another item."
         yield _found("note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared)
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
-    """Main items that annotators also meet in training, with the reference beside them, or as a check."""
+    """Main items that annotators also meet in training, with the reference next to them, or as a check."""
     known = Material(m.training, (), ())
     contexts = set(known.contexts.values()) - {""}
     texts = {said.folded for said in known.said if len(said.folded) >= TELLING}
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
     seen += [said.item for said in m.said if said.folded in texts]
     if seen:
-        text = f"{_counted(len({id(item) for item in seen}), 'item')} also stand among the training or check items."
+        text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
         yield _found("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
 
 
@@ -330,7 +327,7 @@ def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
 
 
 def _own_names(m: Material) -> Iterator[LintFinding]:
-    """Texts and speakers that bear the name of a system; a name that contexts use too is an ordinary word here."""
+    """Texts and speakers with the name of a system; a name that contexts use too is an ordinary word here."""
     written = "\n".join(_context(item, with_speakers=False) for item in m.items)
     spoken = "\n".join(m.contexts.values())
     for system in m.by_system:
@@ -345,12 +342,12 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
             continue
         naming = m.having(spellings, pattern)
         if naming:
-            text = f"The name of {m.name(system)} stands in {_texts(m, naming)}."
+            text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
             advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
             yield _found("warning" if is_word else "grave", text, advice, _of(naming))
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         if named:
-            text = f"A speaker bears the name of {m.name(system)} in {_counted(len(set(map(id, named))), 'item')}."
+            text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
             advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
             yield _found("grave", text, advice, named)
 
@@ -424,14 +421,14 @@ def _leftovers(m: Material) -> Iterator[LintFinding]:
 def _marked(m: Material, what: str, marked: Sequence[Said], severity: Severity) -> Iterator[LintFinding]:
     if marked:
         text = f"{_texts(m, marked)} with {what}."
-        advice = "Texts appear as they stand, so annotators see these signs. Clean the file and upload it again."
+        advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
         yield _found(severity, text, advice, _of(marked))
 
 
 def _texts(m: Material, said: Sequence[Said]) -> str:
     """How many texts, and whose: 3 texts of System 2; 5 texts (System 1: 3, System 2: 2)."""
     whose = Counter(one.system for one in said).most_common(4)
-    number = _counted(len(said), "text")
+    number = counted(len(said), "text")
     if len(whose) == 1:
         return f"{number} of {m.name(whose[0][0])}"
     return f"{number} ({', '.join(f'{m.name(system)}: {n:,}' for system, n in whose)})"
@@ -451,7 +448,7 @@ def _cut(m: Material) -> Iterator[LintFinding]:
     middle = [s for system, said in opened.items() if share[system] < 0.5 for s in said]
     cut = _in_the_middle(m, middle)
     if cut:
-        text = f"{_counted(len(cut), 'text')} end in the middle of a word or a sentence."
+        text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
         yield _found("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
     for system, said in opened.items():
         others = [share[other] for other in share if other != system]
@@ -512,7 +509,7 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
     for system, ratio in _ratios(m).items():
         if ratio >= FAR_LONGER:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
-            yield LintFinding("warning", text, "Length sways ratings. Say in the paper how you deal with it.")
+            yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
     odd = []
     for system, said in m.by_system.items():
         if len(said) >= ENOUGH:
@@ -520,8 +517,8 @@ def _lengths(m: Material) -> Iterator[LintFinding]:
             spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
             odd += [said[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER * spread)]
     if odd:
-        text = f"{_counted(len(odd), 'text')} far shorter or longer than usual for their system."
-        yield _found("note", text, "Look at them: something may be missing, or stand there twice.", odd)
+        text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
+        yield _found("note", text, "Look at them: something may be missing or repeated.", odd)
 
 
 def _ratios(m: Material) -> dict[str, float]:
@@ -543,8 +540,8 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     if not m.plan and m.most_raters == 1:
         text = "Every item is rated by one annotator, so no two annotators share an item."
         advice = (
-            "Agreement cannot be computed, and a severe annotator cannot be told from weak responses. Give a subset of "
-            "the items more annotators."
+            "Agreement cannot be computed, and a severe annotator cannot be distinguished from weak responses. "
+            "Give a subset of the items more annotators."
         )
         yield LintFinding("warning", text, advice)
     parts = pairing.connected(m.plan)
@@ -556,7 +553,7 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     planned = {line.item_id for line in m.plan}
     left = [item for item in m.items if item.external_id not in planned] if planned else []
     if left:
-        text = f"{_counted(len(left), 'item')} without an annotator in the plan."
+        text = f"{counted(len(left), 'item')} without an annotator in the plan."
         yield _found("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
 
 

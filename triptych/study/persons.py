@@ -23,7 +23,7 @@ class Who:
 
 
 def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
-    """Deletes those of these people who are in no study any more, with their names; leads who can sign in stay.
+    """Delete those of these people who are in no study, with their names; leads who can sign in stay.
 
     Returns how many.
     """

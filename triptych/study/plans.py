@@ -1,8 +1,8 @@
 """An explicit plan of who is to rate which item, instead of the automatic one: read, checked, proposed, stored.
 
 A plan is a table with the columns annotator (pseudonym or name), item_id and, if wanted, rank. As soon as a study has
-one, an annotator gets her own planned items in the order of their ranks and nothing else.
-What hangs together and how a plan is proposed stands in `pairing`.
+one, an annotator gets their own planned items in the order of their ranks and nothing else.
+`pairing` computes connected parts and proposes plans.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from triptych.formats.long_csv import restore_cell, write_csv
 from triptych.formats.model import Findings, Problem, Source
 from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
+from triptych.stats.numbers import counted
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -41,8 +42,8 @@ from triptych.study.settings import settings_of
 HEADER = ("annotator", "item_id", "rank")
 EXAMPLE = ", ".join(HEADER)
 ENDINGS = ("csv", "tsv", "txt", "xlsx")
-NOBODY = "is nobody who takes part in this study; write a pseudonym, or the name of somebody who was invited"
-SEVERAL = "fits several people of this study; write the pseudonym"
+NOBODY = "does not take part in this study; write a pseudonym, or the name of somebody who was invited"
+SEVERAL = "is the name of several people of this study; write the pseudonym"
 RANK_NAMES = ("rank", "order", "position")
 HELD = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 
@@ -151,7 +152,7 @@ def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings
         first = once.setdefault((line.annotator, line.item_id), line)
         if first is not line:
             before = f"in row {first.row}" if first.row else "in the plan"
-            findings.error(f"'{line.annotator}' and item '{line.item_id}' stand {before} already.", line.row or None)
+            findings.error(f"'{line.annotator}' and item '{line.item_id}' are already {before}.", line.row or None)
     kept = list(once.values())
     _check_raters(kept, standing, findings)
     _check_whole(kept, standing, findings)
@@ -184,7 +185,7 @@ def _check_raters(lines: Sequence[PlanLine], standing: _Standing, findings: Find
         if len(where) > standing.raters[item_id]:
             rows_told = f" (rows {row_ranges(where)})" if all(where) else ""
             findings.error(
-                f"item '{item_id}' has {len(where)} annotators{rows_told}, "
+                f"item '{item_id}' has {counted(len(where), 'annotator')}{rows_told}, "
                 f"but only {standing.raters[item_id]} rate it. Take lines out, or raise the annotators per item.",
                 where[-1] or None,
             )
@@ -231,14 +232,14 @@ def propose(session: Session, study: Study) -> list[PlanLine]:
 
 
 def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str, reason: str = "") -> None:
-    """Puts a plan in the place of the one there was; no lines: items are given out automatically again. For leads.
+    """Replace the plan; no lines: items are assigned automatically again. For leads.
 
     After launch it is an amendment. Raises ImportRefused with a line for each mistake, Conflict for a closed study,
     NotAllowed for an amendment without a reason.
     """
     study = lifecycle.lock(session, study.id)
     if study.state == StudyState.closed:
-        raise Conflict("This study is closed. Open it again before changing who rates what.")
+        raise Conflict("This study is closed. Reopen it before changing who rates what.")
     if study.state != StudyState.draft and not reason.strip():
         raise NotAllowed(design.NO_REASON)
     plan = check(session, study, lines) if lines else Plan((), ())
@@ -257,7 +258,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
 
 
 def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -> None:
-    """Work that somebody holds already takes a place, whether it is planned or not."""
+    """Existing work counts towards an item's raters, whether it is planned or not."""
     held = (
         select(Item.external_id, Item.raters, Person.pseudonym)
         .join(Assignment, Assignment.item_id == Item.id)
@@ -282,13 +283,13 @@ def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -
                 wrong.add(item_id)
     if wrong:
         raise ImportRefused(
-            f"{len(wrong)} item(s) were rated by others than the plan says, and have no place left for all who are "
+            f"{len(wrong)} item(s) were rated by others than the planned annotators, and cannot get all who are "
             f"planned: {_some(sorted(wrong))}. Plan those who rated them, or raise the annotators per item first."
         )
 
 
 def _rows(session: Session, study: Study, lines: Sequence[PlanLine]) -> list[dict[str, int]]:
-    """Rows of the table; ranks are numbered anew for each annotator, lines without one after the others."""
+    """Rows of the table; ranks are renumbered for each annotator, lines without a rank last."""
     known = select(Person.pseudonym, Person.id).join(Membership).where(Membership.study_id == study.id)
     people = dict(map(tuple, session.execute(known)))
     wanted = select(Item.external_id, Item.id).where(Item.study_id == study.id)
@@ -303,11 +304,11 @@ def _rows(session: Session, study: Study, lines: Sequence[PlanLine]) -> list[dic
 
 
 def _told(lines: Sequence[PlanLine]) -> dict[str, object]:
-    """How many lines a plan has, and a hash that tells it from others."""
+    """How many lines a plan has, and its hash."""
     text = contents.content_hash([[line.annotator, line.item_id, line.rank] for line in lines])
     return {"lines": len(lines), "sha256": text if lines else ""}
 
 
 def as_csv(lines: Sequence[PlanLine]) -> str:
-    """A plan as a table that can be edited and uploaded again; people stand under their pseudonyms."""
+    """A plan as a table that can be edited and uploaded again; people appear by pseudonym."""
     return "".join(write_csv(((line.annotator, line.item_id, line.rank) for line in lines), HEADER))

@@ -19,7 +19,7 @@ PARTS = {
 
 
 def declared(rubric: Rubric, said: Preregistration) -> Iterator[tuple[str, str]]:
-    """(heading, words) of every part that says something, criteria by their titles."""
+    """(heading, text) of every declared part, criteria by their titles."""
     titles = {criterion.key: criterion.title for criterion in rubric.criteria}
     for name, heading in PARTS.items():
         value = getattr(said, name)

@@ -1,4 +1,4 @@
-"""What a lead decides about a study besides its columns: typed, frozen with the design when the study opens."""
+"""The settings of a study besides its columns: typed, frozen with the design when the study opens."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Parameter = Annotated[
 
 
 class PanelAddress(Part):
-    """How a panel names its people in the address, and where they go back to; `{code}` stands for the code."""
+    """How a panel names its people in the address, and where they go back to; `{code}` is replaced by the code."""
 
     name: str = Field(default="prolific", min_length=1, max_length=40)
     id_param: Parameter = "PROLIFIC_PID"
@@ -103,7 +103,7 @@ class Recruitment(Part):
 
 
 class Checks(Part):
-    """Checks among the items (methods: defaults for 2 to 20 annotators); 0: none."""
+    """Checks among the items (defaults for 2 to 20 annotators); 0: none."""
 
     attention_every: int = Field(default=20, ge=0)
     gold_every: int = Field(default=15, ge=0)
@@ -195,7 +195,7 @@ def changed(study: Study, **parts: Any) -> StudySettings:
 
 
 def _wording(mistake: Any) -> str:
-    """Where the mistake stands and what would be right."""
+    """The place of the mistake and what would be right."""
     place = " → ".join(str(part).replace("_", " ") for part in mistake["loc"])
     if mistake["type"] == "string_pattern_mismatch":
         return f"{place}: {mistake['input']!r} does not fit; write {_described(mistake['loc'])}."
@@ -203,7 +203,7 @@ def _wording(mistake: Any) -> str:
 
 
 def _described(place: tuple[Any, ...]) -> str:
-    """What the field at this place says of itself."""
+    """The description of the field at this place."""
     model: Any = StudySettings
     for name in place[:-1]:
         model = model.model_fields[name].annotation

@@ -1,11 +1,12 @@
-"""A study's data, streamed to its lead and to nobody else: the long CSV files, other formats and reports as a zip.
+"""A study's data, streamed to its leads only: the long CSV files, other formats and reports as a zip.
 
-Streamlit's own download button serves bytes under an address that needs no sign-in; these routes ask who is there.
+Streamlit's own download button serves bytes under an address that needs no sign-in; these routes check who is asking.
+Modules that write files are imported when one is requested: pandas alone would double the time of a start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sqlmodel import Session
@@ -15,37 +16,19 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from triptych.errors import NotAllowed, NotFound, TriptychError
-from triptych.formats.long_csv import Cell, write_csv
-from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage.database import reading
 from triptych.storage.models import Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.web.session import current_login, web_engine
 
+if TYPE_CHECKING:
+    pass
 if TYPE_CHECKING:  # the writers of all formats come with it, and annotators need none
-    from triptych.formats.writers.model import Options
+    from triptych.formats.writers.model import ExportOptions
 
 NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-Rows = Callable[[Session, Study], Iterator[Sequence[Cell]]]
 Blocks = Callable[[Session, Study], Iterator[bytes]]
-
-
-def _ratings(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-
-    return export_ratings(session, study)
-
-
-def _highlights(session: Session, study: Study) -> Iterator[Sequence[Cell]]:
-
-    return export_highlights(session, study)
-
-
-FILES: dict[str, tuple[Sequence[str], Rows]] = {
-    "ratings": (RATINGS_HEADER, _ratings),
-    "highlights": (HIGHLIGHTS_HEADER, _highlights),
-}
 
 
 async def export(request: Request) -> Response:
@@ -64,17 +47,17 @@ async def workbook(request: Request) -> Response:
 
 
 async def capsule(request: Request) -> Response:
-    """The whole study as a capsule, once its systems may be known."""
+    """The whole study as a capsule, once leads may see its systems."""
     return await run_in_threadpool(_answer, request, _capsule)
 
 
 async def report_zip(request: Request) -> Response:
-    """The newest report that was made of the study, or with `?snapshot=<hash>` that one, as it was frozen."""
+    """The study's newest report, or with `?snapshot=<hash>` that one, as it was frozen."""
     return await run_in_threadpool(_answer, request, _report)
 
 
-def _answer(request: Request, wanted: Callable[[Request, Session, Study], tuple[str, str, Blocks]]) -> Response:
-    """401 for strangers, 403 for annotators, 404 for what this lead does not lead, 400 for options that are none."""
+def _answer(request: Request, prepare: Callable[[Request, Session, Study], tuple[str, str, Blocks]]) -> Response:
+    """401 without sign-in, 403 for annotators, 404 outside this lead's studies, 400 for invalid options."""
     who = current_login(request)
     if who is None:
         return _refusal(401, "Sign in first.")
@@ -83,7 +66,7 @@ def _answer(request: Request, wanted: Callable[[Request, Session, Study], tuple[
     slug = request.path_params["slug"]
     try:
         with reading(web_engine()) as session:
-            name, kind, blocks = wanted(request, session, lifecycle.led_by(session, who, slug))
+            name, kind, blocks = prepare(request, session, lifecycle.led_by(session, who, slug))
     except TriptychError as error:
         return _refusal(404 if isinstance(error, NotFound) else 400, str(error))
     headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{slug}-{name}"'}
@@ -104,15 +87,19 @@ def _read(who: Who, slug: str, blocks: Blocks) -> Iterator[bytes]:
 
 
 def _csv(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:
-    from triptych.formats.writers.writing import BLOCK, in_blocks
+    from triptych.formats.long_csv import write_csv
+    from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
+    from triptych.formats.writers.writing import BLOCK_CHARACTERS, in_blocks
+    from triptych.results.frame.rows import export_highlights, export_ratings
 
+    files = {"ratings": (RATINGS_HEADER, export_ratings), "highlights": (HIGHLIGHTS_HEADER, export_highlights)}
     name = request.path_params["name"]
-    if name not in FILES:
-        raise NotFound(f"There is no such file; there are {', '.join(FILES)}.")
-    header, rows_of = FILES[name]
+    if name not in files:
+        raise NotFound(f"There is no such file; there are {', '.join(files)}.")
+    header, rows_of = files[name]
 
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
-        return in_blocks(write_csv(rows_of(session, study), header), BLOCK)
+        return in_blocks(write_csv(rows_of(session, study), header), BLOCK_CHARACTERS)
 
     return f"{name}.csv", "text/csv; charset=utf-8", blocks
 
@@ -154,13 +141,13 @@ def _capsule(_: Request, session: Session, study: Study) -> tuple[str, str, Bloc
     return "capsule.zip", "application/zip", lambda _, study: capsule.pieces(web_engine(), study.slug)
 
 
-def _options(request: Request) -> Options:
-    """Raises NotAllowed for a margin that is no number."""
-    from triptych.formats.writers.model import Options
+def _options(request: Request) -> ExportOptions:
+    """Raises NotAllowed for a margin that is not a number."""
+    from triptych.formats.writers.model import ExportOptions
 
-    asked = request.query_params
+    query = request.query_params
     try:
-        return Options(float(asked.get("margin", 0)), asked.get("criterion") or None)
+        return ExportOptions(float(query.get("margin", 0)), query.get("criterion") or None)
     except ValueError as error:
         raise NotAllowed("The margin is a number of 0 or more, in units of the scale.") from error
 

@@ -1,11 +1,10 @@
-"""Security headers on every answer: nothing is loaded from, sent to or framed by another place."""
+"""Security headers on every response: nothing is loaded from, sent to or framed by another site."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from functools import lru_cache
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 HOST = re.compile(r"[A-Za-z0-9.\-]+(:\d+)?|\[[0-9A-Fa-f:]+\](:\d+)?")
-# Streamlit answers these to anybody: numbers about the process, and an interface for programs that we do not offer
+# Streamlit serves these without sign-in: figures about the process, and an interface for programs that we do not offer
 CLOSED = ("/_stcore/metrics", "/_stcore/agent")
 PLAIN = {
     "X-Content-Type-Options": "nosniff",
@@ -27,11 +26,10 @@ PLAIN = {
 
 def inline_hashes(html: str) -> str:
     """The CSP sources that allow exactly the inline scripts of a page."""
-    digests = (hashlib.sha256(found.encode()).digest() for found in INLINE_SCRIPT.findall(html))
+    digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(html))
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
 
 
-@lru_cache(maxsize=64)
 def policy(scripts: str, host: str) -> str:
     """The content security policy for a page served under this host name."""
     sockets = f"ws://{host} wss://{host}" if HOST.fullmatch(host) else ""

@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can work; for a proxy, a service manager or a watchdog."""
+"""Whether this process runs, and whether it can work; for a proxy, a service manager or a watchdog."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ log = logging.getLogger("triptych.web")
 
 
 async def healthz(_: Request) -> JSONResponse:
-    """The process answers: on its event loop, so one that hangs does not. Nothing else is asked."""
+    """200 whenever the event loop runs; checks nothing else."""
     return JSONResponse({"status": "ok"}, headers=NO_STORE)
 
 
 def readyz(_: Request) -> JSONResponse:
-    """200 if the database answers at this program's schema and the disk has room; else 503. Says which, in words."""
-    findings = [_look(about, look) for about, look in LOOKS.items()]
+    """200 if the database answers with this program's schema and the disk has room; otherwise 503. Lists each check."""
+    findings = [_checked(about, check) for about, check in CHECKS.items()]
     ready = not any(finding.problem for finding in findings)
     if not ready:
-        log.warning("Not ready: %s", "; ".join(f"{f.about}: {f.text}" for f in findings if f.problem))
-    body = {"status": "ready" if ready else "not ready", **{f.about: f.text for f in findings}}
+        problems = (f"{finding.about}: {finding.text}" for finding in findings if finding.problem)
+        log.warning("Not ready: %s", "; ".join(problems))
+    body = {"status": "ready" if ready else "not ready", **{finding.about: finding.text for finding in findings}}
     return JSONResponse(body, status_code=200 if ready else 503, headers=NO_STORE)
 
 
-def _look(about: str, look: Callable[[], Finding]) -> Finding:
+def _checked(about: str, check: Callable[[], Finding]) -> Finding:
     try:
-        return look()
+        return check()
     except DatabaseAway:
         return Finding(about, "does not answer", problem=True)
 
 
 def _database() -> Finding:
-    there = database.answers(web_engine())
-    return Finding("database", "answers" if there else "does not answer", problem=not there)
+    answers = database.answers(web_engine())
+    return Finding("database", "answers" if answers else "does not answer", problem=not answers)
 
 
-LOOKS: dict[str, Callable[[], Finding]] = {
+CHECKS: dict[str, Callable[[], Finding]] = {
     "database": _database,
     "tables": lambda: doctor.schema(web_engine()),
     "disk": lambda: doctor.disk(settings.local_folder()),

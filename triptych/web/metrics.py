@@ -1,6 +1,6 @@
-"""Numbers about this process for Prometheus, at /metrics behind a token of their own; closed where none is set.
+"""Numbers about this process for Prometheus, at /metrics with a token of their own; closed where none is set.
 
-No number is about a person. What an annotator's request costs: one observation per request, one per transaction.
+No number is about a person. Each request costs one observation, and each transaction one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Meter:
     """This process's numbers. Labels: route and status of a request; the part of the program an error came from."""
 
     def __init__(self) -> None:
-        # a seventh of a second to import, and only a deployment asks for it
+        # 0.15 s to import, and only a deployment needs it
         from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 
         self.registry = CollectorRegistry()
@@ -59,26 +59,26 @@ class Meter:
         self.registry.register(self)
 
     def collect(self) -> Iterator[Any]:
-        """The numbers that are counted when somebody asks for them."""
+        """The numbers that are counted on request."""
         from prometheus_client.core import GaugeMetricFamily
 
-        connected, stored = self._from_database()
+        annotators, submissions = self._from_database()
         numbers = {
             "triptych_connections": ("Pages open at this process", sum(self.sockets.values())),
-            "triptych_annotators_connected": ("Annotators with a page open at this process", connected),
-            "triptych_annotations": ("Submissions stored in the database, by all processes", stored),
-            "triptych_database_up": ("Whether the database answers", float(stored is not None)),
+            "triptych_annotators_connected": ("Annotators with a page open at this process", annotators),
+            "triptych_annotations": ("Submissions stored in the database, by all processes", submissions),
+            "triptych_database_up": ("Whether the database answers", float(submissions is not None)),
         }
         for name, (help_text, value) in numbers.items():
             if value is not None:
                 yield GaugeMetricFamily(name, help_text, value=value)
 
     def describe(self) -> list[Any]:
-        """Nothing beforehand: registering asks no database."""
+        """Empty, so that registering does not query the database."""
         return []
 
     def _from_database(self) -> tuple[int | None, int | None]:
-        """How many annotators the open sockets belong to, and how many submissions there are; None: no answer."""
+        """Number of annotators with an open socket, and of submissions; None, None without an answer."""
         hashes = [secret_hash(secret) for cookie in list(self.sockets) if (secret := login_secret(cookie))]
         annotators = (
             select(func.count(Person.id.distinct()))
@@ -87,72 +87,72 @@ class Meter:
         )
         try:
             with reading(web_engine()) as session:
-                stored = session.execute(select(func.count()).select_from(Submission)).scalar_one()
-                return session.execute(annotators).scalar_one(), stored
+                submissions = session.execute(select(func.count()).select_from(Submission)).scalar_one()
+                return session.execute(annotators).scalar_one(), submissions
         except DatabaseAway:
             return None, None
 
 
 @lru_cache(maxsize=1)
 def meter() -> Meter | None:
-    """The process's meter; None where nobody may ask for numbers."""
+    """The process's meter; None where no token is set."""
     return Meter() if settings.metrics_token() else None
 
 
 def watch(engine: Engine) -> None:
     """Counts this engine's transactions and every error that is logged from now on."""
-    found = meter()
-    if found is None:
+    process_meter = meter()
+    if process_meter is None:
         return
 
-    def taken(_: Any, record: Any, __: Any) -> None:
-        record.info["taken"] = time.perf_counter()
+    def on_checkout(_: Any, record: Any, __: Any) -> None:
+        record.info["checked_out"] = time.perf_counter()
 
-    def given_back(_: Any, record: Any) -> None:
-        began = record.info.pop("taken", None)
+    def on_checkin(_: Any, record: Any) -> None:
+        began = record.info.pop("checked_out", None)
         if began is not None:
-            found.transactions.observe(time.perf_counter() - began)
+            process_meter.transactions.observe(time.perf_counter() - began)
 
-    event.listen(engine, "checkout", taken)
-    event.listen(engine, "checkin", given_back)
-    _count_errors(found)
+    event.listen(engine, "checkout", on_checkout)
+    event.listen(engine, "checkin", on_checkin)
+    _count_errors(process_meter)
 
 
-def _count_errors(found: Meter) -> None:
-    """Counts where records are made: Streamlit's loggers hand nothing on to others' handlers."""
+def _count_errors(process_meter: Meter) -> None:
+    """Counts where records are made: Streamlit's loggers do not propagate to other handlers."""
     make = logging.getLogRecordFactory()
 
     def counted(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record = make(*args, **kwargs)
         if record.levelno >= logging.ERROR:
-            found.errors.labels(record.name.partition(".")[0]).inc()
+            process_meter.errors.labels(record.name.partition(".")[0]).inc()
         return record
 
     logging.setLogRecordFactory(counted)
 
 
 def route_of(path: str) -> str:
-    """The kind of address that a path is; everything that Streamlit draws is "page"."""
+    """The label of a path; everything that Streamlit serves is "page"."""
     return next((name for name in NAMED if path == name or path.startswith(f"{name}/")), "page")
 
 
 class Measured:
-    """ASGI middleware: times requests, counts open pages. Hands everything on as it is where there is no meter."""
+    """ASGI middleware: times requests, counts open pages. Passes everything through where there is no meter."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = meter()
-        if found is None:
+        process_meter = meter()
+        if process_meter is None:
             return await self.app(scope, receive, send)
         if scope["type"] == "http":
-            return await self._timed(found, scope, receive, send)
+            return await self._timed(process_meter, scope, receive, send)
         if scope["type"] == "websocket" and scope["path"].endswith(SOCKET):
-            return await self._counted(found, scope, receive, send)
+            return await self._counted(process_meter, scope, receive, send)
         return await self.app(scope, receive, send)
 
-    async def _timed(self, found: Meter, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _timed(self, process_meter: Meter, scope: Scope, receive: Receive, send: Send) -> None:
         began, status = time.perf_counter(), 500
 
         async def send_and_see(message: Message) -> None:
@@ -164,23 +164,24 @@ class Measured:
         try:
             await self.app(scope, receive, send_and_see)
         finally:
-            found.requests.labels(route_of(scope["path"]), status).observe(time.perf_counter() - began)
+            process_meter.requests.labels(route_of(scope["path"]), status).observe(time.perf_counter() - began)
 
-    async def _counted(self, found: Meter, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _counted(self, process_meter: Meter, scope: Scope, receive: Receive, send: Send) -> None:
         cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-        found.sockets[cookie] += 1
+        sockets = process_meter.sockets
+        sockets[cookie] += 1
         try:
             await self.app(scope, receive, send)
         finally:
-            found.sockets[cookie] -= 1
-            if not found.sockets[cookie]:
-                del found.sockets[cookie]
+            sockets[cookie] -= 1
+            if not sockets[cookie]:
+                del sockets[cookie]
 
 
 def numbers(request: Request) -> Response:
     """The numbers as text. 404 without a token in the environment, 401 without it in the request."""
-    token, found = settings.metrics_token(), meter()
-    if token is None or found is None:
+    token, process_meter = settings.metrics_token(), meter()
+    if token is None or process_meter is None:
         return PlainTextResponse("Not found", status_code=404)
     sent = request.headers.get("authorization", "").removeprefix("Bearer ")
     if not hmac.compare_digest(sent.encode(), token.encode()):
@@ -188,7 +189,7 @@ def numbers(request: Request) -> Response:
     from prometheus_client import generate_latest
     from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-    body = generate_latest(found.registry)
+    body = generate_latest(process_meter.registry)
     return Response(body, headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"})
 
 

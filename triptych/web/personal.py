@@ -1,6 +1,6 @@
-"""What is stored about one person, as a file: for that person, and for the leads of a study she annotates in.
+"""What is stored about one person, as a file: for that person, and for the leads of a study they annotate in.
 
-Streamlit's own download button serves bytes under an address that needs no sign-in; these routes ask who is there.
+Streamlit's own download button serves bytes under an address that needs no sign-in; these routes check who is asking.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FORMS = {
     "json": ("application/json", personal_data.as_json),
     "csv": ("text/csv; charset=utf-8", personal_data.as_csv),
 }
-Found = Callable[[Session, Who, Request], dict[str, Any]]
+PersonalData = Callable[[Session, Who, Request], dict[str, Any]]
 
 
 async def mine(request: Request) -> Response:
-    """Everything about whoever is signed in."""
+    """Everything about the person who is signed in."""
     return await run_in_threadpool(_answer, request, _about_me)
 
 
@@ -49,25 +49,25 @@ def _about_member(session: Session, who: Who, request: Request) -> dict[str, Any
     return personal_data.of_member(session, study, request.path_params["pseudonym"])
 
 
-def _answer(request: Request, found: Found) -> Response:
-    """401 for strangers, 403 for annotators who ask for others, 404 for whom this lead does not lead."""
+def _answer(request: Request, data_of: PersonalData) -> Response:
+    """401 without sign-in, 403 for annotators who ask for others, 404 for people outside this lead's studies."""
     who = current_login(request)
     if who is None:
         return _refusal(401, "Sign in first.")
-    if found is _about_member and who.role != Role.lead:
+    if data_of is _about_member and who.role != Role.lead:
         return _refusal(403, "Your own data are on the page My data.")
     form = request.path_params["form"]
     if form not in FORMS:
         return _refusal(404, f"There is no such file; there are {', '.join(FORMS)}.")
-    kind, written = FORMS[form]
+    media_type, write = FORMS[form]
     try:
         with reading(web_engine()) as session:
-            data = found(session, who, request)
+            data = data_of(session, who, request)
     except NotFound as error:
         return _refusal(404, str(error))
     name = f"{data['pseudonym']}.{form}"
     return Response(
-        written(data), media_type=kind, headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+        write(data), media_type=media_type, headers={**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     )
 
 

@@ -1,8 +1,8 @@
 """The session cookie: who sends a request, signing in with a ticket, signing out.
 
-The cookie holds the secret of a login, signed, so that a value nobody gave out costs no query. HttpOnly: no script of
-a page can read it. Requests that change something need a header of our own, which no other site can send without
-asking first; that also holds on plain http, where browsers send no Sec-Fetch-Site.
+The cookie holds the secret of a login, signed, so that a forged value costs no query. HttpOnly: no script of a page can
+read it. Requests that change something need a header of our own, which another site cannot send without a preflight
+request; that also holds on plain http, where browsers send no Sec-Fetch-Site.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from triptych.study.persons import Who
 
 COOKIE = "triptych_session"
 HEADER, HEADER_VALUE = "x-triptych", "1"
-LONGEST_TICKET = 200
+MAX_TICKET_LENGTH = 200
 _opening = threading.Lock()
 
 
@@ -43,26 +43,19 @@ def web_engine() -> Engine:
         return _opened(settings.database_url())
 
 
-@lru_cache(maxsize=8)
-def _signer(secret: str) -> Signer:
-    return Signer(secret, salt="triptych.session")
+def _signer() -> Signer:
+    return Signer(settings.cookie_secret(), salt="triptych.session")
 
 
 def cookie_value(login_secret: str) -> str:
     """What the cookie holds for a login."""
-    return _signer(settings.cookie_secret()).sign(login_secret).decode()
+    return _signer().sign(login_secret).decode()
 
 
 def login_secret(cookie: str | None) -> str | None:
-    """The login's secret in a cookie of ours; None for anything else."""
-    return _signed(cookie or "", settings.cookie_secret())
-
-
-@lru_cache(maxsize=1024)
-def _signed(cookie: str, secret: str) -> str | None:
-    """The signature is checked once for each cookie; whether its login still holds is asked every time."""
+    """The login's secret in a cookie that we signed; None for anything else."""
     try:
-        return _signer(secret).unsign(cookie).decode()
+        return _signer().unsign(cookie or "").decode()
     except (BadData, UnicodeError):
         return None
 
@@ -97,33 +90,33 @@ def _answer(status: int, message: str) -> JSONResponse:
 
 
 async def use_ticket(request: Request) -> JSONResponse:
-    """Takes a ticket and sets the cookie; whoever was signed in on this browser before is signed out."""
+    """Take a ticket and set the cookie; anyone signed in on this browser before is signed out."""
     if not is_our_own(request):
         return _answer(403, "This request does not come from a Triptych page.")
-    ticket = request.headers.get("x-triptych-ticket", "")[:LONGEST_TICKET]
+    ticket = request.headers.get("x-triptych-ticket", "")[:MAX_TICKET_LENGTH]
     return await run_in_threadpool(_sign_in, request, ticket)
 
 
 def _sign_in(request: Request, ticket: str) -> JSONResponse:
-    before = current_login(request)
+    previous = current_login(request)
     try:
         with writing(web_engine()) as session:
             secret = accounts.use_ticket(session, ticket)
-            if before is not None:
-                accounts.sign_out(session, before)
+            if previous is not None:
+                accounts.sign_out(session, previous)
     except NotAllowed as refusal:
         return _answer(403, str(refusal))
     answer = _answer(200, "Signed in.")
-    life = int(accounts.LOGIN_LIFE.total_seconds())
+    max_age = int(accounts.LOGIN_LIFE.total_seconds())
     secure = _is_https(request)
     answer.set_cookie(
-        COOKIE, cookie_value(secret), max_age=life, httponly=True, samesite="lax", secure=secure, path="/"
+        COOKIE, cookie_value(secret), max_age=max_age, httponly=True, samesite="lax", secure=secure, path="/"
     )
     return answer
 
 
 async def sign_out(request: Request) -> JSONResponse:
-    """Revokes the login and removes the cookie."""
+    """Revoke the login and remove the cookie."""
     if not is_our_own(request):
         return _answer(403, "This request does not come from a Triptych page.")
     return await run_in_threadpool(_sign_out, request)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import IO, Any
 
 from sqlalchemy import Engine
 
@@ -19,33 +19,28 @@ from triptych.storage.database import reading, writing
 from triptych.web import metrics
 from triptych.web.session import web_engine
 
-LAST_WRITES = 10.0  # seconds that a stopping server gives them
+SHUTDOWN_SECONDS = 10.0  # that a stopping server waits for transactions
 log = logging.getLogger("triptych.web")
 
 
 @contextmanager
 def running(address: str, bound: str | None) -> Iterator[None]:
-    """Holds the database for this server; hands out the set-up link where there is no lead yet.
+    """Hold the database for this server, and print the set-up link where there is no lead yet.
 
     `address` is where the app is reached, for the link; `bound` the address it listens on, None for all. Raises
     UnsafeSettings, UnsafeDatabase if another server uses the file, DatabaseAway.
     """
     logs.settle()
-    settings.refuse_unsafe_secrets(bound)
-    lock = database.lock_server(database.open_engine(settings.database_url()))
-    with database.explained():
-        engine = web_engine()
-    metrics.watch(engine)
-    if settings.wants_demo():
-        from triptych.simulate import demo
-
-        demo.load_demo(engine)
+    try:
+        engine, lock = _open(bound)
+    except Exception as error:
+        log.critical("The app did not start.", exc_info=error)
+        # uvicorn would print the first line of a trace after this
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        raise
     link = setup_link(engine, address)
     if link:
         hand_out(link, bound)
-    # what is imported by now stays; a collector that walks it after every run costs a tenth of a second each
-    gc.freeze()
-    gc.enable()
     log.info("Started.")
     try:
         yield
@@ -57,18 +52,41 @@ def running(address: str, bound: str | None) -> Iterator[None]:
         log.info("Stopped.")
 
 
-def finish_writes(engine: Engine, patience: float = LAST_WRITES) -> bool:
-    """Waits until no transaction is under way, or patience ends; whether all are finished.
+def _open(bound: str | None) -> tuple[Engine, IO[str] | None]:
+    """The migrated database, and the lock on its file where it is one."""
+    settings.refuse_unsafe_secrets(bound)
+    lock = database.lock_server(database.open_engine(settings.database_url()))
+    with database.explained():
+        engine = web_engine()
+    metrics.watch(engine)
+    if settings.wants_demo():
+        from triptych.simulate import demo  # rarely needed: the studies are loaded once
 
-    Requests are waited for by the HTTP server, before this; a page's run goes on in a thread of its own.
+        demo.load_demo(engine)
+    return engine, lock
+
+
+def address(option: Callable[[str], Any]) -> str:
+    """Where this computer's own browser reaches the app; `option` gives Streamlit's setting of a name."""
+    bound = option("server.address")
+    host_name = "127.0.0.1" if bound in (None, "", "0.0.0.0", "::") else bound  # noqa: S104
+    scheme = "https" if option("server.sslCertFile") else "http"
+    path = (option("server.baseUrlPath") or "").strip("/")
+    return f"{scheme}://{host_name}:{option('server.port')}" + (f"/{path}" if path else "")
+
+
+def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
+    """Wait until no transaction is under way, or `patience` seconds are over; whether all are finished.
+
+    The HTTP server has waited for requests before this; a run of a page goes on in its own thread.
     """
-    end = time.monotonic() + patience
-    while engine.pool.checkedout() and time.monotonic() < end:
+    deadline = time.monotonic() + patience
+    while engine.pool.checkedout() and time.monotonic() < deadline:
         time.sleep(0.02)
-    left = engine.pool.checkedout()
-    if left:
-        log.warning("%d transactions were still under way and are undone.", left)
-    return not left
+    unfinished = engine.pool.checkedout()
+    if unfinished:
+        log.warning("%d transactions were still under way and are undone.", unfinished)
+    return not unfinished
 
 
 def setup_link(engine: Engine, address: str) -> str | None:
@@ -81,10 +99,10 @@ def setup_link(engine: Engine, address: str) -> str | None:
 
 
 def hand_out(link: str, bound: str | None) -> None:
-    """Prints the set-up link, and opens it where whoever started the server sits at this computer."""
+    """Print the set-up link, and open it for someone who starts the server at this computer."""
     sys.stdout.write(f"\n  No lead account yet. Make it with this link, which works once:\n\n  {link}\n\n")
     sys.stdout.flush()
     if settings.is_loopback(bound) and host.is_at_a_screen():
-        import webbrowser  # of use at the first start only
+        import webbrowser  # needed at the first start only
 
         webbrowser.open(link)

@@ -26,17 +26,17 @@ from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     FinishedRatings,
     Gathering,
-    GivenHighlight,
-    GivenNote,
-    GivenRating,
+    ImportedHighlight,
+    ImportedNote,
+    ImportedRating,
     RaterKind,
 )
 from triptych.formats.ratings.sources import ENDINGS, read_source
 
 
 @dataclass(frozen=True)
-class Format:
-    """How the files of one program are told and read."""
+class RatingsFormat:
+    """How the files of one program are recognised and read."""
 
     name: str
     fits: Callable[[frozenset[str]], bool]
@@ -44,15 +44,15 @@ class Format:
 
 
 FORMATS = (
-    Format("Potato", potato.fits, potato.read),
-    Format("Label Studio", label_studio.fits, label_studio.read),
-    Format("Label Studio table", label_studio_table.fits, label_studio_table.read),
-    Format("Pearmut log", pearmut.fits, pearmut.read),
-    Format("factgenie", factgenie.fits, factgenie.read),
-    Format("Argilla", argilla.fits, argilla.read),
-    Format("Mechanical Turk batch", mturk.fits, mturk.read),
-    Format("Highlights", highlights.fits, highlights.read),
-    Format("Table of ratings", lambda _: True, tables.read),
+    RatingsFormat("Potato", potato.fits, potato.read),
+    RatingsFormat("Label Studio", label_studio.fits, label_studio.read),
+    RatingsFormat("Label Studio table", label_studio_table.fits, label_studio_table.read),
+    RatingsFormat("Pearmut log", pearmut.fits, pearmut.read),
+    RatingsFormat("factgenie", factgenie.fits, factgenie.read),
+    RatingsFormat("Argilla", argilla.fits, argilla.read),
+    RatingsFormat("Mechanical Turk batch", mturk.fits, mturk.read),
+    RatingsFormat("Highlights", highlights.fits, highlights.read),
+    RatingsFormat("Table of ratings", lambda _: True, tables.read),
 )
 
 ARCHIVE = "zip"
@@ -63,9 +63,9 @@ __all__ = [
     "FORMATS",
     "UNKNOWN_SYSTEM",
     "FinishedRatings",
-    "GivenHighlight",
-    "GivenNote",
-    "GivenRating",
+    "ImportedHighlight",
+    "ImportedNote",
+    "ImportedRating",
     "RaterKind",
     "read_files",
     "read_ratings",
@@ -87,6 +87,6 @@ def read_ratings(data: bytes, filename: str, kind: RaterKind = "human") -> Finis
     findings = Findings()
     source = read_source(data, filename, findings)
     into = Gathering(kind, findings)
-    found = next(one for one in FORMATS if one.fits(frozenset(source.columns)))
-    found.read(source, into)
-    return into.finished(filename, found.name, source)
+    program = next(candidate for candidate in FORMATS if candidate.fits(frozenset(source.columns)))
+    program.read(source, into)
+    return into.finished(filename, program.name, source)

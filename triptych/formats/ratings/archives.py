@@ -1,6 +1,6 @@
 """Zip archives of finished ratings: an export of this program, a project folder of Potato, or some files together.
 
-Of an export the tables of ratings and highlights are read, and the items beside them give the texts.
+Of an export the tables of ratings and highlights are read, and the items in the same archive give the texts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TypeVar
 
 from triptych.errors import ImportRefused
 from triptych.formats import read_items
-from triptych.formats.model import MAX_UPLOAD, Findings, ItemFile, ReadOptions
+from triptych.formats.model import MAX_UPLOAD, Findings
 from triptych.formats.ratings import potato
 from triptych.formats.ratings.model import FinishedRatings, Gathering, RaterKind
 from triptych.formats.ratings.sources import ENDINGS
@@ -27,10 +28,11 @@ NOTHING = (
     "There is no file of ratings in the zip. It may hold an export of this program, a project of Potato, or files that "
     f"end in {', '.join(f'.{ending}' for ending in ENDINGS)}."
 )
-NO_TEXTS = "The items beside the ratings are not used, because a text is missing or cannot be read."
+NO_TEXTS = "The items in the same archive are not used, because a text is missing or cannot be read."
 
 Reader = Callable[[bytes, str, RaterKind], FinishedRatings]
 Files = Mapping[str, bytes]
+Read = TypeVar("Read")
 
 
 def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> tuple[FinishedRatings, ...]:
@@ -46,11 +48,11 @@ def read_archive(data: bytes, filename: str, kind: RaterKind, read: Reader) -> t
         chosen = [name for name in files if _ending(name) in ENDINGS and name not in _of_stems(files, (ITEMS,))]
     if not chosen:
         raise ImportRefused(NOTHING)
-    found = [_named(name, lambda name=name: read(files[name], name, kind)) for name in chosen]
+    results = [_named(name, partial(read, files[name], name, kind)) for name in chosen]
     items = _of_stems(files, (ITEMS,))
-    if items and found[0].format == "Table of ratings":
-        found[0] = _with_items(found[0], files, items[0])
-    return tuple(found)
+    if items and results[0].format == "Table of ratings":
+        results[0] = _with_items(results[0], files, items[0])
+    return tuple(results)
 
 
 def _unpacked(data: bytes) -> dict[str, bytes]:
@@ -90,23 +92,23 @@ def _of_stems(files: Files, stems: tuple[str, ...]) -> list[str]:
     return [name for stem in stems for name in readable if PurePosixPath(name).stem.casefold() == stem]
 
 
-def _named(name: str, act: Callable[[], Any]) -> Any:
-    """Does something with one file; a refusal says which file it is about."""
+def _named(name: str, read: Callable[[], Read]) -> Read:
+    """What a reader makes of one file; its refusal names the file."""
     try:
-        return act()
+        return read()
     except ImportRefused as refusal:
         raise ImportRefused(f"{name}: {refusal}") from refusal
 
 
-def _with_items(found: FinishedRatings, files: Files, name: str) -> FinishedRatings:
-    """The ratings with the items that lie beside them, if all of those have their texts."""
-    items: ItemFile = _named(name, lambda: read_items(files[name], name, ReadOptions()))
+def _with_items(ratings: FinishedRatings, files: Files, name: str) -> FinishedRatings:
+    """The ratings with the items of the same archive, if all of those have their texts."""
+    items = _named(name, partial(read_items, files[name], name))
     candidates = [candidate for item in items.items for candidate in item.candidates]
     if items.ok and all(candidate.text or candidate.turns for candidate in candidates):
-        return replace(found, items=items)
+        return replace(ratings, items=items)
     findings = Findings()
     findings.note(f"{name}: {NO_TEXTS}")
-    return replace(found, problems=(*found.problems, *findings.finish()))
+    return replace(ratings, problems=(*ratings.problems, *findings.finish()))
 
 
 def _potato_project(files: Files, filename: str, kind: RaterKind) -> FinishedRatings:

@@ -7,12 +7,11 @@ discarded or are drafts are left out. Suggestions are the ratings of a judge. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from triptych.formats.layout import simple
-from triptych.formats.model import Record, Source
+from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.controls import Fields, explains, is_field, read_fields
-from triptych.formats.ratings.model import Gathering, Unit, named
+from triptych.formats.ratings.model import Gathering, RaterKind, Unit, named
 
 DROPPED = ("discarded", "draft")
 NOT_SUBMITTED = "{n} discarded or draft response(s) are left out."
@@ -33,46 +32,48 @@ def read(source: Source, into: Gathering) -> None:
         values = record.values
         nested = isinstance(values.get("fields"), dict)
         shown = values["fields"] if nested else {name: v for name, v in values.items() if "." not in name}
-        meta = values.get("metadata") if isinstance(values.get("metadata"), dict) else {}
-        fields = read_fields(shown, meta, named(values.get("id")) or str(record.row), record.row, into)
-        given = list(_responses(record, into) if nested else _flat(record, into))
-        asked = {question for question, *_ in given}
-        for question, who, value, status in given:
+        meta = values.get("metadata")
+        fields = read_fields(
+            shown, meta if isinstance(meta, dict) else {}, named(values.get("id")) or str(record.row), record.row, into
+        )
+        responses = list(_responses(record, into) if nested else _flat(record, into))
+        asked = {question for question, *_ in responses}
+        for question, annotator, value, status in responses:
             if status in DROPPED:
                 into.findings.tally(NOT_SUBMITTED)
-            elif who and explains(question, asked):
+            elif annotator and explains(question, asked):
                 criterion, system = fields.place(question)
-                into.note(Unit(fields.item, system, who, into.kind, record.row), criterion, value)
+                into.note(Unit(fields.item, system, annotator, into.kind, record.row), criterion, value)
             else:
-                _answer(fields, question, (who, into.kind), value, record.row, into)
+                _answer(fields, question, (annotator, into.kind), value, record.row, into)
         for question, agent, value in _suggestions(record, into):
             _answer(fields, question, (agent or "suggestion", "judge"), value, record.row, into)
 
 
 def _meaning(name: str) -> str:
     part = name.split(".", 1)[-1]
-    known = {
+    meanings = {
         "id": "id of the item", "fields": "context and candidates", "metadata": "id and systems, where they are there",
         "responses": "ratings", "responses.users": "annotators", "responses.status": "what was submitted",
         "suggestions": "ratings of a judge", "suggestion": "ratings of a judge", "suggestion.agent": "judge",
     }  # fmt: skip
-    return known.get(part, "")
+    return meanings.get(part, "")
 
 
-def _responses(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any, str]]:
+def _responses(record: Record, into: Gathering) -> Iterator[tuple[str, str, Json, str]]:
     """(question, user, value, status) of a nested record."""
     for question, answers in into.mapped(record.values.get("responses"), record.row, "responses").items():
-        for given in into.listed(answers, record.row, question):
-            answer = into.mapped(given, record.row, question)
+        for entry in into.listed(answers, record.row, question):
+            answer = into.mapped(entry, record.row, question)
             yield question, named(answer.get("user_id")), answer.get("value"), named(answer.get("status"))
 
 
-def _flat(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any, str]]:
+def _flat(record: Record, into: Gathering) -> Iterator[tuple[str, str, Json, str]]:
     """(question, user, value, status) of a flattened record, whose lists must be of one length."""
-    for name, given in record.values.items():
-        if not name.endswith(SPLIT_KEY) or given is None:
+    for name, column in record.values.items():
+        if not name.endswith(SPLIT_KEY) or column is None:
             continue
-        values = into.listed(given, record.row, name)
+        values = into.listed(column, record.row, name)
         question = name.removesuffix(SPLIT_KEY)
         users = into.listed(record.values.get(f"{name}.users"), record.row, f"{name}.users")
         status = into.listed(record.values.get(f"{name}.status"), record.row, f"{name}.status") or [""] * len(users)
@@ -82,19 +83,21 @@ def _flat(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any, str]
         yield from ((question, named(u), value, named(s)) for u, value, s in zip(users, values, status, strict=True))
 
 
-def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Any]]:
-    for question, given in into.mapped(record.values.get("suggestions"), record.row, "suggestions").items():
-        suggestion = into.mapped(given, record.row, question)
+def _suggestions(record: Record, into: Gathering) -> Iterator[tuple[str, str, Json]]:
+    for question, entry in into.mapped(record.values.get("suggestions"), record.row, "suggestions").items():
+        suggestion = into.mapped(entry, record.row, question)
         yield question, named(suggestion.get("agent")), suggestion.get("value")
     for name, value in record.values.items():
         if name.endswith(".suggestion"):
             yield name.removesuffix(".suggestion"), named(record.values.get(f"{name}.agent")), value
 
 
-def _answer(fields: Fields, question: str, who: tuple[str, Any], value: Any, row: int, into: Gathering) -> None:
+def _answer(
+    fields: Fields, question: str, rater: tuple[str, RaterKind], value: Json, row: int, into: Gathering
+) -> None:
     """One answer: a value, one label in a list, or spans."""
     criterion, system = fields.place(question)
-    annotator, kind = who
+    annotator, kind = rater
     if not annotator:
         into.findings.error("a response does not say who gave it.", row, question)
         return
@@ -103,14 +106,14 @@ def _answer(fields: Fields, question: str, who: tuple[str, Any], value: Any, row
         into.rate(unit, criterion, value)
     elif all(isinstance(part, dict) and "start" in part for part in value):
         for span in value:
-            _span(unit, criterion, span, into)
+            _span(unit, criterion, into.mapped(span, row, question), into)
     elif all(isinstance(part, dict) for part in value):
         into.findings.tally(RANKED)
     else:
         into.rate(unit, criterion, value[0] if len(value) == 1 else value)
 
 
-def _span(unit: Unit, criterion: str, span: dict[str, Any], into: Gathering) -> None:
+def _span(unit: Unit, criterion: str, span: JsonObject, into: Gathering) -> None:
     if unit.system is None:
         into.findings.error("a span does not say in which response it is.", unit.row, criterion)
         return

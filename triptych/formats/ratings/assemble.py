@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.model import CandidateDraft, Findings, ItemDraft, ItemFile, Problem
@@ -19,16 +18,18 @@ from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     Content,
     FinishedRatings,
-    GivenHighlight,
-    GivenNote,
-    GivenRating,
+    ImportedHighlight,
+    ImportedNote,
+    ImportedRating,
     RaterKind,
 )
 from triptych.formats.ratings.proposal import DECIMALS, EMPTY_WORDS, judge_of, number_in
-from triptych.formats.ratings.spans import Span, place
-from triptych.rubric.model import KEY, Choice, Criterion, Number, Rubric
+from triptych.formats.ratings.spans import PlacedSpan, place
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import KEY, Choice, NumberScale
 
-MOST_POSITIONS = 6
+StoredValue = tuple[float | None, str | None, bool]  # number, option, missing
+MAX_POSITIONS = 6
 PLURAL = re.compile(r"s\b")
 NO_TIME = "{n} annotation(s) have no time; they get the time of the import."
 MISSING_TEXTS = "No texts were given for {n} candidate(s): pages that show texts stay empty for them."
@@ -39,7 +40,7 @@ class Asked:
     """What the ratings are read by. names: criterion in the files → key (None: left out); missing: → its values.
 
     apart: (judge, criterion in the files) → another name for it, under which `names` has it. scores: keys of criteria
-    that judges alone answered beside people.
+    that only judges answered.
     """
 
     rubric: Rubric
@@ -49,9 +50,9 @@ class Asked:
     apart: Mapping[tuple[str, str], str] = field(default_factory=dict)
     scores: frozenset[str] = frozenset()
 
-    def key_of(self, given: GivenRating) -> str | None:
+    def key_of(self, rating: ImportedRating) -> str | None:
         """The criterion of a rating; None where it is left out, "" where there is none."""
-        return self.names.get(self.apart.get((judge_of(given), given.criterion), given.criterion), "")
+        return self.names.get(self.apart.get((judge_of(rating), rating.criterion), rating.criterion), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,14 @@ class ReadHighlight:
     system: str
     label: str
     comment: str
-    span: Span
+    span: PlacedSpan
 
 
 @dataclass
-class Work:
+class ItemWork:
     """All that one annotator gave for one item. `of` is not empty for a repeat of it.
 
-    systems: → position, if known. spent: seconds by piece of work, of which a row of the file tells.
+    systems: → position, if known. spent: seconds by piece of work, as rows of the file give them.
     """
 
     item: str
@@ -105,7 +106,7 @@ class Assembled:
 
     asked: Asked
     items: tuple[ItemDraft, ...]
-    works: tuple[Work, ...]
+    works: tuple[ItemWork, ...]
     excluded: dict[str, str]
     problems: tuple[Problem, ...]
     files: tuple[str, ...]
@@ -116,7 +117,7 @@ class Assembled:
 
     @property
     def has_texts(self) -> bool:
-        """Whether every candidate has a text, so that the study could be gone on with."""
+        """Whether every candidate has a text, so that the study could be continued."""
         return all(c.text is not None or c.turns for item in self.items for c in item.candidates)
 
     @property
@@ -129,7 +130,7 @@ class Assembled:
         systems = {candidate.system for item in self.items for candidate in item.candidates}
         kinds = Counter(kind for kind, _ in self.annotators)
         spans = [mark.span for work in self.works for mark in work.highlights]
-        found = {
+        counts = {
             "items": len(self.items),
             "systems": len(systems),
             "annotators": kinds["human"],
@@ -141,9 +142,9 @@ class Assembled:
             "highlights": len(spans),
             "highlights not found in a text": sum(span.start is None for span in spans),
         }
-        return {name: number for name, number in found.items() if number}
+        return {name: number for name, number in counts.items() if number}
 
-    def told(self) -> list[str]:
+    def summary(self) -> list[str]:
         """In words: how the files' criteria are read, and what will be made."""
         criteria = {criterion.key: criterion for criterion in self.asked.rubric.criteria}
         lines = []
@@ -151,15 +152,19 @@ class Assembled:
             scale = criteria[key].scale if key in criteria else None
             lines.append(f"{name}: {f'{scale.kind}, {scale.level} level' if scale else 'left out'}")
         counts = self.counts().items()
-        made = ", ".join(f"{number:,} {PLURAL.sub('', what, 1) if number == 1 else what}" for what, number in counts)
+        made = ", ".join(f"{number:,} {PLURAL.sub('', noun, 1) if number == 1 else noun}" for noun, number in counts)
         return [*lines, f"Will be made: {made or 'nothing'}"]
 
 
 def own_rubric(rubric: Rubric, yaml: str, names: Sequence[str]) -> Asked:
     """Reads the files by a rubric that exists: their criteria are found by key or title."""
-    known = {spelled: one.key for one in rubric.criteria for spelled in (one.title.casefold(), one.key)}
-    found = {name: known.get(name.casefold(), known.get(name.casefold().replace(" ", "_"), "")) for name in names}
-    return Asked(rubric, yaml, found, {})
+    keys = {
+        spelled: criterion.key
+        for criterion in rubric.criteria
+        for spelled in (criterion.title.casefold(), criterion.key)
+    }
+    names_to_keys = {name: keys.get(name.casefold(), keys.get(name.casefold().replace(" ", "_"), "")) for name in names}
+    return Asked(rubric, yaml, names_to_keys, {})
 
 
 def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None = None) -> Assembled:
@@ -184,22 +189,22 @@ def assemble(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | N
 
 
 class _Builder:
-    """Holds what grows while the files are gone through, row by row."""
+    """Collects the annotations while the files are read, row by row."""
 
     def __init__(self, files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> None:
         self.files, self.asked = files, asked
         self.file = ""
         self.findings = Findings()
-        self.works: dict[tuple[str, str, str, str], Work] = {}
-        self.seen: dict[tuple[Any, ...], tuple[str, int]] = {}
-        self.values: dict[tuple[str, str, bool], Any] = {}
-        self.told: set[tuple[str, ...]] = set()
+        self.works: dict[tuple[str, str, str, str], ItemWork] = {}
+        self.seen: dict[tuple[str | None, ...], tuple[str, int]] = {}
+        self.values: dict[tuple[str, str, bool], StoredValue | None] = {}
+        self.reported: set[tuple[str, ...]] = set()
         self.criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
         self.labels = {spelled: label.key for label in asked.rubric.highlights for spelled in (label.title, label.key)}
-        self.given = None if items is None else {item.external_id: item for item in items.items}
+        self.items_by_id = None if items is None else {item.external_id: item for item in items.items}
         self.texts: dict[tuple[str, str], Content] = {key: text for file in files for key, text in file.texts.items()}
         self.systems: dict[str, dict[str, None]] = {}
-        for item in (self.given or {}).values():
+        for item in (self.items_by_id or {}).values():
             self.systems[item.external_id] = dict.fromkeys(candidate.system for candidate in item.candidates)
             self.texts |= {(item.external_id, c.system): c.turns or c.text or "" for c in item.candidates}
 
@@ -207,133 +212,136 @@ class _Builder:
         self.findings.error(f"{self.file}{message}", row, column)
 
     def once(self, message: str, row: int, column: str | None = None) -> None:
-        """An error that many rows share, told at the first of them."""
-        if (self.file, message) not in self.told:
-            self.told.add((self.file, message))
+        """An error that many rows share, reported at the first of them."""
+        if (self.file, message) not in self.reported:
+            self.reported.add((self.file, message))
             self.error(message, row, column)
 
-    def add_rating(self, given: GivenRating) -> None:
-        key = self.asked.key_of(given)
+    def add_rating(self, rating: ImportedRating) -> None:
+        key = self.asked.key_of(rating)
         if key is None:
             return
         criterion = self.criteria.get(key)
         if criterion is None:
-            known = ", ".join(self.criteria)
-            self.once(f"the rubric has no criterion '{given.criterion}'; it has {known}.", given.row)
+            keys = ", ".join(self.criteria)
+            self.once(f"the rubric has no criterion '{rating.criterion}'; it has {keys}.", rating.row)
             return
-        value = self._value(criterion, given)
-        work = self._work(given, given.of)
+        value = self._value(criterion, rating)
+        work = self._work(rating, rating.of)
         if value is None or work is None:
             return
-        system, fits = self._system(work, given, criterion)
-        if not fits or self._twice(work, system, criterion, given):
+        system, fits = self._system(work, rating, criterion)
+        if not fits or self._twice(work, system, criterion, rating):
             return
-        self._place(work, system, given)
-        work.ratings.append(ReadRating(system, criterion.key, *value, given.reasons, given.explanation))
-        work.at = max(work.at, given.at) if work.at and given.at else work.at or given.at
-        part = (self.file, given.part) if given.part else ("", "")
-        work.spent[part] = max(work.spent.get(part, 0), given.seconds)
+        self._place(work, system, rating)
+        work.ratings.append(ReadRating(system, criterion.key, *value, rating.reasons, rating.explanation))
+        work.at = max(work.at, rating.at) if work.at and rating.at else work.at or rating.at
+        part = (self.file, rating.part) if rating.part else ("", "")
+        work.spent[part] = max(work.spent.get(part, 0), rating.seconds)
 
-    def _value(self, criterion: Criterion, given: GivenRating) -> tuple[float | None, str | None, bool] | None:
-        name = (criterion.key, given.value, given.missing)
+    def _value(self, criterion: Criterion, rating: ImportedRating) -> StoredValue | None:
+        name = (criterion.key, rating.value, rating.missing)
         if name not in self.values:
             missing = self.asked.missing.get(criterion.key, frozenset())
-            self.values[name] = read_value(criterion, given.value, given.missing, missing)
+            self.values[name] = read_value(criterion, rating.value, rating.missing, missing)
         value = self.values[name]
         if value is None:
-            self.error(f"'{given.value}' does not fit the scale of '{criterion.title}'.", given.row, given.criterion)
+            self.error(f"'{rating.value}' does not fit the scale of '{criterion.title}'.", rating.row, rating.criterion)
         return value
 
-    def _work(self, given: GivenRating | GivenHighlight | GivenNote, of: str = "") -> Work | None:
-        if self.given is not None and given.item not in self.given:
-            self.once(f"item '{given.item}' is not in the file of items.", given.row)
+    def _work(self, entry: ImportedRating | ImportedHighlight | ImportedNote, of: str = "") -> ItemWork | None:
+        if self.items_by_id is not None and entry.item not in self.items_by_id:
+            self.once(f"item '{entry.item}' is not in the file of items.", entry.row)
             return None
-        key = (given.kind, given.annotator, given.item, of)
+        key = (entry.kind, entry.annotator, entry.item, of)
         if key not in self.works:
-            self.works[key] = Work(given.item, given.annotator, given.kind, of, given.row)
+            self.works[key] = ItemWork(entry.item, entry.annotator, entry.kind, of, entry.row)
         return self.works[key]
 
-    def _system(self, work: Work, given: Any, criterion: Criterion | None) -> tuple[str | None, bool]:
+    def _system(
+        self, work: ItemWork, entry: ImportedRating | ImportedHighlight, criterion: Criterion | None
+    ) -> tuple[str | None, bool]:
         """The system that a row is about, and whether that makes sense. An unnamed one is the item's only one."""
-        known = self.systems.setdefault(work.item, {})
-        about_item = criterion is not None and criterion.about == "item" and criterion.scale.kind != "best"
-        if about_item:
-            if given.system not in (None, UNKNOWN_SYSTEM):
-                self.once(f"'{given.criterion}' is about the item, but a system stands beside it.", given.row)
+        systems = self.systems.setdefault(work.item, {})
+        if isinstance(entry, ImportedRating) and criterion is not None and not criterion.per_response:
+            if entry.system not in (None, UNKNOWN_SYSTEM):
+                self.once(f"'{entry.criterion}' is about the item, but its row names a system.", entry.row)
                 return None, False
             return None, True
-        system = given.system
-        if system in (None, UNKNOWN_SYSTEM) and self.given is not None and len(known) == 1:
-            system = next(iter(known))
+        system = entry.system
+        if system in (None, UNKNOWN_SYSTEM) and self.items_by_id is not None and len(systems) == 1:
+            system = next(iter(systems))
         if system is None:
-            self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", given.row)
+            self.once(f"item '{work.item}' has a rating of a response that does not say of which system.", entry.row)
             return None, False
-        if self.given is not None and system not in known:
-            self.once(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", given.row)
+        if self.items_by_id is not None and system not in systems:
+            self.once(f"item '{work.item}' has no candidate of system '{system}' in the file of items.", entry.row)
             return None, False
-        known.setdefault(system)
+        systems.setdefault(system)
         return system, True
 
-    def _twice(self, work: Work, system: str | None, criterion: Criterion, given: GivenRating) -> bool:
+    def _twice(self, work: ItemWork, system: str | None, criterion: Criterion, rating: ImportedRating) -> bool:
         place = (work.kind, work.annotator, work.item, work.of, system, criterion.key)
         before = self.seen.get(place)
         if before is None:
-            self.seen[place] = self.file, given.row
+            self.seen[place] = self.file, rating.row
             return False
         unit = f"item '{work.item}'" + (f", system '{system}'" if system else "")
         self.error(
-            f"'{work.annotator}' rated '{given.criterion}' of {unit} already ({before[0]}row {before[1]}). "
+            f"'{work.annotator}' rated '{rating.criterion}' of {unit} already ({before[0]}row {before[1]}). "
             "Take one out, or mark the second one in a column 'repeat'.",
-            given.row,
+            rating.row,
         )
         return True
 
-    def _place(self, work: Work, system: str | None, given: GivenRating) -> None:
+    def _place(self, work: ItemWork, system: str | None, rating: ImportedRating) -> None:
         """Keeps the position that the file gives; one place holds one response."""
         if system is None:
             return
-        before, position = work.systems.get(system), given.position
+        before, position = work.systems.get(system), rating.position
         if position is None or position == before:
             work.systems.setdefault(system)
-        elif not 0 <= position < MOST_POSITIONS:
-            self.error(f"position {position}: positions count from 0 to {MOST_POSITIONS - 1}.", given.row, "position")
+        elif not 0 <= position < MAX_POSITIONS:
+            self.error(f"position {position}: positions count from 0 to {MAX_POSITIONS - 1}.", rating.row, "position")
         elif before is not None or position in work.systems.values():
-            self.error(f"position {position} does not fit the other rows of this annotation.", given.row, "position")
+            self.error(f"position {position} does not fit the other rows of this annotation.", rating.row, "position")
         else:
             work.systems[system] = position
 
-    def add_highlight(self, given: GivenHighlight) -> None:
-        label = self.labels.get(given.label)
+    def add_highlight(self, highlight: ImportedHighlight) -> None:
+        label = self.labels.get(highlight.label)
         if label is None:
-            self.once(f"the rubric has no label '{given.label}' for highlights.", given.row)
+            self.once(f"the rubric has no label '{highlight.label}' for highlights.", highlight.row)
             return
-        work = self._work(given)
-        system, fits = self._system(work, given, None) if work else (None, False)
-        if not fits:
+        work = self._work(highlight)
+        if work is None:
+            return
+        system, fits = self._system(work, highlight, None)
+        if system is None or not fits:
             return
         work.systems.setdefault(system)
-        span = place(given, self.texts.get((work.item, system)), self.findings)
+        span = place(highlight, self.texts.get((work.item, system)), self.findings)
         if span.start is None:
             shown = span.quote if len(span.quote) <= 60 else f"{span.quote[:60]}…"
             self.findings.warning(
                 f"{self.file}the quote '{shown}' is not in the text of item '{work.item}'; it is kept without a place.",
-                given.row,
+                highlight.row,
             )
-        work.highlights.append(ReadHighlight(system, label, given.comment.strip(), span))
+        work.highlights.append(ReadHighlight(system, label, highlight.comment.strip(), span))
 
-    def add_note(self, given: GivenNote) -> None:
-        """Free text goes to the rating that it names or that alone stands beside it, or becomes a note."""
-        work = self._work(given)
+    def add_note(self, note: ImportedNote) -> None:
+        """Free text goes to the rating that it names, to the only rating of its response, or becomes a note."""
+        work = self._work(note)
         if work is None:
             return
-        beside = [at for at, rating in enumerate(work.ratings) if rating.system == given.system]
-        named = [at for at in beside if work.ratings[at].criterion in self._explained(given.name)]
-        at = next(iter(named or beside), 0) if named or len(beside) == 1 else None
-        said = None if at is None else _with_words(work.ratings[at], given, bool(named))
-        if said is None:
-            work.notes.append(f"{given.name}: {given.text}")
+        neighbours = [at for at, rating in enumerate(work.ratings) if rating.system == note.system]
+        named = [at for at in neighbours if work.ratings[at].criterion in self._explained(note.name)]
+        targets = named or (neighbours if len(neighbours) == 1 else [])
+        explained = _with_words(work.ratings[targets[0]], note, bool(named)) if targets else None
+        if explained is None:
+            work.notes.append(f"{note.name}: {note.text}")
         else:
-            work.ratings[at] = said
+            work.ratings[targets[0]] = explained
 
     def _explained(self, name: str) -> set[str]:
         """The criteria that a box of this name can be about: fluency for fluency_why."""
@@ -355,31 +363,30 @@ class _Builder:
         names = tuple(file.name for file in self.files)
         return Assembled(self.asked, items, works, excluded, self.findings.finish(), names)
 
-    def _check_repeats(self, works: Sequence[Work]) -> None:
+    def _check_repeats(self, works: Sequence[ItemWork]) -> None:
         first = {(work.kind, work.annotator, work.item) for work in works if not work.of}
         for work in works:
             if work.of and (work.kind, work.annotator, work.item) not in first:
                 self.error(f"'{work.annotator}' repeats item '{work.item}' without having rated it before.", work.row)
 
     def _items(self) -> tuple[ItemDraft, ...]:
-        """The items of the file of items, or what the ratings tell of theirs."""
-        if self.given is not None:
+        """The items of the file of items, or those that the ratings name."""
+        if self.items_by_id is not None:
             rated = {work.item for work in self.works.values()}
-            unrated = len(self.given) - len(rated)
+            unrated = len(self.items_by_id) - len(rated)
             if unrated:
                 self.findings.note(f"{unrated:,} item(s) of the file have no rating.")
-            return tuple(self.given.values())
+            return tuple(self.items_by_id.values())
         contexts = {item: context for file in self.files for item, context in file.contexts.items()}
         names = dict.fromkeys(work.item for work in self.works.values())
         return tuple(self._item(name, contexts.get(name, ""), row) for row, name in enumerate(names, 1))
 
     def _item(self, name: str, context: Content, row: int) -> ItemDraft:
         systems = self.systems.get(name) or {UNKNOWN_SYSTEM: None}
-        spoken = isinstance(context, tuple)
         return ItemDraft(
             external_id=name,
-            context_text=None if spoken else context,
-            context_turns=context if spoken else (),
+            context_text=context if isinstance(context, str) else None,
+            context_turns=context if isinstance(context, tuple) else (),
             candidates=tuple(_candidate(system, self.texts.get((name, system))) for system in systems),
             meta={},
             extra_texts={},
@@ -387,12 +394,12 @@ class _Builder:
         )
 
 
-def _with_words(rating: ReadRating, given: GivenNote, named: bool) -> ReadRating | None:
+def _with_words(rating: ReadRating, note: ImportedNote, named: bool) -> ReadRating | None:
     """The rating with a text as its explanation, or as its reasons; None where there is a text already."""
-    keys = tuple(filter(None, re.split(r"[;\n]", given.text)))
-    if named and REASONS in given.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
+    keys = tuple(filter(None, re.split(r"[;\n]", note.text)))
+    if named and REASONS in note.name and not rating.reasons and all(re.fullmatch(KEY, key) for key in keys):
         return replace(rating, reasons=keys)
-    return None if rating.explanation else replace(rating, explanation=given.text)
+    return None if rating.explanation else replace(rating, explanation=note.text)
 
 
 def _candidate(system: str, content: Content | None) -> CandidateDraft:
@@ -401,8 +408,8 @@ def _candidate(system: str, content: Content | None) -> CandidateDraft:
 
 def read_value(
     criterion: Criterion, text: str, is_missing: bool, missing: frozenset[str] = frozenset()
-) -> tuple[float | None, str | None, bool] | None:
-    """(number, option, missing) as stored; None where the text does not fit the scale."""
+) -> StoredValue | None:
+    """The value as stored; None where the text does not fit the scale."""
     scale = criterion.scale
     if isinstance(scale, Choice):
         titles = {option.title: option for option in scale.options}
@@ -419,6 +426,6 @@ def read_value(
     if scale.kind == "best":
         return (number, None, False) if number in (0, 1) else None
     try:
-        return scale.check(round(number, DECIMALS) if isinstance(scale, Number) else number), None, False
+        return scale.check(round(number, DECIMALS) if isinstance(scale, NumberScale) else number), None, False
     except InvalidAnnotation:
         return None

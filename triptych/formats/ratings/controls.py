@@ -1,18 +1,18 @@
-"""What Label Studio and Argilla share: one control per question and response, told apart by their names.
+"""What Label Studio and Argilla share: one control per question and response, identified by their names.
 
-`fluency_a` is the criterion fluency of the response a. Its text stands in the field `response_a` (or resp_a, a, …),
-the system that wrote it in `system_a` or `model_a` where the project says so; otherwise the field's name stands for
+`fluency_a` is the criterion fluency of the response a. Its text is in the field `response_a` (or resp_a, a, …),
+the system that wrote it in `system_a` or `model_a` where the project says so; otherwise the field's name is
 the system. A control without such an ending is about the only response, or about the item where there are several.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
 
 from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, NUMBERED, simple
+from triptych.formats.model import JsonObject
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, named
 
 WHO = "RatedBy"  # a box that our own export has; keys of criteria are lower case, so none is called that
@@ -33,18 +33,18 @@ class Fields:
     def place(self, control: str, to: str = "") -> tuple[str, str | None]:
         """(criterion, system) of a control; `to` is the field that it says it is about."""
         ending = _ENDING.fullmatch(control)
-        letter = self.names.get(to) or (ending[2].casefold() if ending else None)
+        letter = self.names.get(to) or (ending[2].casefold() if ending else "")
         if letter in self.systems:
-            same = ending and ending[2].casefold() == letter
-            criterion = ending[1] if same else control.removesuffix(f"_{to}") if to else control
-            return criterion, self.systems[letter]
+            if ending and ending[2].casefold() == letter:
+                return ending[1], self.systems[letter]
+            return control.removesuffix(f"_{to}") if to else control, self.systems[letter]
         if not self.systems:
             return control, UNKNOWN_SYSTEM
         return control, next(iter(self.systems.values())) if len(self.systems) == 1 else None
 
 
 def explains(control: str, asked: Container[str]) -> bool:
-    """Whether it asks for words about the answer to another question: fluency_why_a beside fluency_a."""
+    """Whether it asks for words about the answer to another question: fluency_why_a for fluency_a."""
     return any(part in control and control.replace(part, "", 1) in asked for part in EXPLAINING)
 
 
@@ -53,18 +53,18 @@ def is_field(name: str) -> bool:
     return bool(NUMBERED.fullmatch(name) or _SYSTEM.fullmatch(name)) or name in (*CONTEXT_NAMES, "item_id", "text")
 
 
-def read_fields(fields: Mapping[str, Any], meta: Mapping[str, Any], fallback: str, row: int, into: Gathering) -> Fields:
+def read_fields(fields: JsonObject, meta: JsonObject, fallback: str, row: int, into: Gathering) -> Fields:
     """The task's fields; texts go to `into`. `meta` may hold the id and the systems, as the fields may."""
-    known = {simple(name): value for name, value in {**meta, **fields}.items()}
-    item = named(known.get("item_id")) or next((i for n in ID_NAMES if (i := named(known.get(n)))), "") or fallback
+    by_name = {simple(name): value for name, value in {**meta, **fields}.items()}
+    item = next((i for n in ID_NAMES if (i := named(by_name.get(n)))), fallback)
     systems: dict[str, str] = {}
     names: dict[str, str] = {}
     for name, value in fields.items():
-        found = NUMBERED.fullmatch(simple(name))
-        if found:
-            letter = found[2]
-            told = named(known.get(f"system_{letter}")) or named(known.get(f"model_{letter}"))
-            systems[letter], names[name] = told or name, letter
+        numbered = NUMBERED.fullmatch(simple(name))
+        if numbered:
+            letter = numbered[2]
+            system = named(by_name.get(f"system_{letter}")) or named(by_name.get(f"model_{letter}"))
+            systems[letter], names[name] = system or name, letter
             into.text(item, systems[letter], value, row, name)
         elif simple(name) in CONTEXT_NAMES:
             into.context(item, value, row, name)

@@ -6,10 +6,8 @@ is no `end`, so it is start + len(text). A line whose metadata names a model and
 
 from __future__ import annotations
 
-from typing import Any
-
-from triptych.formats.model import Record, Source
-from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, whole
+from triptych.formats.model import Json, JsonObject, Record, Source
+from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, RaterKind, Unit, moment_of, named, whole
 from triptych.formats.values import kind_of
 
 CATEGORIES = ("annotation_span_categories", "categories", "span_categories")
@@ -29,19 +27,19 @@ def read(source: Source, into: Gathering) -> None:
     for record in source.records:
         values, row = record.values, record.row
         meta = into.mapped(values.get("metadata"), row, "metadata")
-        who, kind = _annotator(meta, into)
-        if not who:
+        annotator, kind = _annotator(meta, into)
+        if not annotator:
             into.findings.error("does not say who annotated.", row, "metadata")
             continue
         parts = (named(values.get(name)) for name in ("dataset", "split", "example_idx"))
         item, system = "/".join(part for part in parts if part), named(values.get("setup_id")) or UNKNOWN_SYSTEM
-        unit = Unit(item, system, who, kind, row, moment_of(meta.get("end_timestamp") or meta.get("time")))
+        unit = Unit(item, system, annotator, kind, row, moment_of(meta.get("end_timestamp") or meta.get("time")))
         into.text(item, system, values.get("output"), row, "output")
         _ratings(record, unit, into)
         _spans(record, unit, meta, into)
 
 
-def _annotator(meta: dict[str, Any], into: Gathering) -> tuple[str, Any]:
+def _annotator(meta: JsonObject, into: Gathering) -> tuple[str, RaterKind]:
     person = named(meta.get("annotator_id"))
     if person:
         return person, into.kind
@@ -51,24 +49,27 @@ def _annotator(meta: dict[str, Any], into: Gathering) -> tuple[str, Any]:
 
 def _ratings(record: Record, unit: Unit, into: Gathering) -> None:
     for part in ("flags", "options", "sliders", "text_fields"):
-        for given in into.listed(record.values.get(part), unit.row, part):
-            if not isinstance(given, dict) or not named(given.get("label")):
+        for entry in into.listed(record.values.get(part), unit.row, part):
+            label = named(entry.get("label")) if isinstance(entry, dict) else ""
+            if not isinstance(entry, dict) or not label:
                 into.findings.error("holds an entry without a label.", unit.row, part)
             elif part == "text_fields":
-                into.note(unit, given["label"], given.get("value"))
+                into.note(unit, label, entry.get("value"))
             else:
-                into.rate(unit, given["label"], given.get("value", given.get("index")))
+                into.rate(unit, label, entry.get("value", entry.get("index")))
 
 
-def _spans(record: Record, unit: Unit, meta: dict[str, Any], into: Gathering) -> None:
-    found = next((meta[name] for name in CATEGORIES if isinstance(meta.get(name), list)), [])
-    categories = [part.get("name") if isinstance(part, dict) else part for part in found]
+def _spans(record: Record, unit: Unit, meta: JsonObject, into: Gathering) -> None:
+    listed: list[Json] = next((meta[name] for name in CATEGORIES if isinstance(meta.get(name), list)), [])
+    categories = [part.get("name") if isinstance(part, dict) else part for part in listed]
     for span in into.listed(record.values.get("annotations"), unit.row, "annotations"):
-        if not isinstance(span, dict) or not isinstance(span.get("text"), str):
+        text = span.get("text") if isinstance(span, dict) else None
+        if not isinstance(span, dict) or not isinstance(text, str):
             into.findings.error(f"holds {kind_of(span)} instead of a span with its text.", unit.row, "annotations")
             continue
         place, start = whole(span.get("type")), whole(span.get("start"))
-        known = place is not None and 0 <= place < len(categories)
-        label = categories[place] if known else f"type {span.get('type', 0)}"
-        end = None if start is None else start + len(span["text"])
-        into.mark(unit, label, start, end, span["text"], comment=named(span.get("reason")))
+        label: Json = f"type {span.get('type', 0)}"
+        if place is not None and 0 <= place < len(categories):
+            label = categories[place]
+        end = None if start is None else start + len(text)
+        into.mark(unit, label, start, end, text, comment=named(span.get("reason")))

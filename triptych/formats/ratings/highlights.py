@@ -22,20 +22,22 @@ def fits(columns: frozenset[str]) -> bool:
 
 def read(source: Source, into: Gathering) -> None:
     """Every highlight of the table."""
-    found = find_columns(source.columns).found
+    columns = find_columns(source.columns).by_meaning
     names = {simple(name): name for name in source.columns}
     quote = next(names[name] for name in QUOTES if name in names)
-    into.recognised |= {found[part]: words for part, words in PARTS.items() if part in found}
+    into.recognised |= {columns[part]: words for part, words in PARTS.items() if part in columns}
     into.recognised |= {names[part]: words for part, words in OWN.items() if part in names} | {quote: "quote"}
     for record in (restored(source) if source.tabular else source).records:
-        given = {part: named(record.values.get(found[part])) for part in PARTS if part in found}
-        judge = given.get("judge", "")
-        who = judge or given.get("annotator", "")
-        missing = next((part for part, value in (("item", given.get("item")), ("annotator", who)) if not value), None)
+        ids = {part: named(record.values.get(columns[part])) for part in PARTS if part in columns}
+        judge = ids.get("judge", "")
+        annotator = judge or ids.get("annotator", "")
+        missing = next(
+            (part for part, value in (("item", ids.get("item")), ("annotator", annotator)) if not value), None
+        )
         if missing:
             into.findings.error(f"does not name the {missing}.", record.row)
             continue
-        unit = Unit(given["item"], given.get("system") or None, who, "judge" if judge else into.kind, record.row)
+        unit = Unit(ids["item"], ids.get("system") or None, annotator, "judge" if judge else into.kind, record.row)
         own = {part: record.values.get(names[part]) for part in OWN if part in names}
-        more = {"comment": named(own.get("comment")), "turn": whole(own.get("turn"))}
-        into.mark(unit, own.get("label"), own["start"], own["end"], record.values.get(quote) or None, **more)
+        words, comment = record.values.get(quote) or None, named(own.get("comment"))
+        into.mark(unit, own.get("label"), own["start"], own["end"], words, comment, whole(own.get("turn")))

@@ -7,11 +7,9 @@ judge.
 
 from __future__ import annotations
 
-from typing import Any
-
-from triptych.formats.model import Record, Source
+from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.controls import WHO, Fields, read_fields
-from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
+from triptych.formats.ratings.model import Gathering, RaterKind, Unit, moment_of, named, seconds_of
 
 CANCELLED = "{n} cancelled annotation(s) are left out."
 OF_REGION = "{n} answer(s) about one highlighted passage are left out: a rating is about a whole response."
@@ -43,34 +41,33 @@ def read(source: Source, into: Gathering) -> None:
                 _results(work, fields, named(work.get("model_version")) or "prediction", record.row, into, judge=True)
 
 
-def _works(record: Record, name: str, into: Gathering) -> list[dict[str, Any]]:
+def _works(record: Record, name: str, into: Gathering) -> list[JsonObject]:
     return [into.mapped(work, record.row, name) for work in into.listed(record.values.get(name), record.row, name)]
 
 
-def _annotator(work: dict[str, Any]) -> str:
+def _annotator(work: JsonObject) -> str:
     """The name in our own box for it; else an id, or an object that has one."""
     results = work.get("result")
-    if told := next(filter(None, map(_told, results if isinstance(results, list) else ())), ""):
-        return told
-    given = work.get("completed_by")
-    if isinstance(given, dict):
-        return next((name for key in ("email", "username", "id") if (name := named(given.get(key)))), "")
-    return named(given)
+    if name := next(filter(None, map(_box_name, results if isinstance(results, list) else ())), ""):
+        return name
+    account = work.get("completed_by")
+    if isinstance(account, dict):
+        return next((name for key in ("email", "username", "id") if (name := named(account.get(key)))), "")
+    return named(account)
 
 
-def _told(result: Any) -> str:
-    """What stands in the box that our own export has for the annotator."""
-    if not isinstance(result, dict) or result.get("from_name") != WHO or not isinstance(result.get("value"), dict):
-        return ""
-    texts = result["value"].get("text")
+def _box_name(result: Json) -> str:
+    """The text of the box that our own export has for the annotator."""
+    value = result.get("value") if isinstance(result, dict) and result.get("from_name") == WHO else None
+    texts = value.get("text") if isinstance(value, dict) else None
     return named(texts[0] if isinstance(texts, list) and texts else texts)
 
 
-def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gathering, judge: bool = False) -> None:
-    if not who:
+def _results(work: JsonObject, fields: Fields, annotator: str, row: int, into: Gathering, judge: bool = False) -> None:
+    if not annotator:
         into.findings.error("an annotation does not say who made it.", row, "completed_by")
         return
-    kind = "judge" if judge else into.kind
+    kind: RaterKind = "judge" if judge else into.kind
     at, seconds = moment_of(work.get("updated_at") or work.get("created_at")), seconds_of(work.get("lead_time"))
     for result in into.listed(work.get("result"), row, "result"):
         if not isinstance(result, dict) or not isinstance(result.get("value"), dict):
@@ -79,18 +76,17 @@ def _results(work: dict[str, Any], fields: Fields, who: str, row: int, into: Gat
         if result.get("from_name") == WHO:
             continue
         criterion, system = fields.place(named(result.get("from_name")), named(result.get("to_name")))
-        _result(Unit(fields.item, system, who, kind, row, at, seconds, part=str(row)), criterion, result, into)
+        _result(Unit(fields.item, system, annotator, kind, row, at, seconds, part=str(row)), criterion, result, into)
 
 
-def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -> None:
+def _result(unit: Unit, control: str, result: JsonObject, into: Gathering) -> None:
     """One control's answer."""
     kind, value = named(result.get("type")), result["value"]
     if kind in SINGLE and "start" in value:
         into.findings.tally(OF_REGION)
     elif kind in SINGLE:
-        given = value.get(SINGLE[kind])
-        given = given[0] if isinstance(given, list) and len(given) == 1 else given
-        into.rate(unit, control, given)
+        answer = value.get(SINGLE[kind])
+        into.rate(unit, control, answer[0] if isinstance(answer, list) and len(answer) == 1 else answer)
     elif kind == "textarea":
         into.note(unit, control, value.get("text"))
     elif kind in ("labels", "hypertextlabels"):
@@ -100,7 +96,7 @@ def _result(unit: Unit, control: str, result: dict[str, Any], into: Gathering) -
         into.findings.tally(f"{{n}} result(s) of type '{kind}' are left out: there is no such answer here.")
 
 
-def _span(unit: Unit, label: Any, result: dict[str, Any], into: Gathering) -> None:
+def _span(unit: Unit, label: Json, result: JsonObject, into: Gathering) -> None:
     """A highlight; what its annotator noted about the region is its comment."""
     if unit.system is None:
         into.findings.error("a highlight does not say in which response it is.", unit.row, "to_name")

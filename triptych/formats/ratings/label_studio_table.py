@@ -1,16 +1,15 @@
-"""Label Studio: the CSV, TSV or JSON-MIN export, a row per annotation, a column per control beside those of the data.
+"""Label Studio: the CSV, TSV or JSON-MIN export, a row per annotation, a column per control after those of the data.
 
-What is not plain stands in its cell as JSON: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans, whose
+What is not plain is JSON in its cell: {"choices": […]}, [{"number": 3}], {"text": […]} and lists of spans, whose
 offsets are those of the other export.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from triptych.formats.layout import simple
-from triptych.formats.model import Source
+from triptych.formats.model import Json, Source
 from triptych.formats.ratings.controls import WHO, explains, is_field, read_fields
 from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, seconds_of
 
@@ -38,14 +37,14 @@ def read(source: Source, into: Gathering) -> None:
         values, row = record.values, record.row
         shown = {name: value for name, value in values.items() if is_field(simple(name))}
         fields = read_fields(shown, {}, named(values.get("id")) or str(row), row, into)
-        who = named(values.get(WHO)) or named(values["annotator"])
-        if not who:
+        annotator = named(values.get(WHO)) or named(values["annotator"])
+        if not annotator:
             into.findings.error("does not say who rated.", row, "annotator")
             continue
         at, seconds = moment_of(values.get("updated_at") or values.get("created_at")), seconds_of(values["lead_time"])
         for name in controls:
             criterion, system = fields.place(name)
-            unit = Unit(fields.item, system, who, into.kind, row, at, seconds, part=str(row))
+            unit = Unit(fields.item, system, annotator, into.kind, row, at, seconds, part=str(row))
             value = _unpacked(values.get(name))
             if explains(name, controls) or (isinstance(value, dict) and "text" in value):
                 into.note(unit, criterion, value["text"] if isinstance(value, dict) else value)
@@ -53,17 +52,18 @@ def read(source: Source, into: Gathering) -> None:
                 _answer(unit, criterion, value, into)
 
 
-def _unpacked(cell: Any) -> Any:
+def _unpacked(cell: Json) -> Json:
     """The JSON in a cell, or the cell."""
     if not isinstance(cell, str) or not cell.lstrip().startswith(("[", "{")):
         return cell
     try:
-        return json.loads(cell)
+        value: Json = json.loads(cell)
     except (ValueError, RecursionError):
         return cell
+    return value
 
 
-def _answer(unit: Unit, criterion: str, value: Any, into: Gathering) -> None:
+def _answer(unit: Unit, criterion: str, value: Json, into: Gathering) -> None:
     if isinstance(value, dict) and "choices" in value:
         value = value["choices"]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal, TypedDict, TypeVar, Unpack
 
-from triptych.formats.model import Findings, ItemFile, Problem, Source, Turn
-from triptych.formats.values import Number, UnfitValueError, as_content, kind_of
+from triptych.formats.model import Findings, ItemFile, Json, JsonObject, Problem, Source, TurnDraft
+from triptych.formats.values import NumberText, UnfitValueError, as_content, kind_of
 
-Content = str | tuple[Turn, ...]
+Content = str | tuple[TurnDraft, ...]
 RaterKind = Literal["human", "judge", "simulated"]
+Key = TypeVar("Key", str, tuple[str, str])
 
 UNKNOWN_SYSTEM = "unknown"
 NO_VALUE = "{n} empty rating(s) are left out: what was not answered has no row."
-FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or stand beside, or as a note."
+FREE_TEXT = "{n} free text(s) are kept as the explanation of the rating they name or belong to, or as a note."
 
 
 @dataclass(frozen=True, slots=True)
-class GivenRating:
+class ImportedRating:
     """One value as the file has it. `system` None: about the item. `position`: from 0, None where not known.
 
-    `of` tells repeated ratings of one unit apart: "" for the first, otherwise what the file calls the repeat.
+    `of` distinguishes repeated ratings of one unit: "" for the first, otherwise what the file calls the repeat.
     `part`: the piece of work it comes from, where one annotator did several on an item; their seconds add up.
     """
 
@@ -46,8 +47,17 @@ class GivenRating:
     part: str = ""
 
 
+class RatingExtras(TypedDict, total=False):
+    """What a rating may carry besides its value; see ImportedRating."""
+
+    explanation: str
+    reasons: tuple[str, ...]
+    position: int | None
+    of: str
+
+
 @dataclass(frozen=True, slots=True)
-class GivenHighlight:
+class ImportedHighlight:
     """One span as the file has it: end exclusive; `utf16` counts UTF-16 units. `quote` None: the file has none.
 
     Null offsets: the file itself says that the quote is not in the text.
@@ -68,7 +78,7 @@ class GivenHighlight:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenNote:
+class ImportedNote:
     """Free text that belongs to no single rating by itself; `name` is what the file calls the box."""
 
     item: str
@@ -84,14 +94,14 @@ class GivenNote:
 class FinishedRatings:
     """One file that was read.
 
-    recognised: column or field → what it was taken for. items: those that lay beside it in an archive.
+    recognised: column or field → what it was taken for. items: those in the same archive.
     """
 
     name: str
     format: str
-    ratings: tuple[GivenRating, ...]
-    highlights: tuple[GivenHighlight, ...]
-    notes: tuple[GivenNote, ...]
+    ratings: tuple[ImportedRating, ...]
+    highlights: tuple[ImportedHighlight, ...]
+    notes: tuple[ImportedNote, ...]
     contexts: dict[str, Content]
     texts: dict[tuple[str, str], Content]
     excluded: dict[str, str]
@@ -112,18 +122,20 @@ class Gathering:
 
     kind: RaterKind
     findings: Findings
-    ratings: list[GivenRating] = field(default_factory=list)
-    highlights: list[GivenHighlight] = field(default_factory=list)
-    notes: list[GivenNote] = field(default_factory=list)
+    ratings: list[ImportedRating] = field(default_factory=list)
+    highlights: list[ImportedHighlight] = field(default_factory=list)
+    notes: list[ImportedNote] = field(default_factory=list)
     contexts: dict[str, Content] = field(default_factory=dict)
     texts: dict[tuple[str, str], Content] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
     recognised: dict[str, str] = field(default_factory=dict)
 
-    def rate(self, unit: Unit, criterion: str, value: Any, **more: Any) -> None:
+    def rate(
+        self, unit: Unit, criterion: str, value: Json, missing: bool = False, **extras: Unpack[RatingExtras]
+    ) -> None:
         """One rating; an empty value is counted and left out, a value that is no scalar is an error."""
         if value is None or (isinstance(value, str) and not value.strip()):
-            if not more.get("missing"):
+            if not missing:
                 self.findings.tally(NO_VALUE)
                 return
             value = ""
@@ -132,56 +144,70 @@ class Gathering:
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value).strip()
         self.ratings.append(
-            GivenRating(
+            ImportedRating(
                 unit.item,
                 unit.system,
                 unit.annotator,
                 unit.kind,
                 criterion,
                 text,
-                more.pop("missing", False),
+                missing,
                 unit.row,
-                at=more.pop("at", unit.at),
-                seconds=more.pop("seconds", unit.seconds),
+                at=unit.at,
+                seconds=unit.seconds,
                 part=unit.part,
-                **more,
+                **extras,
             )
         )
 
-    def mark(self, unit: Unit, label: Any, start: Any, end: Any, quote: Any, **more: Any) -> None:
+    def mark(
+        self,
+        unit: Unit,
+        label: Json,
+        start: Json,
+        end: Json,
+        quote: Json,
+        comment: str = "",
+        turn: int | None = None,
+        utf16: bool = False,
+    ) -> None:
         """One highlight about a candidate; offsets may be texts. Null or negative: not in the text."""
         first, last = whole(start), whole(end)
-        told = {"start": (start, first), "end": (end, last)}
-        for name, (given, number) in told.items():
-            if number is None and given not in (None, ""):
+        offsets = {"start": (start, first), "end": (end, last)}
+        for name, (offset, number) in offsets.items():
+            if number is None and offset not in (None, ""):
                 self.findings.error("is no whole number; offsets count characters from 0.", unit.row, name)
                 return
-        known = first is not None and last is not None and first >= 0
+        is_placed = first is not None and last is not None and first >= 0
         words = None if quote is None else str(quote)
-        place = (first, last) if known else (None, None)
+        place = (first, last) if is_placed else (None, None)
         system = unit.system or UNKNOWN_SYSTEM
         name = str(label or "").strip() or "highlight"
         self.highlights.append(
-            GivenHighlight(unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, **more)
+            ImportedHighlight(
+                unit.item, system, unit.annotator, unit.kind, name, *place, words, unit.row, comment, turn, utf16
+            )
         )
 
-    def note(self, unit: Unit, name: str, value: Any) -> None:
-        """Free text beside the ratings of a unit; blank texts are nothing."""
+    def note(self, unit: Unit, name: str, value: Json) -> None:
+        """Free text about a unit; blank texts are nothing."""
         texts = value if isinstance(value, list) else [value]
-        text = "\n".join(str(one) for one in texts if isinstance(one, str) and one.strip())
+        text = "\n".join(str(part) for part in texts if isinstance(part, str) and part.strip())
         if text:
             self.findings.tally(FREE_TEXT)
-            self.notes.append(GivenNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
+            self.notes.append(ImportedNote(unit.item, unit.system, unit.annotator, unit.kind, name, text, unit.row))
 
-    def context(self, item: str, value: Any, row: int, column: str, from_cell: bool = False) -> None:
+    def context(self, item: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The context of an item; rows must agree on it."""
         self._keep(self.contexts, item, value, (row, column), from_cell)
 
-    def text(self, item: str, system: str, value: Any, row: int, column: str, from_cell: bool = False) -> None:
+    def text(self, item: str, system: str, value: Json, row: int, column: str, from_cell: bool = False) -> None:
         """The text of a candidate; rows must agree on it."""
         self._keep(self.texts, (item, system), value, (row, column), from_cell)
 
-    def _keep(self, kept: dict[Any, Content], key: Any, value: Any, place: tuple[int, str], from_cell: bool) -> None:
+    def _keep(
+        self, contents: dict[Key, Content], key: Key, value: Json, place: tuple[int, str], from_cell: bool
+    ) -> None:
         if value is None or value == "":
             return
         row, column = place
@@ -190,23 +216,27 @@ class Gathering:
         except UnfitValueError as error:
             self.findings.error(str(error), row, column)
             return
-        if kept.setdefault(key, content) != content:
+        if contents.setdefault(key, content) != content:
             about = key if isinstance(key, str) else " of ".join(reversed(key))
             self.findings.error(f"the text differs from the one given for '{about}' before.", row, column)
 
-    def listed(self, value: Any, row: int, column: str) -> list[Any]:
+    def listed(self, value: Json, row: int, column: str) -> list[Json]:
         """A list of the file; anything else is an error, null is nothing."""
-        return self._of(list, value, row, column) or []
-
-    def mapped(self, value: Any, row: int, column: str) -> dict[str, Any]:
-        """An object of the file; anything else is an error, null is nothing."""
-        return self._of(dict, value, row, column) or {}
-
-    def _of(self, kind: type[Any], value: Any, row: int, column: str) -> Any:
-        if value is None or isinstance(value, kind):
+        if isinstance(value, list):
             return value
-        self.findings.error(f"is {kind_of(value)}, {kind_of(kind())} was expected.", row, column)
-        return None
+        self._report_kind(value, "a list", row, column)
+        return []
+
+    def mapped(self, value: Json, row: int, column: str) -> JsonObject:
+        """An object of the file; anything else is an error, null is nothing."""
+        if isinstance(value, dict):
+            return value
+        self._report_kind(value, "an object", row, column)
+        return {}
+
+    def _report_kind(self, value: Json, expected: str, row: int, column: str) -> None:
+        if value is not None:
+            self.findings.error(f"is {kind_of(value)}, {expected} was expected.", row, column)
 
     def finished(self, name: str, kind: str, source: Source) -> FinishedRatings:
         """Everything found, frozen."""
@@ -229,7 +259,7 @@ class Gathering:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one annotator rated, and where the file says so. part: see GivenRating."""
+    """What one annotator rated, and where the file says so. part: see ImportedRating."""
 
     item: str
     system: str | None
@@ -241,28 +271,29 @@ class Unit:
     part: str = ""
 
 
-def whole(value: Any) -> int | None:
+def whole(value: Json) -> int | None:
     """A whole number written as text or given as a number; None for anything else."""
+    number = _as_float(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def seconds_of(value: Json) -> float:
+    """Seconds as a number ≥ 0; 0 where they are not known."""
+    seconds = _as_float(value)
+    return seconds if seconds is not None and 0 <= seconds < float("inf") else 0
+
+
+def _as_float(value: Json) -> float | None:
     try:
-        number = float(value)
-        return int(number) if number == int(number) else None
-    except (TypeError, ValueError, OverflowError):
+        return float(value) if isinstance(value, str | int | float) else None
+    except (ValueError, OverflowError):
         return None
 
 
-def seconds_of(value: Any) -> float:
-    """Seconds as a number ≥ 0; 0 where they are not known."""
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        return 0
-    return seconds if 0 <= seconds < float("inf") else 0
-
-
-def moment_of(value: Any) -> datetime | None:
+def moment_of(value: Json) -> datetime | None:
     """A time in UTC from ISO 8601 or seconds since 1970; a time without a zone is taken as UTC."""
     try:
-        if isinstance(value, int | float | Number) and not isinstance(value, bool):
+        if isinstance(value, int | float | NumberText) and not isinstance(value, bool):
             return datetime.fromtimestamp(float(value), UTC)
         at = datetime.fromisoformat(str(value).strip())
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -270,6 +301,6 @@ def moment_of(value: Any) -> datetime | None:
         return None
 
 
-def named(value: Any) -> str:
+def named(value: Json) -> str:
     """An id as text without blanks around it; "" where there is none."""
     return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -10,10 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from triptych.formats.layout import CONTEXT_NAMES, ID_NAMES, SYSTEM_NAMES, TEXT_NAMES, simple
-from triptych.formats.model import Record, Source
+from triptych.formats.model import Json, Record, Source
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of
 
 INPUT, ANSWER, CROWD = "Input.", "Answer.", "Answer.taskAnswers"
@@ -43,13 +42,13 @@ def read(source: Source, into: Gathering) -> None:
         if not worker:
             into.findings.error("does not say who rated.", record.row, "WorkerId")
             continue
-        given = {part: record.values.get(column, "") if column else "" for part, column in inputs.items()}
-        item = named(given["id"]) or _numbered(record, given["context"], numbers)
-        system = named(given["system"]) or UNKNOWN_SYSTEM
-        for part, keep in (("context", (item,)), ("text", (item, system))):
-            if inputs[part]:
-                put = into.context if part == "context" else into.text
-                put(*keep, given[part], record.row, inputs[part], from_cell=True)
+        values = {part: record.values.get(column, "") if column else "" for part, column in inputs.items()}
+        item = named(values["id"]) or _numbered(record, values["context"], numbers)
+        system = named(values["system"]) or UNKNOWN_SYSTEM
+        if column := inputs["context"]:
+            into.context(item, values["context"], record.row, column, from_cell=True)
+        if column := inputs["text"]:
+            into.text(item, system, values["text"], record.row, column, from_cell=True)
         at, seconds = _time(record.values.get("SubmitTime")), seconds_of(record.values.get("WorkTimeInSeconds"))
         unit = Unit(item, system, worker, into.kind, record.row, at, seconds, part=str(record.row))
         for criterion, value in _answers(record, answers, into):
@@ -79,16 +78,16 @@ def _numbered(record: Record, context: str, numbers: dict[str, str]) -> str:
     return numbers.setdefault(context, f"item-{len(numbers) + 1}") if context else named(record.values.get("HITId"))
 
 
-def _time(given: Any) -> datetime | None:
+def _time(written: Json) -> datetime | None:
     """Tue Jul 27 02:11:12 PDT 2021, as Mechanical Turk writes it, or ISO 8601."""
-    found = _TIME.fullmatch(str(given or "").strip())
-    if found is None or found[2] not in ZONES:
-        return moment_of(given)
-    at = datetime.strptime(f"{found[1]} {found[3]}", "%b %d %H:%M:%S %Y").replace(tzinfo=UTC)
-    return at - timedelta(hours=ZONES[found[2]])
+    match = _TIME.fullmatch(str(written or "").strip())
+    if match is None or match[2] not in ZONES:
+        return moment_of(written)
+    at = datetime.strptime(f"{match[1]} {match[3]}", "%b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+    return at - timedelta(hours=ZONES[match[2]])
 
 
-def _answers(record: Record, columns: list[str], into: Gathering) -> Iterator[tuple[str, Any]]:
+def _answers(record: Record, columns: list[str], into: Gathering) -> Iterator[tuple[str, Json]]:
     """(criterion, value); crowd forms keep all answers in one cell of JSON."""
     for column in columns:
         if column != CROWD:
@@ -104,9 +103,9 @@ def _answers(record: Record, columns: list[str], into: Gathering) -> Iterator[tu
                 yield name, _chosen(value)
 
 
-def _chosen(value: Any) -> Any:
+def _chosen(value: Json) -> Json:
     """Radio buttons are an object of option → true or false: the one that is true, a list where several are."""
     if not isinstance(value, dict):
         return value
-    chosen = [name for name, on in value.items() if on is True]
+    chosen: list[Json] = [name for name, on in value.items() if on is True]
     return chosen[0] if len(chosen) == 1 else (chosen or None)

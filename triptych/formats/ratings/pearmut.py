@@ -8,17 +8,18 @@ goodbye_ are no data. An entry of `annotation` can be null.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
 
-from triptych.formats.model import Record, Source
-from triptych.formats.ratings.model import Gathering, Unit, moment_of, named, whole
+from triptych.formats.model import Json, JsonObject, Record, Source
+from triptych.formats.ratings.model import Content, Gathering, Unit, moment_of, named, whole
 from triptych.formats.ratings.spans import counted_without_lines
-from triptych.formats.values import Number
+from triptych.formats.values import NumberText
 
 MISSING = "[missing]"
 NO_DATA = ("welcome_", "random_", "goodbye_")
-LEFT_OUT = "{n} welcome, random or goodbye document(s) are left out."
-NOTHING = "{n} segment(s) without an annotation are left out."
+NO_DATA_NOTE = "{n} welcome, random or goodbye document(s) are left out."
+NOT_ANNOTATED_NOTE = "{n} segment(s) without an annotation are left out."
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -36,7 +37,7 @@ def read(source: Source, into: Gathering) -> None:
     }
     for record in source.records:
         if named(record.values.get("item_i")).startswith(NO_DATA):
-            into.findings.tally(LEFT_OUT)
+            into.findings.tally(NO_DATA_NOTE)
             continue
         at, seconds = _times(into.listed(record.values.get("actions"), record.row, "actions"))
         for item, annotation, segment in _segments(record, into):
@@ -44,61 +45,62 @@ def read(source: Source, into: Gathering) -> None:
             _segment(unit, annotation, segment, into)
 
 
-def _times(actions: list[Any]) -> tuple[Any, float]:
+def _times(actions: list[Json]) -> tuple[datetime | None, float]:
     """When it was submitted, and the seconds from the first action to the last."""
-    times = [one["time"] for one in actions if isinstance(one, dict) and isinstance(one.get("time"), Number)]
+    stamps = [action.get("time") for action in actions if isinstance(action, dict)]
+    times = [time for time in stamps if isinstance(time, NumberText)]
     if not times:
         return None, 0
     return moment_of(times[-1]), max(float(times[-1]) - float(times[0]), 0)
 
 
-def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _segments(record: Record, into: Gathering) -> Iterator[tuple[str, JsonObject, JsonObject]]:
     """(id, annotation, item) of every segment that was annotated."""
-    given = into.listed(record.values.get("annotation"), record.row, "annotation")
+    annotations = into.listed(record.values.get("annotation"), record.row, "annotation")
     items = into.listed(record.values.get("item"), record.row, "item")
-    if len(given) != len(items):
+    if len(annotations) != len(items):
         into.findings.error("has not as many annotations as items.", record.row, "annotation")
         return
-    for at, (annotation, item) in enumerate(zip(given, items, strict=True)):
+    for at, (annotation, item) in enumerate(zip(annotations, items, strict=True)):
         if annotation is None:
-            into.findings.tally(NOTHING)
+            into.findings.tally(NOT_ANNOTATED_NOTE)
         else:
             shown = into.mapped(item, record.row, "item")
             name = named(shown.get("item_id")) or f"{record.values.get('item_i')}/{at}"
             yield name, into.mapped(annotation, record.row, "annotation"), shown
 
 
-def _segment(unit: Unit, annotation: dict[str, Any], item: dict[str, Any], into: Gathering) -> None:
+def _segment(unit: Unit, annotation: JsonObject, item: JsonObject, into: Gathering) -> None:
     into.context(unit.item, item.get("src"), unit.row, "src")
     for system, text in into.mapped(item.get("tgt"), unit.row, "tgt").items():
         into.text(unit.item, system, text, unit.row, "tgt")
-    for system, given in annotation.items():
-        rated = Unit(unit.item, system, unit.annotator, unit.kind, unit.row, unit.at, unit.seconds)
-        _system(rated, into.mapped(given, unit.row, "annotation"), into)
+    for system, answers in annotation.items():
+        rated = replace(unit, system=system)
+        _system(rated, into.mapped(answers, unit.row, "annotation"), into.texts.get((unit.item, system)), into)
 
 
-def _system(unit: Unit, given: dict[str, Any], into: Gathering) -> None:
-    if "score" in given:
-        into.rate(unit, "score", given["score"])
-    for name, value in into.mapped(given.get("sliders"), unit.row, "sliders").items():
+def _system(unit: Unit, answers: JsonObject, text: Content | None, into: Gathering) -> None:
+    if "score" in answers:
+        into.rate(unit, "score", answers["score"])
+    for name, value in into.mapped(answers.get("sliders"), unit.row, "sliders").items():
         into.rate(unit, name, value)
-    into.note(unit, "textfield", given.get("textfield"))
-    for one in into.listed(given.get("error_spans"), unit.row, "error_spans"):
-        span = into.mapped(one, unit.row, "error_spans")
+    into.note(unit, "textfield", answers.get("textfield"))
+    for entry in into.listed(answers.get("error_spans"), unit.row, "error_spans"):
+        span = into.mapped(entry, unit.row, "error_spans")
         category, severity = span.get("category"), named(span.get("severity"))
-        start, end, quote = _place(span, into.texts.get((unit.item, unit.system)))
+        start, end, quote = _place(span, text)
         comment = severity if category else ""
         into.mark(unit, category or severity or "error", start, end, quote, comment=comment)
 
 
-def _place(span: dict[str, Any], text: Any) -> tuple[Any, Any, str | None]:
+def _place(span: JsonObject, text: Content | None) -> tuple[Json, Json, str | None]:
     """(start, end, quote) of a span, in code points where the text is known."""
     first, last = whole(span.get("start_i")), whole(span.get("end_i"))
     end = None if last is None else last + 1
     if not isinstance(text, str) or first is None or end is None:
         return span.get("start_i"), end, None
-    found = counted_without_lines(text, first, end, utf16=True)
-    if found is not None:
-        return *found, text[slice(*found)]
+    place = counted_without_lines(text, first, end, utf16=True)
+    if place is not None:
+        return *place, text[slice(*place)]
     behind = len(text.replace("\n", "").encode("utf-16-le")) // 2
     return (None, None, MISSING) if first == behind else (first, end, None)

@@ -4,21 +4,21 @@ Answers are pairs of {schema, name} and value, in older descriptions an object p
 scheme may hold several labels although only one can be meant (before Potato's fix of issue 167): such a unit is an
 error that names them, never a choice of ours. The order shown is not recorded. Spans have no quote and count code
 points; those of a text field count them in the page, where a line break is a tag and no character. The older layout
-has quotes and counts UTF-16 units. Only a project tells what the responses are; alone, a state file rates one text.
+has quotes and counts UTF-16 units. Only a project says what the responses are; alone, a state file rates one text.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
 
 import yaml
 
 from triptych.errors import ImportRefused
-from triptych.formats.model import Findings, ReadOptions, Record, Source
+from triptych.formats.model import Findings, Json, JsonObject, ReadOptions, Record, Source
 from triptych.formats.ratings.controls import Fields, read_fields
 from triptych.formats.ratings.model import UNKNOWN_SYSTEM, Gathering, Unit, moment_of, named, seconds_of, whole
 from triptych.formats.ratings.sources import read_source
@@ -37,7 +37,7 @@ SEVERAL = "{n} answer(s) to questions with several labels are left out: there is
 
 
 @dataclass(frozen=True)
-class Project:
+class PotatoProject:
     """What a project shows, as far as it is known: item → its fields, and → the texts in which spans are counted.
 
     several: schemes whose labels do not exclude each other.
@@ -49,11 +49,11 @@ class Project:
 
     def place(self, item: str, scheme: str, to: str = "") -> tuple[str, str | None]:
         """(criterion, system) of a scheme."""
-        known = self.fields.get(item)
-        return known.place(scheme, to) if known and known.systems else (scheme, UNKNOWN_SYSTEM)
+        fields = self.fields.get(item)
+        return fields.place(scheme, to) if fields and fields.systems else (scheme, UNKNOWN_SYSTEM)
 
 
-UNKNOWN = Project()
+UNKNOWN = PotatoProject()
 
 
 def fits(columns: frozenset[str]) -> bool:
@@ -70,16 +70,20 @@ def joined_states(files: Mapping[str, bytes], findings: Findings) -> Source:
     sources = [read_source(files[name], STATE, findings) for name in sorted(files) if is_state(name)]
     records = [record for source in sources for record in source.records]
     columns = tuple(dict.fromkeys(name for source in sources for name in source.columns))
-    return Source("JSON", columns, tuple(Record(n, one.values) for n, one in enumerate(records, 1)), tabular=False)
+    numbered = tuple(Record(number, record.values) for number, record in enumerate(records, 1))
+    return Source("JSON", columns, numbered, tabular=False)
 
 
-def read_project(files: Mapping[str, bytes], into: Gathering) -> Project:
-    """What config and data files of a project tell; their texts go to `into`. Nothing where there is no config."""
-    config = next((found for name in files if (found := _config(name, files[name]))), {})
+def read_project(files: Mapping[str, bytes], into: Gathering) -> PotatoProject:
+    """The fields that config and data files name; their texts go to `into`. Nothing where there is no config."""
+    config = next((config for name in files if (config := _config(name, files[name]))), {})
     keys = into.mapped(config.get("item_properties"), 0, "item_properties")
-    schemes = [one for one in into.listed(config.get("annotation_schemes"), 0, "annotation_schemes") if _is_named(one)]
+    listed = into.listed(config.get("annotation_schemes"), 0, "annotation_schemes")
+    schemes = [scheme for scheme in listed if isinstance(scheme, dict)]
     lines = _fields_with_lines(config)
-    project = Project(several=frozenset(one["name"] for one in schemes if one.get("annotation_type") == "multiselect"))
+    project = PotatoProject(
+        several=frozenset(named(s.get("name")) for s in schemes if s.get("annotation_type") == "multiselect")
+    )
     for path in config.get("data_files") or ():
         name = next((name for name in files if isinstance(path, str) and _is_at(name, path)), None)
         if name is not None:
@@ -88,19 +92,15 @@ def read_project(files: Mapping[str, bytes], into: Gathering) -> Project:
     return project
 
 
-def _config(name: str, data: bytes) -> dict[str, Any]:
+def _config(name: str, data: bytes) -> JsonObject:
     """The config of a project, if the file is one."""
     if PurePosixPath(name).suffix.casefold() not in (".yaml", ".yml"):
         return {}
     try:
-        found = yaml.safe_load(data)
+        config = yaml.safe_load(data)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ImportRefused(f"{name} is not YAML: {error}") from error
-    return found if isinstance(found, dict) and "annotation_schemes" in found else {}
-
-
-def _is_named(scheme: Any) -> bool:
-    return isinstance(scheme, dict) and isinstance(scheme.get("name"), str)
+    return config if isinstance(config, dict) and "annotation_schemes" in config else {}
 
 
 def _is_at(name: str, path: str) -> bool:
@@ -110,19 +110,19 @@ def _is_at(name: str, path: str) -> bool:
     return readable and PurePosixPath(name).parts[-len(ends) :] == ends
 
 
-def _fields_with_lines(config: Mapping[str, Any]) -> set[str]:
+def _fields_with_lines(config: Mapping[str, Json]) -> set[str]:
     """The fields on whose page a line break is no character."""
     display = config.get("instance_display")
     shown = display.get("fields") if isinstance(display, dict) else None
-    fields = [one for one in shown if isinstance(one, dict)] if isinstance(shown, list) else []
-    options = {str(one.get("key")): one.get("display_options") for one in fields if one.get("type", "text") == "text"}
-    kept = {key for key, one in options.items() if isinstance(one, dict) and one.get("preserve_whitespace") is False}
-    return set(options) - kept
+    fields = [field for field in shown if isinstance(field, dict)] if isinstance(shown, list) else []
+    options = {str(f.get("key")): f.get("display_options") for f in fields if f.get("type", "text") == "text"}
+    flowing = {key for key, o in options.items() if isinstance(o, dict) and o.get("preserve_whitespace") is False}
+    return set(options) - flowing
 
 
-def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: Project, into: Gathering) -> None:
+def _item(record: Record, keys: Mapping[str, Json], lines: set[str], project: PotatoProject, into: Gathering) -> None:
     values, text_key = record.values, str(keys.get("text_key", "text"))
-    item = named(values.get(keys.get("id_key", "id")))
+    item = named(values.get(str(keys.get("id_key", "id"))))
     if not item:
         return
     fields = read_fields({**values, "item_id": item}, {}, item, record.row, into)
@@ -132,7 +132,7 @@ def _item(record: Record, keys: Mapping[str, Any], lines: set[str], project: Pro
     project.texts[item] = {name: text for name, text in values.items() if name in lines and isinstance(text, str)}
 
 
-def read(source: Source, into: Gathering, project: Project = UNKNOWN) -> None:
+def read(source: Source, into: Gathering, project: PotatoProject = UNKNOWN) -> None:
     """Ratings and spans of every user in the file."""
     into.recognised |= {"user_id": "annotator", LABELS: "ratings", SPANS: "highlights", BEHAVIOUR: "time"}
     for record in source.records:
@@ -141,80 +141,80 @@ def read(source: Source, into: Gathering, project: Project = UNKNOWN) -> None:
             into.findings.error("does not say who rated.", record.row, "user_id")
             continue
         times = dict(_entries(record, BEHAVIOUR, into))
-        for item, given in _entries(record, LABELS, into):
+        for item, answers in _entries(record, LABELS, into):
             at, seconds = _times(times.get(item))
             unit = Unit(item, None, user, into.kind, record.row, at, seconds)
-            for scheme, answer in _grouped(unit, given, into).items():
+            for scheme, answer in _grouped(unit, answers, into).items():
                 _scheme(unit, scheme, answer, project, into)
-        for item, given in _entries(record, SPANS, into):
+        for item, spans in _entries(record, SPANS, into):
             unit = Unit(item, None, user, into.kind, record.row)
-            for scheme, span in _spans(unit, given, into):
+            for scheme, span in _spans(unit, spans, into):
                 _span(unit, scheme, span, project, into)
 
 
-def _entries(record: Record, name: str, into: Gathering) -> Iterator[tuple[str, Any]]:
+def _entries(record: Record, name: str, into: Gathering) -> Iterator[tuple[str, Json]]:
     """Item and what there is for it."""
     yield from into.mapped(record.values.get(name), record.row, name).items()
 
 
-def _times(given: Any) -> tuple[Any, float]:
+def _times(behaviour: Json) -> tuple[datetime | None, float]:
     """When the item was left, and the seconds spent on it."""
-    known = given if isinstance(given, dict) else {}
-    end, spent = known.get("session_end"), seconds_of(known.get("total_time_ms"))
+    times = behaviour if isinstance(behaviour, dict) else {}
+    end, spent = times.get("session_end"), seconds_of(times.get("total_time_ms"))
     return (None if end is None else moment_of(end)), spent / 1000
 
 
-def _grouped(unit: Unit, given: Any, into: Gathering) -> dict[str, Any]:
+def _grouped(unit: Unit, answers: Json, into: Gathering) -> JsonObject:
     """Scheme → its names and values, from pairs or from an object."""
-    if not isinstance(given, list):
-        return into.mapped(given, unit.row, unit.item)
-    schemes: dict[str, Any] = defaultdict(dict)
-    for label, value in _pairs(unit, given, into):
+    if not isinstance(answers, list):
+        return into.mapped(answers, unit.row, unit.item)
+    schemes: JsonObject = defaultdict(dict)
+    for label, value in _pairs(unit, answers, into):
         schemes[named(label.get("schema"))][named(label.get("name"))] = value
     return schemes
 
 
-def _pairs(unit: Unit, given: list[Any], into: Gathering) -> Iterator[tuple[dict[str, Any], Any]]:
-    for pair in given:
+def _pairs(unit: Unit, pairs: list[Json], into: Gathering) -> Iterator[tuple[JsonObject, Json]]:
+    for pair in pairs:
         if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], dict):
             yield pair[0], pair[1]
         else:
             into.findings.error("holds an entry that is no pair of label and value.", unit.row, unit.item)
 
 
-def _scheme(unit: Unit, scheme: str, given: Any, project: Project, into: Gathering) -> None:
+def _scheme(unit: Unit, scheme: str, answer: Json, project: PotatoProject, into: Gathering) -> None:
     """One scheme: labels that are set, one value under a name of its own, or several questions."""
     criterion, system = project.place(unit.item, scheme)
-    unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row, unit.at, unit.seconds)
-    if not isinstance(given, dict):
-        into.rate(unit, criterion, given)
+    unit = replace(unit, system=system)
+    if not isinstance(answer, dict):
+        into.rate(unit, criterion, answer)
         return
-    if isinstance(given.get("labels"), dict):
-        given = given["labels"]
-    for name in TEXT_BOXES & set(given):
-        into.note(unit, criterion, given[name])
-    given = {name: value for name, value in given.items() if name not in TEXT_BOXES}
-    if given and all(_is_label(name, value) for name, value in given.items()):
-        chosen = [name if value in SELECTED else value for name, value in given.items() if not _is_unset(value)]
+    labels = answer.get("labels")
+    values = labels if isinstance(labels, dict) else answer
+    for name in TEXT_BOXES & set(values):
+        into.note(unit, criterion, values[name])
+    values = {name: value for name, value in values.items() if name not in TEXT_BOXES}
+    if values and all(_is_label(name, value) for name, value in values.items()):
+        chosen = [name if value in SELECTED else str(value) for name, value in values.items() if not _is_unset(value)]
         _selected(unit, (scheme, criterion), chosen, project, into)
         return
-    for name, value in given.items():
+    for name, value in values.items():
         # {"number": "4"} answers the scheme itself; anything else is a question inside it
         into.rate(unit, criterion if name in ONLY_ANSWER else f"{criterion}: {name}", value)
 
 
-def _is_label(name: str, value: Any) -> bool:
+def _is_label(name: str, value: Json) -> bool:
     """Whether it is a label that is set or not: positive → true, 4 → "4", scale_4 → "4"."""
     if isinstance(value, list | dict):
         return False
     return value in SELECTED or _is_unset(value) or (isinstance(value, str) and name in (value, f"scale_{value}"))
 
 
-def _is_unset(value: Any) -> bool:
+def _is_unset(value: Json) -> bool:
     return not isinstance(value, list | dict) and value in UNSELECTED
 
 
-def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Project, into: Gathering) -> None:
+def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: PotatoProject, into: Gathering) -> None:
     scheme, criterion = names
     if scheme in project.several:
         into.findings.tally(SEVERAL)
@@ -222,7 +222,7 @@ def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Pr
         shown = ", ".join(f"'{label}'" for label in labels)
         into.findings.error(
             f"annotator '{unit.annotator}' has several labels for item '{unit.item}': {shown}. "
-            "Which one was meant cannot be told; correct the file or take these entries out.",
+            "Which one was meant is not known; correct the file or take these entries out.",
             unit.row,
             scheme,
         )
@@ -230,17 +230,17 @@ def _selected(unit: Unit, names: tuple[str, str], labels: list[str], project: Pr
         into.rate(unit, criterion, labels[0] if labels else None)
 
 
-def _spans(unit: Unit, given: Any, into: Gathering) -> Iterator[tuple[str, dict[str, Any]]]:
+def _spans(unit: Unit, listed: Json, into: Gathering) -> Iterator[tuple[str, JsonObject]]:
     """(scheme, span) from pairs of span and value, or from an object of lists."""
-    if isinstance(given, list):
-        yield from ((named(span.get("schema")), span) for span, _ in _pairs(unit, given, into))
+    if isinstance(listed, list):
+        yield from ((named(span.get("schema")), span) for span, _ in _pairs(unit, listed, into))
         return
-    for scheme, spans in into.mapped(given, unit.row, unit.item).items():
+    for scheme, spans in into.mapped(listed, unit.row, unit.item).items():
         for span in into.listed(spans, unit.row, scheme):
             yield scheme, into.mapped(span, unit.row, scheme)
 
 
-def _span(unit: Unit, scheme: str, span: dict[str, Any], project: Project, into: Gathering) -> None:
+def _span(unit: Unit, scheme: str, span: JsonObject, project: PotatoProject, into: Gathering) -> None:
     label = span.get("name") or span.get("label") or scheme
     to, quote = named(span.get("target_field")), span.get("text")
     _, system = project.place(unit.item, scheme, to)
@@ -249,7 +249,7 @@ def _span(unit: Unit, scheme: str, span: dict[str, Any], project: Project, into:
         return
     unit = Unit(unit.item, system, unit.annotator, unit.kind, unit.row)
     start, end, text = span.get("start"), span.get("end"), project.texts.get(unit.item, {}).get(to)
-    if text is not None and (found := counted_without_lines(text, whole(start), whole(end))):
-        start, end = found
+    if text is not None and (place := counted_without_lines(text, whole(start), whole(end))):
+        start, end = place
         quote = text[start:end]
     into.mark(unit, label, start, end, quote, utf16=quote is not None and text is None)

@@ -14,21 +14,23 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import yaml
 
 from triptych.errors import ImportRefused
-from triptych.formats.ratings.model import GivenRating
+from triptych.formats.model import JsonObject
+from triptych.formats.ratings.model import ImportedRating
 
+About = Literal["candidate", "item"]
 Use = Literal["ordinal", "interval", "nominal", "leave out"]
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-MOST_POINTS = 21
-MOST_OPTIONS = 12
-MOST_LABELS = 9
+MAX_POINTS = 21
+MAX_OPTIONS = 12
+MAX_LABELS = 9
 DECIMALS = 6
-FAR = 10
+FAR_RATIO = 10
 USUAL_ENDS = (5, 7, 10)
 OWN_SCALE = "Not on the scale on which people rated '{name}': compared with their ratings as a metric is."
 EMPTY_WORDS = {"", "n/a", "na", "nan", "null", "missing", "not applicable", "skipped", "skip", "-", "?"}
@@ -47,7 +49,7 @@ class ProposedCriterion:
     name: str
     key: str
     use: Use
-    about: Literal["candidate", "item"]
+    about: About
     numbers: bool
     values: dict[str, int]
     low: float = 0
@@ -87,7 +89,7 @@ def number_in(text: str) -> float | None:
     return float(text) if NUMBER.fullmatch(text) else None
 
 
-def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
+def propose(ratings: Iterable[ImportedRating]) -> tuple[ProposedCriterion, ...]:
     """A criterion for every name in the ratings, in the order of their first rows.
 
     Another one follows it for judges whose scores are on a scale of their own.
@@ -102,18 +104,18 @@ def propose(ratings: Iterable[GivenRating]) -> tuple[ProposedCriterion, ...]:
     for name in apart:
         scores[name] = scores_of(name, {*values, *scores.values()})
     keys = distinct_keys([*values, *scores.values()], "criterion")
-    found = []
+    proposals = []
     for name, by_judge in values.items():
-        about = "item" if systems[name] == {True} else "candidate"
+        about: About = "item" if systems[name] == {True} else "candidate"
         judges = apart.get(name, ())
-        found.append(_proposed(name, keys[name], about, _merged(by_judge, by_judge.keys() - judges)))
+        proposals.append(_proposed(name, keys[name], about, _merged(by_judge, by_judge.keys() - judges)))
         if judges:
             own = _proposed(scores[name], keys[scores[name]], about, _merged(by_judge, judges))
-            found.append(replace(own, of=name, judges=judges, remarks=(OWN_SCALE.format(name=name), *own.remarks)))
-    return tuple(found)
+            proposals.append(replace(own, of=name, judges=judges, remarks=(OWN_SCALE.format(name=name), *own.remarks)))
+    return tuple(proposals)
 
 
-def judge_of(rating: GivenRating) -> str:
+def judge_of(rating: ImportedRating) -> str:
     """The judge that gave it; "" where none did."""
     return rating.annotator if rating.kind == "judge" else ""
 
@@ -125,23 +127,23 @@ def scores_of(name: str, taken: Collection[str]) -> str:
 
 def _merged(by_judge: Mapping[str, Counter[str]], judges: Collection[str]) -> dict[str, int]:
     """How often each value was given by some of them, most frequent first."""
-    return dict(sum((found for judge, found in by_judge.items() if judge in judges), Counter()).most_common())
+    return dict(sum((counts for judge, counts in by_judge.items() if judge in judges), Counter()).most_common())
 
 
 def _apart(by_judge: Mapping[str, Counter[str]]) -> tuple[str, ...]:
     """The judges that did not answer on people's scale; people are "" among them."""
     if "" not in by_judge:
         return ()
-    own = {judge: _proposed("", "", "candidate", dict(found)) for judge, found in by_judge.items()}
+    own = {judge: _proposed("", "", "candidate", dict(counts)) for judge, counts in by_judge.items()}
     return tuple(judge for judge in by_judge if judge and not _is_on(own[""], own[judge]))
 
 
 def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
-    """Whether scores are on people's scale: it gets no other level, and no points but a last one that nobody chose."""
+    """Whether scores are on people's scale: no other level, and no points but a last one that was never chosen."""
     if people.numbers != scores.numbers:
         return False
     if not people.numbers:
-        return people.use == "leave out" or len({*people.labels, *scores.labels}) <= MOST_OPTIONS
+        return people.use == "leave out" or len({*people.labels, *scores.labels}) <= MAX_OPTIONS
     if people.use == scores.use == "interval":
         return (people.low, people.high) == (scores.low, scores.high)
     end = next((end for end in USUAL_ENDS if people.high <= end), people.high)
@@ -149,7 +151,7 @@ def _is_on(people: ProposedCriterion, scores: ProposedCriterion) -> bool:
     return all(whole._fits(value) for value in scores.values if number_in(value) is not None)
 
 
-def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> ProposedCriterion:
+def _proposed(name: str, key: str, about: About, values: dict[str, int]) -> ProposedCriterion:
     numbers = {value: number for value in values if (number := number_in(value)) is not None}
     numeric = sum(values[value] for value in numbers)
     words = [value for value in values if value not in numbers]
@@ -160,9 +162,9 @@ def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> Propos
         return ProposedCriterion(name, key, use, about, True, values, low, high, step, (), missing, (), remarks)
     missing = tuple(word for word in words if word.casefold() in EMPTY_WORDS)
     labels = tuple(sorted(value for value in values if value))
-    if not 0 < len(labels) <= MOST_OPTIONS:
-        told = f"It has {len(labels):,} different texts, which make no scale; it is left out."
-        return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(told,))
+    if not 0 < len(labels) <= MAX_OPTIONS:
+        remark = f"It has {len(labels):,} different texts, which make no scale; it is left out."
+        return ProposedCriterion(name, key, "leave out", about, False, values, labels=labels, remarks=(remark,))
     remarks = _alike(labels)
     return ProposedCriterion(
         name, key, "nominal", about, False, values, labels=labels, missing=missing, remarks=remarks
@@ -172,7 +174,7 @@ def _proposed(name: str, key: str, about: Any, values: dict[str, int]) -> Propos
 def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
     """Low, high, step and level of a scale on which the numbers lie.
 
-    An end that nobody chose is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
+    An end that was never chosen is added where the scale is a usual one: from 1, 0 to 1, 0 to 100.
     """
     numbers = np.round(numbers, DECIMALS)
     low, high = float(numbers.min()), float(numbers.max())
@@ -182,7 +184,7 @@ def _scale(numbers: np.ndarray) -> tuple[float, float, float, Use]:
     if low == high:
         high = next((float(end) for end in USUAL_ENDS if low < end), low + 1) if low >= 0 else low + 1
         low = 1.0 if 1 <= low <= 10 else low
-    if step in (1, 0.5) and low <= 10 and round((high - low) / step) < MOST_POINTS:
+    if step in (1, 0.5) and low <= 10 and round((high - low) / step) < MAX_POINTS:
         return low, high, step, "ordinal"
     if low >= 0 and high <= 100 and (high > 10 or high <= 1):
         low, high = 0.0, 100.0 if high > 10 else 1.0
@@ -197,7 +199,9 @@ def _on(numbers: np.ndarray, step: float) -> bool:
 def _far(numbers: np.ndarray) -> tuple[str, ...]:
     """A remark on numbers that are more than ten times the usual size."""
     usual = float(np.median(np.abs(numbers)))
-    far = sorted({f"{number:g}" for number in numbers if usual and abs(number) > FAR * usual and len(numbers) > 3})
+    far = sorted(
+        {f"{number:g}" for number in numbers if usual and abs(number) > FAR_RATIO * usual and len(numbers) > 3}
+    )
     return (f"Far from the other values: {', '.join(far)}. Check the scale; means follow such values.",) if far else ()
 
 
@@ -240,8 +244,8 @@ def as_yaml(title: str, criteria: Sequence[ProposedCriterion], labels: Sequence[
     used = [criterion for criterion in criteria if criterion.use != "leave out"]
     if not used:
         raise ImportRefused("Every criterion is left out, so nothing would be imported.")
-    if len(labels) > MOST_LABELS:
-        raise ImportRefused(f"The highlights have {len(labels)} different labels; a rubric has at most {MOST_LABELS}.")
+    if len(labels) > MAX_LABELS:
+        raise ImportRefused(f"The highlights have {len(labels)} different labels; a rubric has at most {MAX_LABELS}.")
     marks = distinct_keys(labels, "label")
     rubric = {
         "key": "imported",
@@ -261,28 +265,28 @@ def extended(rubric_yaml: str, criteria: Iterable[ProposedCriterion]) -> str:
     return yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True)
 
 
-def _criterion(criterion: ProposedCriterion) -> dict[str, Any]:
+def _criterion(criterion: ProposedCriterion) -> JsonObject:
     name = criterion.name
-    found = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is not known here."}
+    texts = {"key": criterion.key, "title": name, "definition": f"Imported as '{name}'; its wording is not known here."}
     return {
-        **found,
+        **texts,
         "about": criterion.about,
         "scale": _numbers(criterion) if criterion.numbers else _options(criterion),
     }
 
 
-def _numbers(criterion: ProposedCriterion) -> dict[str, Any]:
+def _numbers(criterion: ProposedCriterion) -> JsonObject:
     if criterion.low >= criterion.high or criterion.step <= 0:
         raise ImportRefused(f"'{criterion.name}': the scale must end above its start.")
-    if criterion.points <= MOST_POINTS and criterion.use != "interval":
+    if criterion.points <= MAX_POINTS and criterion.use != "interval":
         values = [round(criterion.low + n * criterion.step, 9) for n in range(criterion.points)]
         return {"kind": "likert", "level": criterion.use, "points": [{"value": value} for value in values]}
     ends = {"low": criterion.low, "high": criterion.high, "step": criterion.step}
     return {"kind": "number", "level": criterion.use, **ends}
 
 
-def _options(criterion: ProposedCriterion) -> dict[str, Any]:
-    """The labels as options; a choice has two at least, so one that everybody chose gets another beside it."""
+def _options(criterion: ProposedCriterion) -> JsonObject:
+    """The labels as options; a choice has two at least, so a single label gets a second one that was never chosen."""
     options = [
         {"key": key, "title": label}
         | ({"missing": True} if label in criterion.missing else {})

@@ -7,56 +7,57 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from triptych.formats.ratings.assemble import Asked, read_value
-from triptych.formats.ratings.model import GivenRating
+from triptych.formats.ratings.model import ImportedRating
 from triptych.formats.ratings.proposal import ProposedCriterion, distinct_keys, extended, judge_of, propose, scores_of
-from triptych.rubric.model import Criterion, parse_rubric
+from triptych.rubric.files import parse_rubric
+from triptych.rubric.model import Criterion
 
 
-def with_scores(asked: Asked, ratings: Iterable[GivenRating]) -> Asked:
+def with_scores(asked: Asked, ratings: Iterable[ImportedRating]) -> Asked:
     """The same rubric with criteria for scores that it cannot read: of another name, or on another scale.
 
     Raises InvalidRubric where the names of the scores make none.
     """
-    given: dict[str, dict[str, list[GivenRating]]] = defaultdict(lambda: defaultdict(list))
+    by_judge: dict[str, dict[str, list[ImportedRating]]] = defaultdict(lambda: defaultdict(list))
     for rating in ratings:
-        given[rating.criterion][judge_of(rating)].append(rating)
-    found = tuple(_beyond(asked, given))
-    if not found:
+        by_judge[rating.criterion][judge_of(rating)].append(rating)
+    proposals = tuple(_beyond(asked, by_judge))
+    if not proposals:
         return asked
-    yaml = extended(asked.yaml, found)
+    yaml = extended(asked.yaml, proposals)
     return replace(
         asked,
         rubric=parse_rubric(yaml),
         yaml=yaml,
-        names={**asked.names, **{one.name: one.key for one in found}},
-        apart=apart(found),
-        scores=frozenset(one.key for one in found),
+        names={**asked.names, **{proposal.name: proposal.key for proposal in proposals}},
+        apart=apart(proposals),
+        scores=frozenset(proposal.key for proposal in proposals),
     )
 
 
 def apart(criteria: Iterable[ProposedCriterion]) -> dict[tuple[str, str], str]:
     """(judge, criterion in the files) → the name of the criterion of its own that such scores are read by."""
-    return {(judge, one.of): one.name for one in criteria for judge in one.judges}
+    return {(judge, proposal.of): proposal.name for proposal in criteria for judge in proposal.judges}
 
 
-def _beyond(asked: Asked, given: Mapping[str, Mapping[str, list[GivenRating]]]) -> Iterator[ProposedCriterion]:
+def _beyond(asked: Asked, ratings: Mapping[str, Mapping[str, list[ImportedRating]]]) -> Iterator[ProposedCriterion]:
     """given: name in the files → judge, "" for people → ratings.
 
     What people gave under a strange name, and scores that make no scale, stay what does not fit.
     """
     criteria = {criterion.key: criterion for criterion in asked.rubric.criteria}
-    names = {name: scores_of(name, given) if "" in of or asked.names[name] else name for name, of in given.items()}
+    names = {name: scores_of(name, ratings) if "" in of or asked.names[name] else name for name, of in ratings.items()}
     keys = distinct_keys([*criteria, *names.values()], "criterion")
-    for name, of in given.items():
+    for name, of in ratings.items():
         criterion = criteria.get(asked.names[name] or "")
         if criterion is None and "" in of:
             continue
         own = [judge for judge in of if judge and not (criterion and _reads(criterion, of[judge]))]
         scores = (replace(rating, criterion=names[name]) for judge in own for rating in of[judge])
-        for found in propose(scores):
-            if found.use != "leave out":
-                yield replace(found, key=keys[names[name]], of=name, judges=tuple(own))
+        for proposal in propose(scores):
+            if proposal.use != "leave out":
+                yield replace(proposal, key=keys[names[name]], of=name, judges=tuple(own))
 
 
-def _reads(criterion: Criterion, scores: Collection[GivenRating]) -> bool:
-    return all(read_value(criterion, one.value, one.missing) is not None for one in scores)
+def _reads(criterion: Criterion, scores: Collection[ImportedRating]) -> bool:
+    return all(read_value(criterion, score.value, score.missing) is not None for score in scores)

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from triptych.errors import ImportRefused
 from triptych.formats.decode import decode, refuse_other_content
 from triptych.formats.json_files import read_json
 from triptych.formats.layout import simple
-from triptych.formats.model import MAX_COLUMNS, MAX_ROWS, MAX_UPLOAD, Findings, ReadOptions, Record, Source
+from triptych.formats.model import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    MAX_UPLOAD,
+    Findings,
+    Json,
+    JsonObject,
+    ReadOptions,
+    Record,
+    Source,
+)
 from triptych.formats.parquet import read_parquet
-from triptych.formats.tables import DELIMITERS, Cells, Table, as_source, parse
+from triptych.formats.tables import DELIMITERS, Cells, RawTable, as_source, parse
 from triptych.formats.values import clean
 from triptych.formats.xlsx import read_workbook
 
@@ -34,27 +43,31 @@ def read_source(
     """
     source = _read(data, filename, findings, endings, example)
     columns = tuple(clean(name, findings, 1, None) for name in source.columns)
-    records = tuple(Record(r.row, _cleaned(r.values, findings, r.row, None)) for r in source.records)
+    records = tuple(Record(r.row, _cleaned_object(r.values, findings, r.row, None)) for r in source.records)
     return replace(source, columns=columns, records=records)
 
 
-def _cleaned(value: Any, findings: Findings, row: int, column: str | None) -> Any:
+def _cleaned(value: Json, findings: Findings, row: int, column: str | None) -> Json:
     """Every text inside: no control characters, no half characters, plain line feeds."""
     if isinstance(value, str):
         return clean(value, findings, row, column)
     if isinstance(value, list):
         return [_cleaned(inside, findings, row, column) for inside in value]
     if isinstance(value, dict):
-        names = {clean(name, findings, row, column): inside for name, inside in value.items()}
-        return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
+        return _cleaned_object(value, findings, row, column)
     return value
+
+
+def _cleaned_object(value: JsonObject, findings: Findings, row: int, column: str | None) -> JsonObject:
+    names = {clean(name, findings, row, column): inside for name, inside in value.items()}
+    return {name: _cleaned(inside, findings, row, column or name) for name, inside in names.items()}
 
 
 def _read(data: bytes, filename: str, findings: Findings, endings: Sequence[str], example: str) -> Source:
     ending = filename.rsplit(".", 1)[-1].casefold() if "." in filename else ""
     if ending not in endings:
-        known = ", ".join(f".{name}" for name in endings)
-        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {known}.")
+        known_endings = ", ".join(f".{name}" for name in endings)
+        raise ImportRefused(f"Files that end in '.{ending}' cannot be read here. Known are {known_endings}.")
     if len(data) > MAX_UPLOAD:
         size = len(data) / 2**20
         raise ImportRefused(f"The file has {size:.0f} MB; at most {MAX_UPLOAD // 2**20} MB can be read. Split it.")
@@ -91,7 +104,7 @@ def _read_table(data: bytes, findings: Findings, example: str) -> Source:
         raise ImportRefused(f"The first row must name the columns, for example: {example}")
     if len(rows) == 1 and not findings.has_errors:
         raise ImportRefused("The file has a header but no rows below it: there is nothing to import.")
-    return as_source(Table(header, _even(rows[1:], len(header), findings)), DELIMITERS[delimiter], findings)
+    return as_source(RawTable(header, _even(rows[1:], len(header), findings)), DELIMITERS[delimiter], findings)
 
 
 def _delimiter(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Where a highlight stands: in code points, the end exclusive, whatever the program that made it counts.
+"""Where a highlight is: in code points, the end exclusive, whatever the program that made it counts.
 
 An offset is believed where the text there equals the quote. Otherwise the usual mistakes are tried: the other unit
-(UTF-16 or code points) and an inclusive end; then the quote itself, if it stands in the text exactly once.
+(UTF-16 or code points) and an inclusive end; then the quote itself, if it occurs in the text exactly once.
 What is found nowhere keeps its quote and no offsets.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from triptych.formats.model import Findings
-from triptych.formats.ratings.model import Content, GivenHighlight
+from triptych.formats.ratings.model import Content, ImportedHighlight
 
 MENDED = {
-    "units": "{n} highlight(s) were counted in other units than their format says; their quotes told the place.",
-    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes told the place.",
-    "quote": "{n} highlight(s) stood at another place; their quotes stand in the text exactly once and told it.",
+    "units": "{n} highlight(s) were counted in other units than their format says; their quotes gave the place.",
+    "end": "{n} highlight(s) name their last character instead of the place behind it; their quotes gave the place.",
+    "quote": "{n} highlight(s) were at another place; their quotes occur in the text exactly once and gave it.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PlacedSpan:
     """Code points, end exclusive; null offsets where the quote is not in the text."""
 
     turn: int | None
@@ -30,51 +30,50 @@ class Span:
     quote: str
 
 
-def place(given: GivenHighlight, content: Content | None, findings: Findings) -> Span:
+def place(highlight: ImportedHighlight, content: Content | None, findings: Findings) -> PlacedSpan:
     """The highlight's place in its candidate; how it was mended is counted in `findings`."""
-    texts = _texts(given, content)
+    texts = _texts(highlight, content)
     for turn, text in texts:
-        found = _at_offsets(given, text)
-        if found is not None:
-            how, start, end = found
-            if how:
-                findings.tally(MENDED[how])
-            return Span(turn, start, end, text[start:end])
-    at = [(turn, text.find(given.quote)) for turn, text in texts if given.quote and text.count(given.quote) == 1]
-    repeated = any(text.count(given.quote) > 1 for _, text in texts) if given.quote else True
-    if len(at) == 1 and not repeated:
-        turn, start = at[0]
+        match = _at_offsets(highlight, text)
+        if match is not None:
+            mistake, start, end = match
+            if mistake:
+                findings.tally(MENDED[mistake])
+            return PlacedSpan(turn, start, end, text[start:end])
+    quote = highlight.quote or ""
+    occurrences = [(turn, text) for turn, text in texts for _ in range(text.count(quote))] if quote else []
+    if len(occurrences) == 1:
+        turn, text = occurrences[0]
         findings.tally(MENDED["quote"])
-        return Span(turn, start, start + len(given.quote), given.quote)
-    return Span(None, None, None, given.quote or "")
+        return PlacedSpan(turn, start := text.find(quote), start + len(quote), quote)
+    return PlacedSpan(None, None, None, quote)
 
 
-def _texts(given: GivenHighlight, content: Content | None) -> list[tuple[int | None, str]]:
+def _texts(highlight: ImportedHighlight, content: Content | None) -> list[tuple[int | None, str]]:
     """The texts that the highlight may be in, with their turns."""
     if content is None:
         return []
     if isinstance(content, str):
         return [(None, content)]
-    turns = [(n, turn.text) for n, turn in enumerate(content)]
-    return turns if given.turn is None else [pair for pair in turns if pair[0] == given.turn]
+    return [(n, turn.text) for n, turn in enumerate(content) if highlight.turn in (None, n)]
 
 
-def _at_offsets(given: GivenHighlight, text: str) -> tuple[str, int, int] | None:
-    """(how it was mended, start, end) if the text at the offsets is the quote."""
-    if given.start is None or given.end is None:
-        return None
-    for how, start, end in _guesses(given, text):
-        if 0 <= start < end <= len(text) and given.quote in (None, text[start:end]):
-            return how, start, end
+def _at_offsets(highlight: ImportedHighlight, text: str) -> tuple[str, int, int] | None:
+    """(mistake that was mended, start, end) if the text at the offsets is the quote."""
+    for mistake, start, end in _guesses(highlight, text):
+        if 0 <= start < end <= len(text) and highlight.quote in (None, text[start:end]):
+            return mistake, start, end
     return None
 
 
-def _guesses(given: GivenHighlight, text: str) -> Iterator[tuple[str, int, int]]:
-    plain = (given.start, given.end)
-    units = (from_utf16(text, given.start), from_utf16(text, given.end))
-    first, other = (units, plain) if given.utf16 else (plain, units)
+def _guesses(highlight: ImportedHighlight, text: str) -> Iterator[tuple[str, int, int]]:
+    if highlight.start is None or highlight.end is None:
+        return
+    plain = (highlight.start, highlight.end)
+    units = (from_utf16(text, highlight.start), from_utf16(text, highlight.end))
+    first, other = (units, plain) if highlight.utf16 else (plain, units)
     yield "", *first
-    if given.quote is not None:
+    if highlight.quote is not None:
         yield "units", *other
         yield "end", first[0], first[1] + 1
 

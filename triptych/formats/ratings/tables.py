@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
 
 from triptych.errors import ImportRefused
 from triptych.formats.layout import CONTEXT_NAMES, simple
 from triptych.formats.long_csv import restore_cell
-from triptych.formats.model import Record, Source
+from triptych.formats.model import Json, JsonObject, Record, Source
 from triptych.formats.ratings.model import (
     UNKNOWN_SYSTEM,
     Gathering,
     RaterKind,
+    RatingExtras,
     Unit,
     moment_of,
     named,
@@ -67,25 +68,25 @@ KINDS: dict[str, RaterKind] = {"judge": "judge", "simulated": "simulated"}
 TRUE = {"1", "true", "yes"}
 
 
-Cells = dict[str, Any]
+Cells = JsonObject
 
 
 @dataclass
 class Columns:
     """Which column is what; `wide` are the others, one criterion or annotator each."""
 
-    found: dict[str, str]
+    by_meaning: dict[str, str]
     wide: list[str] = field(default_factory=list)
 
     def cells(self, record: Record) -> Cells:
         """What a row has, by its meaning."""
-        return {part: record.values.get(column) for part, column in self.found.items()}
+        return {part: record.values.get(column) for part, column in self.by_meaning.items()}
 
 
 def read(source: Source, into: Gathering) -> None:
     """Ratings of a table. Raises ImportRefused where no column says whose ratings they are."""
     columns = find_columns(source.columns)
-    into.recognised |= {column: MEANINGS[part] for part, column in columns.found.items()}
+    into.recognised |= {column: MEANINGS[part] for part, column in columns.by_meaning.items()}
     if set(RATINGS_HEADER) <= set(source.columns) and source.tabular:
         source = restored(source)
     _check(columns, source.columns)
@@ -93,15 +94,15 @@ def read(source: Source, into: Gathering) -> None:
         cells = columns.cells(record)
         item = named(cells["item"])
         if not item:
-            into.findings.error("has no id of an item.", record.row, columns.found["item"])
+            into.findings.error("has no id of an item.", record.row, columns.by_meaning["item"])
         elif named(cells.get("purpose")) not in ("", Purpose.main, Purpose.repeat):
             into.findings.tally(OTHER_PURPOSE)
         else:
             _texts(record.row, cells, columns, item, into)
             _row(record, cells, columns, item, into)
     if columns.wide:
-        what = "criterion" if {"annotator", "judge"} & set(columns.found) else "ratings of annotator"
-        into.recognised |= {column: f"{what} '{column}'" for column in columns.wide}
+        meaning = "criterion" if {"annotator", "judge"} & set(columns.by_meaning) else "ratings of annotator"
+        into.recognised |= {column: f"{meaning} '{column}'" for column in columns.wide}
 
 
 def find_columns(names: Sequence[str]) -> Columns:
@@ -109,14 +110,16 @@ def find_columns(names: Sequence[str]) -> Columns:
     by_name: dict[str, str] = {}
     for name in names:
         by_name.setdefault(simple(name), name)
-    found: dict[str, str] = {}
-    for part, known in NAMES.items():
-        column = next((by_name[name] for name in known if by_name.get(name) not in (None, *found.values())), None)
+    by_meaning: dict[str, str] = {}
+    for part, spellings in NAMES.items():
+        column = next(
+            (by_name[name] for name in spellings if by_name.get(name) not in (None, *by_meaning.values())), None
+        )
         if column is not None:
-            found[part] = column
-    long = "value" in found and "criterion" in found
-    taken = {*found.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
-    return Columns(found, [] if long else [name for name in names if name not in taken])
+            by_meaning[part] = column
+    long = "value" in by_meaning and "criterion" in by_meaning
+    taken = {*by_meaning.values(), *(name for name in names if simple(name) in OF_THE_EXPORT)}
+    return Columns(by_meaning, [] if long else [name for name in names if name not in taken])
 
 
 def restored(source: Source) -> Source:
@@ -129,21 +132,23 @@ def restored(source: Source) -> Source:
 
 
 def _check(columns: Columns, names: Sequence[str]) -> None:
-    found = columns.found
-    if "item" not in found:
+    by_meaning = columns.by_meaning
+    if "item" not in by_meaning:
         raise ImportRefused("No column says which item a rating belongs to. Call it 'item_id'.")
-    whose = {"annotator", "judge"} & set(found)
-    if "criterion" in found and "value" in found and not whose:
+    whose = {"annotator", "judge"} & set(by_meaning)
+    if "criterion" in by_meaning and "value" in by_meaning and not whose:
         raise ImportRefused("No column says who rated. Call it 'annotator', or 'judge' for a model.")
-    if not columns.wide and "value" not in found:
+    if not columns.wide and "value" not in by_meaning:
         raise ImportRefused(f"No column holds values. There are {', '.join(names)}; call it 'value'.")
 
 
 def _texts(row: int, cells: Cells, columns: Columns, item: str, into: Gathering) -> None:
     if "context" in cells:
-        into.context(item, cells["context"], row, columns.found["context"], from_cell=True)
+        into.context(item, cells["context"], row, columns.by_meaning["context"], from_cell=True)
     if "text" in cells:
-        into.text(item, _system(cells) or UNKNOWN_SYSTEM, cells["text"], row, columns.found["text"], from_cell=True)
+        into.text(
+            item, _system(cells) or UNKNOWN_SYSTEM, cells["text"], row, columns.by_meaning["text"], from_cell=True
+        )
 
 
 def _system(cells: Cells) -> str | None:
@@ -162,17 +167,17 @@ def _row(record: Record, cells: Cells, columns: Columns, item: str, into: Gather
             whose = Unit(unit.item, unit.system, column, kind, record.row, unit.at)
             into.rate(whose, named(cells.get("criterion")) or "rating", record.values.get(column))
     elif not name:
-        column = columns.found.get("annotator") or columns.found["judge"]
+        column = columns.by_meaning.get("annotator") or columns.by_meaning["judge"]
         into.findings.error("does not say who rated.", record.row, column)
     elif "criterion" in cells and "value" in cells:
-        into.rate(unit, named(cells["criterion"]), _value(cells), **_more(cells))
+        into.rate(unit, named(cells["criterion"]), _value(cells), _is_true(cells.get("missing")), **_extras(cells))
     else:
-        for column in columns.wide + ([columns.found["value"]] if "value" in cells else []):
-            into.rate(unit, column, record.values.get(column), **_more(cells))
+        for column in columns.wide + ([columns.by_meaning["value"]] if "value" in cells else []):
+            into.rate(unit, column, record.values.get(column), _is_true(cells.get("missing")), **_extras(cells))
 
 
 def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
-    """Who rated. A column 'judge' names a model; a column of kinds tells people from models and simulations."""
+    """Who rated. A column 'judge' names a model; a column of kinds distinguishes people, models and simulations."""
     judge = named(cells.get("judge"))
     if judge:
         return "judge", judge
@@ -180,43 +185,36 @@ def _annotator(cells: Cells, otherwise: RaterKind) -> tuple[RaterKind, str]:
     return KINDS.get(kind, otherwise), named(cells.get("annotator"))
 
 
-def _time(cells: Cells, into: Gathering) -> Any:
-    given = cells.get("at")
-    if not given:
+def _time(cells: Cells, into: Gathering) -> datetime | None:
+    written = cells.get("at")
+    if not written:
         return None
-    at = moment_of(given)
+    at = moment_of(written)
     if at is None:
         into.findings.tally(NO_TIME)
     return at
 
 
-def _is_true(given: Any) -> bool:
-    return given is True or named(given).casefold() in TRUE
+def _is_true(value: Json) -> bool:
+    return value is True or named(value).casefold() in TRUE
 
 
-def _keys(given: Any) -> tuple[str, ...]:
+def _keys(value: Json) -> tuple[str, ...]:
     """Keys of reasons: a list, or a text with ; between them."""
-    return tuple(filter(None, map(named, given if isinstance(given, list) else named(given).split(";"))))
+    return tuple(filter(None, map(named, value if isinstance(value, list) else named(value).split(";"))))
 
 
-def _value(cells: Cells) -> Any:
+def _value(cells: Cells) -> Json:
     """The value, or in our own export the option."""
     return cells.get("option") if cells["value"] in (None, "") else cells["value"]
 
 
-def _more(cells: Cells) -> dict[str, Any]:
+def _extras(cells: Cells) -> RatingExtras:
     """What a rating may carry besides its value."""
-    more: dict[str, Any] = {}
-    if "explanation" in cells:
-        more["explanation"] = named(cells["explanation"])
-    if "reasons" in cells:
-        more["reasons"] = _keys(cells["reasons"])
-    if "position" in cells:
-        more["position"] = whole(cells["position"])
-    if "missing" in cells:
-        more["missing"] = _is_true(cells["missing"])
-    if "repeat" in cells:
-        more["of"] = named(cells["repeat"])
-    if named(cells.get("purpose")) == Purpose.repeat:
-        more["of"] = more.get("of") or "repeat"
-    return more
+    unnamed_repeat = "repeat" if named(cells.get("purpose")) == Purpose.repeat else ""
+    return {
+        "explanation": named(cells.get("explanation")),
+        "reasons": _keys(cells.get("reasons")),
+        "position": whole(cells.get("position")),
+        "of": named(cells.get("repeat")) or unnamed_repeat,
+    }

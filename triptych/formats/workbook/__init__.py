@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from triptych.formats.workbook.checking import Finding, ReadBook, ReadItem, check_filled
-from triptych.formats.workbook.reading import Filled, FilledRow, read_filled
-from triptych.formats.workbook.writing import LONGEST_TEXT, Book, BookItem, write_book
+from triptych.formats.workbook.checking import CellProblem, ReadItem, ReadWorkbook, check_filled
+from triptych.formats.workbook.reading import FilledRow, FilledWorkbook, read_filled
+from triptych.formats.workbook.writing import MAX_TEXT_CHARACTERS, WorkbookContents, WorkbookItem, write_book
 
 __all__ = [
-    "LONGEST_TEXT",
-    "Book",
-    "BookItem",
-    "Filled",
+    "MAX_TEXT_CHARACTERS",
+    "WorkbookContents",
+    "WorkbookItem",
+    "FilledWorkbook",
     "FilledRow",
-    "Finding",
-    "ReadBook",
+    "CellProblem",
+    "ReadWorkbook",
     "ReadItem",
     "check_filled",
     "read_filled",

@@ -1,6 +1,6 @@
 """A filled workbook line by line: which answers it holds, and every cell that cannot be stored as it is.
 
-Rows are known by their hidden names, so their order does not matter; that a name still stands beside its own text is
+Rows are known by their hidden names, so their order does not matter; that a name is still next to its own text is
 checked. Pure: no database.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from openpyxl.utils.escape import unescape
 
 from triptych.errors import InvalidAnnotation
 from triptych.formats.long_csv import restore_cell
+from triptych.formats.model import JsonObject
 from triptych.formats.workbook.columns import (
     AGREE,
     AGREED,
@@ -27,7 +28,6 @@ from triptych.formats.workbook.columns import (
     TEXT,
     WORDS,
     Column,
-    Value,
     explanation_in,
     folded,
     letters_of,
@@ -35,28 +35,29 @@ from triptych.formats.workbook.columns import (
     value_in,
     ways_out,
 )
-from triptych.formats.workbook.reading import Filled, FilledRow
-from triptych.formats.workbook.writing import GUIDELINES, Book, BookItem, row_key
+from triptych.formats.workbook.reading import FilledRow, FilledWorkbook
+from triptych.formats.workbook.writing import GUIDELINES, WorkbookContents, WorkbookItem, row_key
 from triptych.rubric.answers import (
     ABOUT_ITEM,
-    GivenExplanation,
+    DraftExplanation,
     check_answers,
     check_explanation,
     option_name,
     parse_answers,
 )
-from triptych.rubric.model import Ask, Criterion, Rubric
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Value
 
 Severity = Literal["error", "warning", "note"]
-SHOWN_TEXT = 60
+SHOWN_CHARACTERS = 60
 NOT_STORED = "This will not be stored"
-SORTED = "The rows stand in another order than they were given out. Each was recognised, so nothing is mixed up."
+SORTED = "The rows are in another order than in the download. Each was recognised, so nothing is mixed up."
 BY_HAND = "Delete what was typed here; rows cannot be added by hand."
 FRESH = "Copy the answers into a fresh download of this workbook."
 
 
 @dataclass(frozen=True)
-class Finding:
+class CellProblem:
     """What is to be said about a cell, a row or the whole file, and what would be right. row: as in the spreadsheet."""
 
     severity: Severity
@@ -74,33 +75,33 @@ class ReadItem:
 
     token: str
     row: int
-    answers: dict[str, Any] | None = None
+    answers: JsonObject | None = None
     way_out: tuple[str, str] | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
-class ReadBook:
+class ReadWorkbook:
     items: tuple[ReadItem, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CellProblem, ...]
 
 
-def check_filled(filled: Filled, book: Book) -> ReadBook:
+def check_filled(filled: FilledWorkbook, book: WorkbookContents) -> ReadWorkbook:
     """The answers of the items that could be read, and all findings, by row."""
     checker = _Checker(filled, book)
     checker.check_rows()
     items = [checker.item(item) for item in book.items if len(checker.rows[item.token]) == len(item.responses)]
-    findings = sorted(checker.findings, key=lambda one: one.row or 0)
-    return ReadBook(tuple(item for item in items if item is not None), tuple(findings))
+    findings = sorted(checker.findings, key=lambda problem: problem.row or 0)
+    return ReadWorkbook(tuple(item for item in items if item is not None), tuple(findings))
 
 
 @dataclass
 class _Checker:
     """Goes through one file. rows: item → letter → row."""
 
-    filled: Filled
-    book: Book
-    findings: list[Finding] = field(default_factory=list)
+    filled: FilledWorkbook
+    book: WorkbookContents
+    findings: list[CellProblem] = field(default_factory=list)
     rows: dict[str, dict[str, FilledRow]] = field(default_factory=lambda: defaultdict(dict))
 
     def __post_init__(self) -> None:
@@ -111,34 +112,34 @@ class _Checker:
 
     def say(self, severity: Severity, row: int | None, column: str, what: str, right: str = "") -> None:
         title = self.columns[column].title if column in self.columns else column
-        self.findings.append(Finding(severity, row, title, what, right))
+        self.findings.append(CellProblem(severity, row, title, what, right))
 
     def check_rows(self) -> None:
-        """Every row once, each beside its own text, no column gone."""
-        known = {
+        """Every row once, each next to its own text, no column missing."""
+        places = {
             row_key(self.book.token, item.token, letter): (item, letter)
             for item in self.book.items
             for letter in letters_of(len(item.responses))
         }
-        found: list[str] = []
+        keys: list[str] = []
         for row in self.filled.rows:
-            if row.key in known and row.key not in found:
-                item, letter = known[row.key]
+            if row.key in places and row.key not in keys:
+                item, letter = places[row.key]
                 self.rows[item.token][letter] = row
-                found.append(row.key)
+                keys.append(row.key)
             else:
-                self._strange_row(row, found)
+                self._strange_row(row, keys)
         for n, item in enumerate(self.book.items, 1):
             self._check_texts(item, n)
-        if found != [key for key in known if key in found]:
+        if keys != [key for key in places if key in keys]:
             self.say("note", None, "", SORTED)
         self._check_header()
         self._check_consent()
 
-    def _strange_row(self, row: FilledRow, found: Sequence[str]) -> None:
-        if row.key in found:
-            first = next(one.number for one in self.filled.rows if one.key == row.key)
-            self.say("error", row.number, "", f"This row stands twice: it is also row {first}.", "Delete one of them.")
+    def _strange_row(self, row: FilledRow, keys: Sequence[str]) -> None:
+        if row.key in keys:
+            first = next(other.number for other in self.filled.rows if other.key == row.key)
+            self.say("error", row.number, "", f"This row is repeated: it is also row {first}.", "Delete one of them.")
         elif row.key:
             self.say("error", row.number, "", "This row belongs to another workbook.", FRESH)
         elif any(row.cells.get(key) for key, column in self.columns.items() if column.answer):
@@ -152,17 +153,17 @@ class _Checker:
 
     def _check_consent(self) -> None:
         if self.book.consent and folded(self.filled.agreed) != folded(AGREED):
-            said = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
-            self.say("error", None, f"{GUIDELINES}: {AGREE}", said, f"{AGREED}. Without it nothing may be stored.")
+            fault = f"The answer is {self.filled.agreed!r}." if self.filled.agreed else "This is not answered."
+            self.say("error", None, f"{GUIDELINES}: {AGREE}", fault, f"{AGREED}. Without it nothing may be stored.")
 
-    def _check_texts(self, item: BookItem, number: int) -> None:
-        """A row that is missing, or whose hidden name stands beside the text of another."""
+    def _check_texts(self, item: WorkbookItem, number: int) -> None:
+        """A row that is missing, or whose hidden name is next to the text of another."""
         letters = letters_of(len(item.responses))
         for letter, text in zip(letters, item.responses, strict=True):
             row = self.rows[item.token].get(letter)
             if row is None:
-                what = f"The row of item {number}, Response {letter}, is missing."
-                self.say("error", None, "", what, FRESH)
+                fault = f"The row of item {number}, Response {letter}, is missing."
+                self.say("error", None, "", fault, FRESH)
             elif plain(row.cells.get(TEXT, "")) != plain(text):
                 self._other_text(row, TEXT, f"item {number}, Response {letter}")
             elif row.cells.get(CONTEXT) and plain(row.cells[CONTEXT]) != plain(item.context):
@@ -183,10 +184,10 @@ class _Checker:
         if owner:
             self.say("error", row.number, column, f"The row is that of {name}, the text that of {owner}.", right)
         else:
-            what = f"The text is not the one of {name}: {_start(seen) or 'it is empty'}"
-            self.say("error", row.number, column, what, "Texts must stay as they were. " + FRESH)
+            fault = f"The text is not the one of {name}: {_start(seen) or 'it is empty'}"
+            self.say("error", row.number, column, fault, "Texts must stay as they were. " + FRESH)
 
-    def item(self, item: BookItem) -> ReadItem | None:
+    def item(self, item: WorkbookItem) -> ReadItem | None:
         """What was filled in for one item; None if any of it cannot be stored."""
         rows = self.rows[item.token]
         first = rows["A"].number
@@ -217,12 +218,12 @@ class _Checker:
         return sum(finding.severity == "error" for finding in self.findings)
 
     def _about_item(self, rows: dict[str, FilledRow], key: str) -> tuple[str, int]:
-        """A cell that all rows of an item share, and the row where it stands."""
-        given = {row.cells[key]: row.number for row in rows.values() if row.cells.get(key)}
-        if len(given) > 1:
-            where = ", ".join(str(number) for number in given.values())
-            self.say("error", max(given.values()), key, f"This is asked once per item, but rows {where} differ.")
-        return next(iter(given.items()), ("", rows["A"].number))
+        """A cell that all rows of an item share, and its row."""
+        answers = {row.cells[key]: row.number for row in rows.values() if row.cells.get(key)}
+        if len(answers) > 1:
+            where = ", ".join(str(number) for number in answers.values())
+            self.say("error", max(answers.values()), key, f"This is asked once per item, but rows {where} differ.")
+        return next(iter(answers.items()), ("", rows["A"].number))
 
     def _way_out(self, rows: dict[str, FilledRow]) -> tuple[str, str] | None:
         cell, number = self._about_item(rows, LEAVE_OUT)
@@ -234,10 +235,10 @@ class _Checker:
             )
         return self.ways_out.get(folded(cell))
 
-    def _read_answers(self, item: BookItem, rows: dict[str, FilledRow]) -> dict[str, Any]:
+    def _read_answers(self, item: WorkbookItem, rows: dict[str, FilledRow]) -> JsonObject:
         letters = letters_of(len(item.responses))
         ratings: dict[str, dict[str, Value]] = defaultdict(dict)
-        explained: dict[str, dict[str, Any]] = defaultdict(dict)
+        explained: dict[str, JsonObject] = defaultdict(dict)
         aside = {letter: reason for letter in letters if (reason := self._aside(rows[letter]))}
         rated = "".join(letter for letter in letters if letter not in aside)
         for criterion, place in self._questions(rated):
@@ -268,9 +269,11 @@ class _Checker:
         cell, offer = row.cells.get(ASIDE, ""), self.rubric.set_aside_response
         if not cell or offer is None:
             return None
-        reason = next((one.key for one in offer.reasons if folded(cell) in (folded(one.title), one.key)), None)
+        reason = next(
+            (choice.key for choice in offer.reasons if folded(cell) in (folded(choice.title), choice.key)), None
+        )
         if reason is None:
-            titles = "; ".join(one.title for one in offer.reasons)
+            titles = "; ".join(choice.title for choice in offer.reasons)
             self.say("error", row.number, ASIDE, f"{_start(cell)!r} is no such reason.", titles)
         about_response = [key for key in row.cells if key.startswith((RATING, REASONS, WORDS)) and self._answers(key)]
         if any(row.cells[key] for key in about_response if self.columns[key].about == "candidate"):
@@ -291,7 +294,7 @@ class _Checker:
 
     def _explanation(
         self, criterion: Criterion, place: str, value: Value, get: Callable[[str], tuple[str, int]]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The explanation under the name of the chosen option; checked as the workbench's is."""
         (reasons, number), (words, _) = get(f"{REASONS}{criterion.key}"), get(f"{WORDS}{criterion.key}")
         ask = criterion.scale.ask_for(value)
@@ -303,12 +306,12 @@ class _Checker:
         if words and ask.free_text == "none":
             self.say("warning", number, f"{WORDS}{criterion.key}", f"{NOT_STORED}: only the reasons are asked for.")
         try:
-            given = explanation_in(ask, reasons, words)
-            check_explanation(self.rubric, criterion, place, ask, GivenExplanation.model_validate(given))
+            explanation = explanation_in(ask, reasons, words)
+            check_explanation(self.rubric, criterion, place, ask, DraftExplanation.model_validate(explanation))
         except (InvalidAnnotation, ValueError) as error:
             self.say("error", number, column, str(error), _offered(ask, self.rubric))
         else:
-            return {option_name(value): given}
+            return {option_name(value): explanation}
         return {}
 
 
@@ -325,4 +328,4 @@ def plain(cell: str) -> str:
 
 
 def _start(text: str) -> str:
-    return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…"
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

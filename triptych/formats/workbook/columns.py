@@ -15,10 +15,10 @@ from typing import Literal
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Ask, Best, Choice, Criterion, Likert, Number, Rubric, Scale, shown
+from triptych.rubric.model import Criterion, Rubric
+from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale, Value, shown
 
 About = Literal["candidate", "item"]
-Value = str | float | list[str]
 KEY, NUMBER, CONTEXT, LETTER, TEXT = "key", "number", "context", "letter", "text"
 ASIDE, LEAVE_OUT, NOTE = "aside", "leave_out", "note"
 RATING, REASONS, WORDS, EXTRA = "rating:", "reasons:", "words:", "extra:"
@@ -52,7 +52,7 @@ class Column:
 def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], candidates: int) -> tuple[Column, ...]:
     """All columns in order: what is read, what is asked about each response, what is asked about the item.
 
-    extra_texts: titles of the texts that stand beside the context; candidates: the most that an item has.
+    extra_texts: titles of the texts shown with the context; candidates: the most that an item has.
     """
     asked = rubric.asked(study_round)
     return (
@@ -62,9 +62,14 @@ def columns_of(rubric: Rubric, study_round: str, extra_texts: Sequence[str], can
         *(Column(f"{EXTRA}{n}", title, 32, "item") for n, title in enumerate(extra_texts)),
         Column(LETTER, "", 5),
         Column(TEXT, "Conversation" if rubric.judged == "conversation" else "Response", 58),
-        *(column for one in asked if one.about == "candidate" for column in _questions(one, candidates)),
+        *(
+            column
+            for criterion in asked
+            if criterion.about == "candidate"
+            for column in _questions(criterion, candidates)
+        ),
         *_aside(rubric),
-        *(column for one in asked if one.about == "item" for column in _questions(one, candidates)),
+        *(column for criterion in asked if criterion.about == "item" for column in _questions(criterion, candidates)),
         *_leaving_out(rubric),
         Column(NOTE, "Note to the lead", 24, "item", True, hint="If you want to say something. This is no rating."),
     )
@@ -76,14 +81,14 @@ def letters_of(candidates: int) -> str:
 
 def _questions(criterion: Criterion, candidates: int) -> Iterator[Column]:
     about, scale = criterion.about, criterion.scale
-    limits = (scale.low, scale.high) if isinstance(scale, Number) else None
+    limits = (scale.low, scale.high) if isinstance(scale, NumberScale) else None
     choices = tuple(_choices(scale, letters_of(candidates)))
     # a label may take two lines, no word of the title may
     words = (len(word) + 3 for word in criterion.title.split())
     width = min(max(14, *words, *(len(str(choice)) * 2 // 3 for choice in choices)), 22)
     hint = criterion.definition
     yield Column(f"{RATING}{criterion.key}", criterion.title, width, about, True, choices, limits, hint=hint)
-    asks = _asks(scale)
+    asks = scale.asks.values()
     if any(ask.reasons for ask in asks):
         listed = tuple(dict.fromkeys(text for ask in asks for text in _joined(ask)))
         hint = "Where your answer asks for reasons. Several: one after the other, with a semicolon between."
@@ -110,7 +115,7 @@ def _leaving_out(rubric: Rubric) -> Iterator[Column]:
 
 
 def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
-    """What stands in the list for leaving an item out → ("skip" or "ignore", the reason's key)."""
+    """The list for leaving an item out → ("skip" or "ignore", the reason's key)."""
     offers = {"skip": rubric.skip, "ignore": rubric.ignore_item}
     return {
         f"{offer.title}: {reason.title}": (kind, reason.key)
@@ -120,17 +125,12 @@ def ways_out(rubric: Rubric) -> dict[str, tuple[str, str]]:
     }
 
 
-def _asks(scale: Scale) -> list[Ask]:
-    answers = scale.points if isinstance(scale, Likert) else scale.options if isinstance(scale, Choice) else ()
-    return [answer.ask for answer in answers if answer.ask is not None]
-
-
 def _joined(ask: Ask) -> Iterator[str]:
-    """The reasons of one answer, and where they are few, each of their combinations, as nobody likes to type them."""
+    """The reasons of one answer, and where they are few, each of their combinations, so that they need not be typed."""
     texts = [reason.text for reason in ask.reasons]
     most = len(texts) if len(texts) <= JOINED_REASONS else 1
     for size in range(1, most + 1):
-        yield from ("; ".join(some) for some in combinations(texts, size))
+        yield from ("; ".join(combination) for combination in combinations(texts, size))
 
 
 def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
@@ -140,13 +140,13 @@ def _choices(scale: Scale, letters: str) -> Iterator[str | float]:
         yield from scale.values
     elif isinstance(scale, Choice):
         yield from (option.title for option in scale.options)
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         steps = round((scale.high - scale.low) / scale.step)
         if steps < LISTED_STEPS:
             yield from (scale.check(scale.low + n * scale.step) for n in range(steps + 1))
     else:
         for size in range(1, len(letters) + 1):
-            yield from (", ".join(some) for some in combinations(letters, size))
+            yield from (", ".join(combination) for combination in combinations(letters, size))
         if scale.none_option:
             yield NONE_OF_THEM
 
@@ -166,8 +166,8 @@ def value_in(scale: Scale, cell: str, letters: str) -> Value:
     if isinstance(scale, Best):
         return scale.check(_picked(cell, letters))
     if isinstance(scale, Choice):
-        known = {folded(name): option.key for option in scale.options for name in (option.key, option.title)}
-        return scale.check(known.get(folded(cell), cell))
+        keys = {folded(name): option.key for option in scale.options for name in (option.key, option.title)}
+        return scale.check(keys.get(folded(cell), cell))
     if isinstance(scale, Likert):
         return scale.check(_point(scale, cell))
     unit = folded(scale.unit)
@@ -210,7 +210,7 @@ def right_for(scale: Scale, letters: str) -> str:
         return shown(label(point.value, point.title) for point in scale.points)
     if isinstance(scale, Choice):
         return shown(option.title for option in scale.options)
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return f"a number from {scale.low:g} to {scale.high:g}, in steps of {scale.step:g}"
     none = f", or {NONE_OF_THEM}" if scale.none_option else ""
     return f"the best response, or several: {shown(letters)}{none}"
@@ -221,13 +221,13 @@ def explanation_in(ask: Ask | None, reasons: str, words: str) -> dict[str, objec
 
     `ask`: what the chosen answer asks for.
     """
-    known = {folded(reason.text): reason.key for reason in (ask.reasons if ask else ())}
-    known |= {folded(reason.key): reason.key for reason in (ask.reasons if ask else ())}
-    given = [reasons] if folded(reasons) in known else re.split(r"[;\n]", reasons)
-    strange = [one.strip() for one in given if one.strip() and folded(one) not in known]
+    keys = {folded(reason.text): reason.key for reason in (ask.reasons if ask else ())}
+    keys |= {folded(reason.key): reason.key for reason in (ask.reasons if ask else ())}
+    parts = [reasons] if folded(reasons) in keys else re.split(r"[;\n]", reasons)
+    strange = [part.strip() for part in parts if part.strip() and folded(part) not in keys]
     if strange:
         offered = "; ".join(reason.text for reason in ask.reasons) if ask else ""
         raise InvalidAnnotation(
             f"{'; '.join(strange)!r} is not among the reasons for this answer: {offered or 'none'}."
         )
-    return {"reasons": [known[folded(one)] for one in given if one.strip()], "text": words}
+    return {"reasons": [keys[folded(part)] for part in parts if part.strip()], "text": words}

@@ -22,7 +22,7 @@ OLD_EXCEL, ZIP, OPEN_DOCUMENT = b"\xd0\xcf\x11\xe0", b"PK", b"application/vnd.oa
 
 @dataclass(frozen=True)
 class FilledRow:
-    """One row as it stands in the sheet. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
+    """One row as the sheet has it. number: from 1, as the spreadsheet counts; key: its hidden name, or empty."""
 
     number: int
     key: str
@@ -30,7 +30,7 @@ class FilledRow:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledWorkbook:
     """A filled workbook. token: the one of the hidden sheet, or of the first row that has one; agreed: the consent."""
 
     token: str
@@ -38,7 +38,7 @@ class Filled:
     agreed: str = ""
 
 
-def read_filled(data: bytes) -> Filled:
+def read_filled(data: bytes) -> FilledWorkbook:
     """The rows that hold anything. Raises ImportRefused for what is no workbook of ours."""
     if len(data) > MAX_UPLOAD:
         raise ImportRefused(f"The file has {len(data) // 2**20} MB; at most {MAX_UPLOAD // 2**20} MB can be read.")
@@ -57,7 +57,7 @@ def read_filled(data: bytes) -> Filled:
     if not hidden:
         raise ImportRefused(NOT_OURS)
     agreed = next((cells[1] for rows_ in grids.values() for _, cells in rows_ if cells[:1] == [AGREE]), "")
-    return Filled(hidden, rows, agreed.strip())
+    return FilledWorkbook(hidden, rows, agreed.strip())
 
 
 def _refuse_other_formats(data: bytes) -> None:
@@ -76,5 +76,5 @@ def _counts(number: int, cells: Sequence[str]) -> bool:
 
 
 def _row(number: int, keys: Sequence[str], cells: Sequence[str]) -> FilledRow:
-    known = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
-    return FilledRow(number, known.pop(KEY), known)
+    values = {key: cell.strip() for key, cell in zip(keys, cells, strict=False) if key}
+    return FilledRow(number, values.pop(KEY), values)

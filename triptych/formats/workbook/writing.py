@@ -37,43 +37,44 @@ from triptych.formats.workbook.columns import (
     label,
     letters_of,
 )
-from triptych.rubric.model import Choice, Criterion, Example, Likert, Number, Rubric
+from triptych.rubric.model import Criterion, Rubric, WorkedExample
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 MARK = "triptych workbook 1"
 TOKEN = "token"  # noqa: S105 (a name)
 RATINGS, GUIDELINES, HIDDEN = "Ratings", "Guidelines", "Triptych"
-LONGEST_TEXT = 32_000  # Excel holds 32,767 characters in a cell
+MAX_TEXT_CHARACTERS = 32_000  # Excel holds 32,767 characters in a cell
 MACHINE_ROW, INTRO_ROW, HEADER_ROW = 1, 2, 3
-LINE, TALLEST = 15, 400  # points; Excel draws no row higher than 409
-LONGEST_TITLE, LONGEST_HINT = 32, 250  # of the box beside a cell
+LINE_POINTS, MAX_ROW_POINTS = 15, 400  # points; Excel draws no row higher than 409
+MAX_TITLE_CHARACTERS, MAX_HINT_CHARACTERS = 32, 250  # of the input message of a cell
 THIN, THICK = Side(style="thin", color="C9CED6"), Side(style="medium", color="5B6B7F")
 HEAD = PatternFill("solid", fgColor="E4EAF1")
 OPEN = PatternFill("solid", fgColor="FFF8DC")
-HOW = (
+INSTRUCTION = (
     "Fill in the yellow cells: pick from the list, or type the number. Everything else is protected. What the "
-    "questions mean stands on the sheet Guidelines. Save the file as .xlsx and send it back."
+    "questions mean is on the sheet Guidelines. Save the file as .xlsx and send it back."
 )
 FIXED = {"selectLockedCells": False, "formatColumns": False, "formatRows": False, "autoFilter": True}
 
 
 @dataclass(frozen=True)
-class BookItem:
+class WorkbookItem:
     """One item as its annotator may see it; `token` is the hidden name of its rows.
 
-    beside: title and text of what stands beside the context; responses: one text per slot, in the order of the slots.
+    extra_texts: title and text of what is shown with the context; responses: one text per slot, in order.
     """
 
     token: str
     context: str
-    beside: Sequence[tuple[str, str]]
+    extra_texts: Sequence[tuple[str, str]]
     responses: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Book:
+class WorkbookContents:
     """What a workbook holds.
 
-    guidelines: title and text of what the study says beside its rubric; consent: what its annotator must agree to in
+    guidelines: title and text of what the study adds to its rubric; consent: what its annotator must agree to in
     it, or nothing.
     """
 
@@ -83,18 +84,18 @@ class Book:
     rubric: Rubric
     round: str
     guidelines: Sequence[tuple[str, str]]
-    items: Sequence[BookItem]
+    items: Sequence[WorkbookItem]
     consent: str = ""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        extras = dict.fromkeys(title for item in self.items for title, _ in item.beside)
+        extras = dict.fromkeys(title for item in self.items for title, _ in item.extra_texts)
         most = max((len(item.responses) for item in self.items), default=1)
         return columns_of(self.rubric, self.round, list(extras), most)
 
 
-def write_book(book: Book) -> bytes:
-    """The file. No text of it exceeds LONGEST_TEXT."""
+def write_book(book: WorkbookContents) -> bytes:
+    """The file. No text of it exceeds MAX_TEXT_CHARACTERS."""
     made = Workbook()
     made.properties.creator = "Triptych"
     made.security = WorkbookProtection(lockStructure=True)
@@ -128,7 +129,7 @@ def _font(**looks: Any) -> Font:
     return Font(**{"name": "Calibri", "size": 11, **looks})
 
 
-def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
+def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: WorkbookContents) -> None:
     columns = book.columns
     _write_header(sheet, book, columns)
     row = HEADER_ROW + 1
@@ -140,38 +141,38 @@ def _write_ratings(sheet: Worksheet, hidden: Worksheet, book: Book) -> None:
     _set_up(sheet, columns, row - 1)
 
 
-def _write_header(sheet: Worksheet, book: Book, columns: Sequence[Column]) -> None:
+def _write_header(sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column]) -> None:
     for place, column in enumerate(columns, 1):
         sheet.cell(MACHINE_ROW, place, MARK if column.key == KEY else column.key)
         cell = _put(sheet, HEADER_ROW, place, "" if column.key == KEY else column.title)
         cell.font, cell.fill = _font(bold=True), HEAD
         cell.border = Border(bottom=THICK, right=THIN)
-    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{HOW}").font = _font(color="44505F")
+    _put(sheet, INTRO_ROW, 2, f"{book.title} · {book.annotator}\n{INSTRUCTION}").font = _font(color="44505F")
     last_text = next(place for place, column in enumerate(columns, 1) if column.key == TEXT)
     sheet.merge_cells(start_row=INTRO_ROW, end_row=INTRO_ROW, start_column=2, end_column=last_text)
     sheet.row_dimensions[MACHINE_ROW].hidden = True
-    sheet.row_dimensions[INTRO_ROW].height = 4 * LINE
-    sheet.row_dimensions[HEADER_ROW].height = max(_lines(c.title, c.width) for c in columns) * LINE + 6
+    sheet.row_dimensions[INTRO_ROW].height = 4 * LINE_POINTS
+    sheet.row_dimensions[HEADER_ROW].height = max(_lines(c.title, c.width) for c in columns) * LINE_POINTS + 6
 
 
 def _write_item(
-    sheet: Worksheet, book: Book, columns: Sequence[Column], item: BookItem, number: int, first: int
+    sheet: Worksheet, book: WorkbookContents, columns: Sequence[Column], item: WorkbookItem, number: int, first: int
 ) -> int:
     """The rows of one item; returns the row after them. A text too tall for one row goes over several, merged."""
     texts = item.responses
-    beside = _beside(item, columns)
+    shared = _shared_texts(item, columns)
     width = {column.key: column.width for column in columns}
-    needed = [max(_height(text, width[TEXT]), 3 * LINE) for text in texts]
-    tallest = max(_height(text, width[key]) for key, text in beside.items())
+    needed = [max(_height(text, width[TEXT]), 3 * LINE_POINTS) for text in texts]
+    tallest = max(_height(text, width[key]) for key, text in shared.items())
     grown = [height * max(1, tallest / sum(needed)) for height in needed]
     row = first
     for letter, text, height in zip(letters_of(len(texts)), texts, grown, strict=True):
-        over = math.ceil(height / TALLEST)
-        known = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
+        over = math.ceil(height / MAX_ROW_POINTS)
+        values: dict[str, str | int] = {KEY: row_key(book.token, item.token, letter), LETTER: letter, TEXT: text}
         if letter == "A":
-            known |= {NUMBER: number, **beside}
+            values |= {NUMBER: number, **shared}
         for place, column in enumerate(columns, 1):
-            _style(_put(sheet, row, place, known.get(column.key, "")), column, letter == "A")
+            _style(_put(sheet, row, place, values.get(column.key, "")), column, letter == "A")
         for part in range(row, row + over):
             sheet.row_dimensions[part].height = height / over
         _merge(sheet, columns, "candidate", row, row + over - 1)
@@ -180,9 +181,9 @@ def _write_item(
     return row
 
 
-def _beside(item: BookItem, columns: Sequence[Column]) -> dict[str, str]:
-    """Column → what stands there once for the whole item."""
-    extras = dict(item.beside)
+def _shared_texts(item: WorkbookItem, columns: Sequence[Column]) -> dict[str, str]:
+    """Column → its text, once for the whole item."""
+    extras = dict(item.extra_texts)
     shown = {column.key: extras.get(column.title, "") for column in columns if column.key.startswith(EXTRA)}
     return {CONTEXT: item.context, **shown}
 
@@ -193,7 +194,7 @@ def _style(cell: Cell, column: Column, begins_item: bool) -> None:
         cell.font, cell.alignment = _font(bold=True), Alignment(horizontal="center", vertical="top")
     if column.answer:
         cell.fill, cell.protection = OPEN, Protection(locked=False)
-        # an answer stands in the same place whether it is a number or words
+        # answers are aligned alike whether they are numbers or words
         cell.alignment = Alignment(horizontal="left", vertical="top", wrap_text=True)
         if not column.choices and column.limits is None:
             cell.number_format = "@"  # what begins with = or looks like a date stays what was typed
@@ -219,7 +220,7 @@ def _validate(sheet: Worksheet, hidden: Worksheet, column: Column, place: int, l
     check.showErrorMessage = column.strict and check.type is not None
     check.errorTitle, check.error = "Not on this scale", "Pick an answer from the list, or type its number."
     check.showInputMessage = bool(column.hint)
-    check.promptTitle, check.prompt = column.title[:LONGEST_TITLE], _cut(column.hint, LONGEST_HINT)
+    check.promptTitle, check.prompt = column.title[:MAX_TITLE_CHARACTERS], _cut(column.hint, MAX_HINT_CHARACTERS)
     letter = get_column_letter(place)
     check.add(f"{letter}{HEADER_ROW + 1}:{letter}{last}")
     sheet.add_data_validation(check)
@@ -251,19 +252,19 @@ def _set_up(sheet: Worksheet, columns: Sequence[Column], last: int) -> None:
 
 
 def _protect(sheet: Worksheet) -> None:
-    """Without a password: against slips, not against somebody who wants to."""
+    """Without a password: against slips, not against intent."""
     sheet.protection.sheet = True
     for name, locked in FIXED.items():
         setattr(sheet.protection, name, locked)
 
 
-def _write_guidelines(sheet: Worksheet, book: Book) -> None:
+def _write_guidelines(sheet: Worksheet, book: WorkbookContents) -> None:
     row = 1
     for title, text in _guidelines(book):
         heading = _put(sheet, row, 1, title)
         heading.font = _font(bold=True, size=11 if text or title == AGREE else 13)
         _put(sheet, row, 2, text)
-        sheet.row_dimensions[row].height = min(max(_height(text, 100), _height(title, 28)), TALLEST)
+        sheet.row_dimensions[row].height = min(max(_height(text, 100), _height(title, 28)), MAX_ROW_POINTS)
         if title == AGREE:
             _ask_consent(sheet, row)
         row += 1
@@ -281,14 +282,14 @@ def _ask_consent(sheet: Worksheet, row: int) -> None:
     sheet.add_data_validation(check)
 
 
-def _guidelines(book: Book) -> Iterator[tuple[str, str]]:
+def _guidelines(book: WorkbookContents) -> Iterator[tuple[str, str]]:
     """(title, text) of every row; a row without a text is a heading."""
     rubric = book.rubric
     yield rubric.title, ""
     if book.consent:
         yield "Before you begin", book.consent
         yield AGREE, ""
-    yield "What to do", f"{rubric.instructions}\n{HOW}"
+    yield "What to do", f"{rubric.instructions}\n{INSTRUCTION}"
     yield from book.guidelines
     yield from ((section.title, section.text) for section in rubric.guidelines)
     if rubric.explanation.min_words:
@@ -309,7 +310,7 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
             yield label(point.value, point.title), " ".join(filter(None, (point.definition, sparing))) or "–"
     elif isinstance(scale, Choice):
         yield from ((option.title, option.definition or "–") for option in scale.options)
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         ends = [
             f"{end:g} {title}".strip() for end, title in ((scale.low, scale.low_title), (scale.high, scale.high_title))
         ]
@@ -322,10 +323,10 @@ def _definitions(criterion: Criterion) -> Iterator[tuple[str, str]]:
     yield from (("Example", _example(example)) for example in criterion.examples)
 
 
-def _example(example: Example) -> str:
-    said = [f"{turn.speaker}: {turn.text}" for turn in example.context]
-    rated = [f"“{one.text}”\n→ {one.rating}: {one.reason}" for one in example.candidates]
-    return "\n".join([*said, *rated])
+def _example(example: WorkedExample) -> str:
+    dialogue = [f"{turn.speaker}: {turn.text}" for turn in example.context]
+    rated = [f"“{candidate.text}”\n→ {candidate.rating}: {candidate.reason}" for candidate in example.candidates]
+    return "\n".join([*dialogue, *rated])
 
 
 def _cut(text: str, longest: int) -> str:
@@ -338,4 +339,4 @@ def _lines(text: str, width: int) -> int:
 
 
 def _height(text: str, width: int) -> float:
-    return _lines(text, width) * LINE + 6
+    return _lines(text, width) * LINE_POINTS + 6

@@ -1,7 +1,7 @@
 """Writers of exports: a study's finished work in, files out. No screen, no database.
 
 A new format is one module with a function (finished, options, notes) -> files, and one line in FORMATS. Beside the
-data of every format stand annotations.csv, codebook.json and README.md (`codebook`).
+data of every format are annotations.csv, codebook.json and README.md (`codebook`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from triptych.formats.writers.trl import trl
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """A format a lead can choose.
 
     ending: of its main file. asks: names of the options it reads. names_systems: it is about systems, so a lead may
@@ -35,38 +35,42 @@ class Format:
     card: bool = False
 
 
-FORMATS: dict[str, Format] = {
-    "csv": Format("CSV", "One row per rating, highlight and item, for spreadsheets and R.", "csv", csv_tables),
-    "parquet": Format("Parquet", "The same tables with their types, for pandas and DuckDB.", "parquet", parquet_tables),
-    "huggingface": Format(
+FORMATS: dict[str, ExportFormat] = {
+    "csv": ExportFormat("CSV", "One row per rating, highlight and item, for spreadsheets and R.", "csv", csv_tables),
+    "parquet": ExportFormat(
+        "Parquet", "The same tables with their types, for pandas and DuckDB.", "parquet", parquet_tables
+    ),
+    "huggingface": ExportFormat(
         "Hugging Face dataset",
         "The Parquet tables as a dataset folder with its card.",
         "parquet",
         parquet_tables,
         card=True,
     ),
-    "trl": Format(
+    "trl": ExportFormat(
         "TRL preference pairs",
         "Chosen and rejected responses for preference training; accept or reject becomes unpaired rows.",
         "jsonl",
         trl,
         frozenset({"margin", "criterion"}),
     ),
-    "llm-comparator": Format(
+    "llm-comparator": ExportFormat(
         "LLM Comparator",
         "Two systems at a time, for the free viewer that shows them side by side.",
         "json",
         llm_comparator,
         frozenset({"criterion"}),
     ),
-    "label-studio": Format("Label Studio", "Tasks with annotations, and the labelling config.", "json", label_studio),
-    "argilla": Format("Argilla 2", "Records with responses, and the settings of the dataset.", "json", argilla),
-    "potato": Format("Potato", "Items, a config, and one file per annotator.", "json", potato),
-    "events": Format(
+    "label-studio": ExportFormat(
+        "Label Studio", "Tasks with annotations, and the labelling config.", "json", label_studio
+    ),
+    "argilla": ExportFormat("Argilla 2", "Records with responses, and the settings of the dataset.", "json", argilla),
+    "potato": ExportFormat("Potato", "Items, a config, and one file per annotator.", "json", potato),
+    "events": ExportFormat(
         "Event log",
         "Everything that happened, with every value that was changed later, one line per event.",
         "jsonl",
         events_jsonl,
         names_systems=False,
     ),
-}  # fmt: skip
+}

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, FinishedRating, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import (
+    ExportOptions,
+    File,
+    Finished,
+    FinishedAnnotation,
+    FinishedItem,
+    FinishedRating,
+)
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import csv_file, json_file, json_list_file
-from triptych.rubric.model import Best, Choice, Likert, Number, Scale, is_whole
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale, is_whole
 
-LARGEST = 10
-DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 stands for 2.5."
+MAX_RATING = 10
+DOUBLED = "The ratings of `{key}` are doubled, because Argilla takes whole numbers only: 5 means 2.5."
 AS_TEXT = "The ratings of `{key}` are texts, because Argilla's ratings go from 0 to 10 in whole numbers."
 COMMENTS = "{n} comments on highlights have no place in Argilla and are left out."
 
 
-def argilla(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def argilla(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     users = {name: uuid5(NAMESPACE_URL, f"{finished.slug}/{name}") for name in finished.annotators}
     yield json_file("settings.json", _settings(finished))
     yield json_list_file("records.json", _records(finished, users, left_out))
     yield csv_file("users.csv", ("user_id", "annotator"), ((str(user), name) for name, user in users.items()))
-    notes += task.said_once(finished, left_out)
+    notes += task.notes_of(finished, left_out)
     for criterion in finished.criteria:
         factor = factor_of(criterion.scale)
         if factor != 1 and not isinstance(criterion.scale, Choice):
@@ -39,7 +46,7 @@ def argilla(finished: Finished, options: Options, notes: list[str]) -> Iterator[
 def factor_of(scale: Scale) -> int | None:
     """What a value is multiplied by to become a whole number from 0 to 10; None where nothing does that."""
     points = _points(scale)
-    fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= LARGEST for v in points))
+    fits = (f for f in (1, 2) if all(is_whole(v * f) and 0 <= v * f <= MAX_RATING for v in points))
     return next(fits, None) if points else None
 
 
@@ -47,12 +54,12 @@ def _points(scale: Scale) -> Sequence[float]:
     """Every value of a scale of numbers, as far as a rating question may need them."""
     if isinstance(scale, Likert):
         return scale.values
-    if isinstance(scale, Number):
+    if isinstance(scale, NumberScale):
         return [scale.low + n * scale.step for n in range(round((scale.high - scale.low) / scale.step) + 1)]
     return (0, 1) if isinstance(scale, Best) else ()
 
 
-def _settings(finished: Finished) -> dict[str, Any]:
+def _settings(finished: Finished) -> JsonObject:
     fields = ["context", *(f"response_{letter}" for letter in task.letters(finished))]
     questions = []
     for question in task.questions(finished):
@@ -73,11 +80,11 @@ def _settings(finished: Finished) -> dict[str, Any]:
     }
 
 
-def _question(name: str, title: str, settings: dict[str, Any], required: bool = True) -> dict[str, Any]:
+def _question(name: str, title: str, settings: JsonObject, required: bool = True) -> JsonObject:
     return {"name": name, "title": title, "required": required, "settings": settings}
 
 
-def _kind(scale: Scale) -> dict[str, Any]:
+def _kind(scale: Scale) -> JsonObject:
     if isinstance(scale, Choice):
         options = [{"value": option.key, "text": option.title} for option in scale.options]
         return {"type": "label_selection", "options": options}
@@ -87,9 +94,9 @@ def _kind(scale: Scale) -> dict[str, Any]:
     return {"type": "rating", "options": [{"value": round(value * factor)} for value in _points(scale)]}
 
 
-def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str]) -> Iterator[JsonObject]:
     for item in task.items(finished):
-        responses: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        responses: dict[str, list[JsonObject]] = defaultdict(list)
         for annotation in task.rated(item):
             user = str(users[annotation.annotator])
             for question, value in _answers(finished, item, annotation, left_out):
@@ -108,9 +115,9 @@ def _records(finished: Finished, users: dict[str, UUID], left_out: Counter[str])
 
 def _answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     """(question, value) of one annotation."""
-    for question, rating in task.given(finished, item, annotation):
+    for question, rating in task.answers(finished, item, annotation):
         value = _value(question, rating)
         if value is None:
             left_out[task.NO_VALUE] += 1
@@ -120,7 +127,7 @@ def _answers(
             yield question.named("reasons"), ";".join(rating.reasons)
         if rating.explanation:
             yield question.named("why"), rating.explanation
-    spans: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    spans: dict[str, list[JsonObject]] = defaultdict(list)
     for mark in task.marked(item, annotation):
         spans[mark.letter].append({"start": mark.start, "end": mark.end, "label": mark.highlight.label})
         left_out[COMMENTS] += bool(mark.highlight.comment)
@@ -128,7 +135,7 @@ def _answers(
     yield from ((f"{task.HIGHLIGHT}_{letter}", marks) for letter, marks in spans.items())
 
 
-def _value(question: Question, rating: FinishedRating) -> Any:
+def _value(question: Control, rating: FinishedRating) -> str | int | None:
     if rating.number is None or rating.option is not None:
         return rating.option
     factor = factor_of(question.criterion.scale)

@@ -1,26 +1,27 @@
-"""What stands beside the data of every export: annotations.csv, codebook.json and README.md.
+"""The files next to the data of every export: annotations.csv, codebook.json and README.md.
 
-The README holds our own words, keys and numbers only; titles and texts of the study stand in the codebook, which is
+The README holds our own words, keys and numbers only; titles and texts of the study are in the codebook, which is
 data. Both name the design hash, and number and hash of the last event, so that a cut tail of the log is found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers.huggingface import USE, card_head
-from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.tables import ANNOTATIONS_HEADER, annotation_rows
 from triptych.formats.writers.writing import csv_file, json_file, text_file
 
 if TYPE_CHECKING:
-    from triptych.formats.writers import Format
+    from triptych.formats.writers import ExportFormat
 
 COLUMNS = {
     "study": "Short name of the study.",
     "round": "pilot, main, expert or crowd.",
-    "design_hash": "SHA-256 of rubric, items and settings as they stood when the study opened.",
+    "design_hash": "SHA-256 of rubric, items and settings when the study opened.",
     "annotation": "Number of the annotation (`assignment_id` in the event log).",
     "annotator": "Pseudonym of the annotator.",
     "annotator_kind": "human, judge (a model) or simulated.",
@@ -59,10 +60,10 @@ COLUMNS = {
     "text": "The candidate; empty where it is a dialogue, or was imported without its text.",
     "turns": "The candidate's turns where it is a dialogue: a list of speaker and text.",
     "meta": "What else the items file said about the item, as JSON.",
-    "extra_texts": "Titled texts beside the context, as JSON.",
+    "extra_texts": "Titled texts shown with the context, as JSON.",
     "retired": "Whether the lead took the item out of the study.",
 }
-MOST_LINES = 12
+MAX_FILE_LINES = 12
 BLIND = (
     "This study is blind: systems are called System 1, System 2, … by numbers drawn at random. After the unblinding an "
     "export carries their names."
@@ -98,7 +99,7 @@ excluded annotator, by a lead after the unblinding, ignored or skipped.
 """
 
 
-def documents(finished: Finished, chosen: Format, options: Options, notes: list[str]) -> Iterator[File]:
+def documents(finished: Finished, chosen: ExportFormat, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """All files of an export, in the order in which they must be written: the README counts what went before."""
     names = []
     for file in chosen.write(finished, options, notes):
@@ -109,7 +110,7 @@ def documents(finished: Finished, chosen: Format, options: Options, notes: list[
     yield text_file("README.md", readme(finished, chosen, names, notes))
 
 
-def codebook(finished: Finished, options: Options) -> dict[str, Any]:
+def codebook(finished: Finished, options: ExportOptions) -> JsonObject:
     """What was asked and how, what every column means, and which state of which design this is."""
     rubric = finished.rubric
     return {
@@ -136,7 +137,7 @@ def codebook(finished: Finished, options: Options) -> dict[str, Any]:
     }
 
 
-def readme(finished: Finished, chosen: Format, names: list[str], notes: list[str]) -> str:
+def readme(finished: Finished, chosen: ExportFormat, names: list[str], notes: list[str]) -> str:
     """The README, which is also the card of a dataset."""
     general = [BLIND if finished.blind else NAMED, PEOPLE]
     text = README.format(
@@ -148,12 +149,16 @@ def readme(finished: Finished, chosen: Format, names: list[str], notes: list[str
         event_hash=finished.event_hash,
         rubric=finished.rubric.key,
         raters=finished.raters_per_item,
-        files="\n".join(_few([f"- `{name}`" for name in names])),
+        files="\n".join(_shortened([f"- `{name}`" for name in names])),
         notes="\n".join(f"- {note}" for note in [*general, *notes]),
     )
     return card_head(finished) + text + USE if chosen.card else text
 
 
-def _few(lines: list[str]) -> list[str]:
+def _shortened(lines: list[str]) -> list[str]:
     """The lines, cut where there is a file per annotator or per two systems."""
-    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], f"- and {len(lines) - MOST_LINES} more"]
+    return (
+        lines
+        if len(lines) <= MAX_FILE_LINES
+        else [*lines[:MAX_FILE_LINES], f"- and {len(lines) - MAX_FILE_LINES} more"]
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triptych.formats.writers.model import File, Finished, Options
+from triptych.formats.writers.model import ExportOptions, File, Finished
 from triptych.formats.writers.writing import jsonl_file
 
 CHAIN = (
@@ -13,12 +13,12 @@ CHAIN = (
     "SHA-256 of `salt` followed by the JSON list of `old` and `new` with sorted keys."
 )
 WITHHELD = (
-    "Lines with `withheld: true` keep their values back, because they would tell which system is which. After the "
+    "Lines with `withheld: true` withhold their values, because these would show which system is which. After the "
     "unblinding they are written."
 )
 
 
-def events_jsonl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def events_jsonl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     yield jsonl_file("events.jsonl", finished.events())
     notes += [CHAIN, "Values that were erased are null, and so is their salt."]
     if finished.blind:

@@ -3,35 +3,35 @@
 One task per item. A control is named for criterion and letter (fluency_a, fluency_why_a, highlight_a), the text it is
 about resp_a. Offsets count code points, as the page of Label Studio 1.23 does; before, it counted UTF-16 units (its
 issue 1347). Label Studio takes an annotation only of a user it knows, and none of its users is a pseudonym: so every
-annotation becomes the importing user's, and a box beside the context says whose it is.
+annotation becomes the importing user's, and a box next to the context names its annotator.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 from xml.etree import ElementTree as Xml
 
+from triptych.formats.model import JsonObject
 from triptych.formats.ratings.controls import WHO
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import json_list_file, text_file
-from triptych.rubric.model import Choice, Likert, Number
+from triptych.rubric.scales import Choice, Likert, NumberScale, Scale
 
-MOST_STARS = 10
+MAX_STARS = 10
 PEOPLE = (
     f"In Label Studio every annotation belongs to the user who imports the tasks; the box `{WHO}` holds the pseudonym "
     "of its annotator, and an export from there brings it back."
 )
 
 
-def label_studio(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def label_studio(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("labelling_config.xml", labelling_config(finished))
     yield json_list_file("tasks.json", _tasks(finished, left_out))
-    notes += [*task.said_once(finished, left_out), PEOPLE]
+    notes += [*task.notes_of(finished, left_out), PEOPLE]
 
 
 def labelling_config(finished: Finished) -> str:
@@ -58,7 +58,7 @@ def labelling_config(finished: Finished) -> str:
     return Xml.tostring(view, encoding="unicode") + "\n"
 
 
-def _controls(block: Xml.Element, question: Question) -> None:
+def _controls(block: Xml.Element, question: Control) -> None:
     """The question's title, its control, and boxes for reasons and explanation."""
     about = _about(question)
     Xml.SubElement(block, "Header", value=question.criterion.title, size="5")
@@ -66,13 +66,13 @@ def _controls(block: Xml.Element, question: Question) -> None:
     if isinstance(scale, Choice):
         choices = Xml.SubElement(block, "Choices", name=question.named(), toName=about, choice="single")
         _options(choices, "Choice", [(option.key, option.title) for option in scale.options])
-    elif _is_stars(question):
-        stars = str(int(scale.values[-1]))
-        Xml.SubElement(block, "Rating", name=question.named(), toName=about, maxRating=stars)
+    elif stars := _stars(question):
+        Xml.SubElement(block, "Rating", name=question.named(), toName=about, maxRating=str(stars))
     else:
-        low, high, step = _range(scale)
-        ends = {"min": f"{low:g}", "max": f"{high:g}", "step": f"{step:g}"}
-        Xml.SubElement(block, "Number", name=question.named(), toName=about, **ends)
+        low, high, step = (f"{number:g}" for number in _range(scale))
+        Xml.SubElement(
+            block, "Number", {"name": question.named(), "toName": about, "min": low, "max": high, "step": step}
+        )
     for part in ("reasons", "why"):
         Xml.SubElement(block, "TextArea", name=question.named(part), toName=about, required="false")
 
@@ -82,18 +82,19 @@ def _options(control: Xml.Element, tag: str, options: list[tuple[str, str]]) -> 
         Xml.SubElement(control, tag, value=title, alias=key)
 
 
-def _about(question: Question) -> str:
+def _about(question: Control) -> str:
     return f"resp_{question.letter}" if question.letter else "context"
 
 
-def _is_stars(question: Question) -> bool:
-    """Stars start at 1 and are whole; every other scale of numbers becomes a number box."""
+def _stars(question: Control) -> int:
+    """How many stars a scale has; 0 where one is not whole or not from 1 to 10, and it becomes a number box."""
     scale = question.criterion.scale
-    return isinstance(scale, Likert) and all(v.is_integer() and 1 <= v <= MOST_STARS for v in scale.values)
+    fits = isinstance(scale, Likert) and all(v.is_integer() and 1 <= v <= MAX_STARS for v in scale.values)
+    return int(scale.values[-1]) if isinstance(scale, Likert) and fits else 0
 
 
-def _range(scale: Any) -> tuple[float, float, float]:
-    if isinstance(scale, Number):
+def _range(scale: Scale) -> tuple[float, float, float]:
+    if isinstance(scale, NumberScale):
         return scale.low, scale.high, scale.step
     if isinstance(scale, Likert):
         gaps = [after - before for before, after in zip(scale.values, scale.values[1:], strict=False)]
@@ -101,7 +102,7 @@ def _range(scale: Any) -> tuple[float, float, float]:
     return 0, 1, 1
 
 
-def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[JsonObject]:
     for number, item in enumerate(task.items(finished), 1):
         responses = {f"resp_{letter}": text for letter, text in task.texts(item).items()}
         systems = {f"system_{letter}": system for letter, system in task.systems(item).items()}
@@ -114,7 +115,7 @@ def _tasks(finished: Finished, left_out: Counter[str]) -> Iterator[dict[str, Any
 
 def _annotation(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> dict[str, Any]:
+) -> JsonObject:
     at = annotation.submitted_at.isoformat().replace("+00:00", "Z")
     results = [_whose(annotation), *_answers(finished, item, annotation, left_out), *_spans(item, annotation)]
     left_out[task.UNALIGNED] += task.unaligned(annotation)
@@ -129,21 +130,21 @@ def _annotation(
     }
 
 
-def _whose(annotation: FinishedAnnotation) -> dict[str, Any]:
+def _whose(annotation: FinishedAnnotation) -> JsonObject:
     return {"from_name": WHO, "to_name": "context", "type": "textarea", "value": {"text": [annotation.annotator]}}
 
 
 def _answers(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[dict[str, Any]]:
-    for question, rating in task.given(finished, item, annotation):
+) -> Iterator[JsonObject]:
+    for question, rating in task.answers(finished, item, annotation):
         value = task.value_of(rating)
         if value is None:
             left_out[task.NO_VALUE] += 1
         elif rating.option is not None:
             yield _result(question, "", "choices", {"choices": [value]})
         else:
-            kind = "rating" if _is_stars(question) else "number"
+            kind = "rating" if _stars(question) else "number"
             yield _result(question, "", kind, {kind: value})
         if rating.reasons:
             yield _result(question, "reasons", "textarea", {"text": list(rating.reasons)})
@@ -151,11 +152,11 @@ def _answers(
             yield _result(question, "why", "textarea", {"text": [rating.explanation]})
 
 
-def _result(question: Question, part: str, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+def _result(question: Control, part: str, kind: str, value: JsonObject) -> JsonObject:
     return {"from_name": question.named(part), "to_name": _about(question), "type": kind, "value": value}
 
 
-def _spans(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[dict[str, Any]]:
+def _spans(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[JsonObject]:
     for mark in task.marked(item, annotation):
         span = {
             "from_name": f"{task.HIGHLIGHT}_{mark.letter}",

@@ -10,35 +10,35 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import preferences, task
-from triptych.formats.writers.model import File, Finished, FinishedItem, Options, Selection
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedItem, Selection
 from triptych.formats.writers.writing import as_json, json_list_file
 from triptych.rubric.model import Criterion
 
-LARGEST = 1.5
-LONGEST_TAG = 40
+MAX_SCORE = 1.5
+MAX_TAG_CHARACTERS = 40
 SCORE = (
     "`score` is {largest} times the mean difference on {criteria}, each brought to 0…1 over its scale; positive: the "
     "first model is better. `custom_fields` holds the means on these scales."
 )
 
 
-def llm_comparator(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def llm_comparator(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     criteria = [c for c in finished.criteria if options.wants(c) and _has_direction(c)]
     for (n, first), (m, second) in combinations(finished.systems.items(), 2):
         entries = _examples(finished, criteria, first, second)
         name = f"system-{n}-and-{m}.json"
         yield json_list_file(name, entries, _head(finished, criteria, first, second), "}")
     keys = ", ".join(f"`{criterion.key}`" for criterion in criteria) or "no criterion: none has a direction"
-    notes += [preferences.counted_note(finished), SCORE.format(largest=LARGEST, criteria=keys)]
+    notes += [preferences.counted_note(finished), SCORE.format(largest=MAX_SCORE, criteria=keys)]
 
 
 def _has_direction(criterion: Criterion) -> bool:
     """Whether more is better, candidate by candidate."""
     ordered = preferences.is_numeric(criterion) or preferences.positive_options(criterion)
-    return bool(ordered) and task.per_candidate(criterion)
+    return bool(ordered) and criterion.per_response
 
 
 def _head(finished: Finished, criteria: list[Criterion], first: str, second: str) -> str:
@@ -50,23 +50,26 @@ def _head(finished: Finished, criteria: list[Criterion], first: str, second: str
     return f'{{"metadata": {as_json(metadata)},\n"models": {as_json(models)},\n"examples": '
 
 
-def _examples(finished: Finished, criteria: list[Criterion], first: str, second: str) -> Iterator[dict[str, Any]]:
+def _examples(finished: Finished, criteria: list[Criterion], first: str, second: str) -> Iterator[JsonObject]:
     for item in finished.items(Selection(frozenset({first, second}), main_only=True)):
         texts = {candidate.system: task.flat(candidate)[0] for candidate in item.candidates}
         by_person, by_criterion = _shares(finished, item, criteria, first, second)
         if not by_person:
             continue
-        scores = {who: LARGEST * fmean(one - other for one, other in pairs) for who, pairs in by_person.items()}
+        scores = {
+            annotator: MAX_SCORE * fmean(share - other for share, other in pairs)
+            for annotator, pairs in by_person.items()
+        }
         means = {key: [fmean(side) for side in zip(*pairs, strict=True)] for key, pairs in by_criterion.items()}
         yield {
             "input_text": task.context(item),
-            "tags": [str(value) for value in item.meta.values() if len(str(value)) <= LONGEST_TAG],
+            "tags": [str(value) for value in item.meta.values() if len(str(value)) <= MAX_TAG_CHARACTERS],
             "output_text_a": texts[first],
             "output_text_b": texts[second],
             "score": round(fmean(scores.values()), 6),
             "individual_rater_scores": [
-                {"is_flipped": False, "score": round(score, 6), "rationale": _rationale(item, who, first, second)}
-                for who, score in scores.items()
+                {"is_flipped": False, "score": round(score, 6), "rationale": _rationale(item, annotator, first, second)}
+                for annotator, score in scores.items()
             ],
             "custom_fields": {
                 "item_id": item.item_id,
@@ -88,18 +91,19 @@ def _shares(
     annotations = preferences.counted(finished, item)
     for criterion in criteria:
         for rated in preferences.rated_both(annotations, criterion, first, second):
-            shares = [preferences.share_of_scale(criterion, rating) for rating in (rated.first, rated.second)]
-            if None not in shares:
-                by_person[rated.annotator].append(tuple(shares))
-                by_criterion[criterion.key].append(tuple(shares))
+            share = preferences.share_of_scale(criterion, rated.first)
+            other = preferences.share_of_scale(criterion, rated.second)
+            if share is not None and other is not None:
+                by_person[rated.annotator].append((share, other))
+                by_criterion[criterion.key].append((share, other))
     return by_person, by_criterion
 
 
 def _rationale(item: FinishedItem, annotator: str, first: str, second: str) -> str:
     """What the annotator wrote about the two, the viewer's letters before it."""
-    said = []
+    lines = []
     for annotation in (a for a in item.annotations if a.annotator == annotator):
         for letter, system in (("A", first), ("B", second)):
             ratings = (rating for slot in annotation.slots if slot.system == system for rating in slot.ratings)
-            said += [f"{letter}, {rating.criterion}: {rating.explanation}" for rating in ratings if rating.explanation]
-    return "\n".join(said)
+            lines += [f"{letter}, {rating.criterion}: {rating.explanation}" for rating in ratings if rating.explanation]
+    return "\n".join(lines)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from triptych.formats.long_csv import Cell
+from triptych.formats.model import JsonObject
 from triptych.rubric.model import Criterion, Rubric
 from triptych.storage.models import RATED
 
@@ -48,7 +48,7 @@ class FinishedHighlight:
 
 @dataclass(frozen=True)
 class FinishedSlot:
-    """Where a candidate stood in one annotation, and what it got there; position None: the order is not known."""
+    """A candidate's place in one annotation, and what it got there; position None: the order is not known."""
 
     position: int | None
     system: str
@@ -94,14 +94,14 @@ class FinishedCandidate:
 
 @dataclass(frozen=True)
 class FinishedItem:
-    """Candidates stand in the order of their blind codes, which says nothing about any annotator's order."""
+    """Candidates are in the order of their blind codes, which says nothing about any annotator's order."""
 
     item_id: str
     purpose: str
     context: str
     turns: tuple[FinishedTurn, ...]
-    meta: dict[str, Any]
-    extra_texts: dict[str, Any]
+    meta: JsonObject
+    extra_texts: JsonObject
     retired: bool
     candidates: tuple[FinishedCandidate, ...]
     annotations: tuple[FinishedAnnotation, ...]
@@ -111,7 +111,7 @@ class FinishedItem:
 class Selection:
     """Which items to walk, with which annotations; an empty part lets everything through.
 
-    systems: only items that have a candidate of each. annotator: only her annotations, and the items that have one.
+    systems: only items that have a candidate of each. annotator: only their annotations, and the items that have one.
     main_only: no training items, no repeats, no attention checks.
     """
 
@@ -153,7 +153,7 @@ class Finished:
     items: Callable[[Selection], Iterator[FinishedItem]]
     ratings: Callable[[], Iterable[Sequence[Cell]]]
     highlights: Callable[[], Iterable[Sequence[Cell]]]
-    events: Callable[[], Iterable[dict[str, Any]]]
+    events: Callable[[], Iterable[JsonObject]]
 
     @property
     def criteria(self) -> list[Criterion]:
@@ -162,7 +162,7 @@ class Finished:
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """What a lead chooses. margin: pairs whose means differ by no more are ties. criterion: this one only."""
 
     margin: float = 0.0
@@ -181,4 +181,4 @@ class File:
 
 
 # the list takes sentences for the README: what was left out and why, counted while the files were written
-Writer = Callable[[Finished, Options, list[str]], Iterator[File]]
+Writer = Callable[[Finished, ExportOptions, list[str]], Iterator[File]]

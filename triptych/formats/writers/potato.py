@@ -10,37 +10,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import yaml
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import task
-from triptych.formats.writers.model import File, Finished, FinishedAnnotation, FinishedItem, Options
-from triptych.formats.writers.task import Question
+from triptych.formats.writers.model import ExportOptions, File, Finished, FinishedAnnotation, FinishedItem
+from triptych.formats.writers.task import Control
 from triptych.formats.writers.writing import as_json, in_blocks, json_list, json_object, jsonl_file, text_file
-from triptych.rubric.model import Choice, Likert
+from triptych.rubric.scales import Choice, Likert
 
 LINES = "Potato's page has no character for a line break, so `start` and `end` of spans do not count line breaks."
 OPENING = (
     "Open it with `potato start config.yaml --host 127.0.0.1` in this folder and sign in as one of the annotators. The "
     "config asks for no passwords, which alone lets that work be opened again: keep it to your own machine."
 )
-ANNOTATING = ("annotation", None)  # phase and page; without them Potato sends her in circles
+ANNOTATING = ("annotation", None)  # phase and page; without them Potato shows the same page again
 BOXES = {"reasons": "reasons", "why": "explanation"}
 COMMENTS = "{n} comments on highlights have no place in Potato and are left out."
 
 
-def potato(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def potato(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     left_out: Counter[str] = Counter()
     yield text_file("config.yaml", yaml.safe_dump(_config(finished), sort_keys=False, allow_unicode=True))
     yield jsonl_file("data/items.jsonl", map(_item, task.items(finished)))
     for annotator in finished.annotators:
         name = f"annotation_output/{annotator}/user_state.json"
         yield File(name, in_blocks(_user_state(finished, annotator, left_out)))
-    notes += [*task.said_once(finished, left_out), LINES, OPENING]
+    notes += [*task.notes_of(finished, left_out), LINES, OPENING]
 
 
-def _config(finished: Finished) -> dict[str, Any]:
+def _config(finished: Finished) -> JsonObject:
     schemes = [scheme for question in task.questions(finished) for scheme in _schemes(question)]
     labels = [{"name": label.key, "tooltip": label.title} for label in finished.rubric.highlights]
     if labels:
@@ -58,7 +58,7 @@ def _config(finished: Finished) -> dict[str, Any]:
     }
 
 
-def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
+def _fields(finished: Finished) -> Iterator[JsonObject]:
     """What the page shows of an item: the context and every response, in which passages can be marked."""
     yield {"key": "context", "type": "text", "label": "Context"}
     for letter in task.letters(finished):
@@ -66,23 +66,23 @@ def _fields(finished: Finished) -> Iterator[dict[str, Any]]:
         yield shown | ({"span_target": True} if finished.rubric.highlights else {})
 
 
-def _schemes(question: Question) -> Iterator[dict[str, Any]]:
+def _schemes(question: Control) -> Iterator[JsonObject]:
     """The scheme of a question, and boxes for its reasons and explanation."""
     scale, title = question.criterion.scale, question.criterion.title
     about = f"{title} (response {question.letter.upper()})" if question.letter else title
-    one = {"name": question.named(), "description": about}
+    named = {"name": question.named(), "description": about}
     if isinstance(scale, Choice):
-        yield {"annotation_type": "radio", **one, "labels": scale.values}
+        yield {"annotation_type": "radio", **named, "labels": scale.values}
     elif isinstance(scale, Likert):
-        yield {"annotation_type": "radio", **one, "labels": [f"{value:g}" for value in scale.values]}
+        yield {"annotation_type": "radio", **named, "labels": [f"{value:g}" for value in scale.values]}
     else:
-        yield {"annotation_type": "number", **one}
+        yield {"annotation_type": "number", **named}
     for part, words in BOXES.items():
         box = {"name": question.named(part), "description": f"{about}: {words}", "multiline": True}
         yield {"annotation_type": "text", **box}
 
 
-def _item(item: FinishedItem) -> dict[str, Any]:
+def _item(item: FinishedItem) -> JsonObject:
     return {
         "id": item.item_id,
         "context": task.context(item),
@@ -92,7 +92,7 @@ def _item(item: FinishedItem) -> dict[str, Any]:
 
 
 def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> Iterable[str]:
-    """One annotator's file; her items are walked once per part, so that no file has to fit in memory."""
+    """One annotator's file; the items are read once per part, so that no file has to fit in memory."""
 
     def work() -> Iterator[tuple[FinishedItem, FinishedAnnotation]]:
         for item in task.items(finished, annotator):
@@ -104,16 +104,16 @@ def _user_state(finished: Finished, annotator: str, left_out: Counter[str]) -> I
         ['"instance_id_ordering": '],
         json_list(item.item_id for item, _ in work()),
         [',\n"instance_id_to_behavioral_data": '],
-        json_object((item.item_id, _times(item, given)) for item, given in work()),
+        json_object((item.item_id, _times(item, annotation)) for item, annotation in work()),
         [',\n"instance_id_to_label_to_value": '],
-        json_object((item.item_id, list(_labels(finished, item, given, left_out))) for item, given in work()),
+        json_object((item.item_id, list(_labels(finished, item, annotation, left_out))) for item, annotation in work()),
         [',\n"instance_id_to_span_to_value": '],
-        json_object((item.item_id, list(_spans(item, given, left_out))) for item, given in work()),
+        json_object((item.item_id, list(_spans(item, annotation, left_out))) for item, annotation in work()),
         ["}\n"],
     )
 
 
-def _times(item: FinishedItem, annotation: FinishedAnnotation) -> dict[str, Any]:
+def _times(item: FinishedItem, annotation: FinishedAnnotation) -> JsonObject:
     """When the item was submitted, in seconds since 1970, and how long it took."""
     end = annotation.submitted_at.timestamp()
     seconds = round(annotation.active_seconds, 1)
@@ -125,7 +125,7 @@ def _labels(
     finished: Finished, item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str]]:
     """Pairs of scheme with option, and value; a number box has one option, `number`."""
-    for question, rating in task.given(finished, item, annotation):
+    for question, rating in task.answers(finished, item, annotation):
         value = task.value_of(rating)
         if value is None:
             left_out[task.NO_VALUE] += 1
@@ -139,7 +139,7 @@ def _labels(
 
 def _spans(
     item: FinishedItem, annotation: FinishedAnnotation, left_out: Counter[str]
-) -> Iterator[tuple[dict[str, Any], int]]:
+) -> Iterator[tuple[JsonObject, int]]:
     texts = task.texts(item)
     for mark in task.marked(item, annotation):
         start, end = (at - texts[mark.letter].count("\n", 0, at) for at in (mark.start, mark.end))

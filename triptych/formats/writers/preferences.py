@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from triptych.formats.writers.model import Finished, FinishedAnnotation, FinishedItem, FinishedRating
-from triptych.rubric.model import Choice, Criterion, Likert, Number
+from triptych.rubric.model import Criterion
+from triptych.rubric.scales import Choice, Likert, NumberScale
 
 COUNTED = (
     "Counted are main annotations by annotators who are not excluded ({kinds}), surplus ones included; items that most "
@@ -77,6 +78,6 @@ def share_of_scale(criterion: Criterion, rating: FinishedRating) -> float | None
     low, high = (0.0, 1.0)
     if isinstance(scale, Likert):
         low, high = scale.values[0], scale.values[-1]
-    elif isinstance(scale, Number):
+    elif isinstance(scale, NumberScale):
         low, high = scale.low, scale.high
     return (rating.number - low) / (high - low)

@@ -12,7 +12,7 @@ from typing import Any
 
 from triptych.formats.long_csv import Cell
 from triptych.formats.ratings_csv import HIGHLIGHTS_HEADER, RATINGS_HEADER
-from triptych.formats.writers.model import EVERYTHING, File, Finished, FinishedAnnotation, FinishedTurn, Options
+from triptych.formats.writers.model import EVERYTHING, ExportOptions, File, Finished, FinishedAnnotation, FinishedTurn
 from triptych.formats.writers.writing import as_json, csv_file, parquet_file
 
 ITEMS_HEADER = (
@@ -57,8 +57,8 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 PER_GROUP = {"items": 300, "annotations": 20_000, "ratings": 20_000, "highlights": 20_000}
 
 
-def csv_tables(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
-    """Ratings, highlights and items as CSV; annotations.csv stands beside every export."""
+def csv_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
+    """Ratings, highlights and items as CSV; annotations.csv is part of every export."""
     yield csv_file("ratings.csv", RATINGS_HEADER, finished.ratings())
     if finished.rubric.highlights:
         yield csv_file("highlights.csv", HIGHLIGHTS_HEADER, finished.highlights())
@@ -69,7 +69,7 @@ def csv_tables(finished: Finished, options: Options, notes: list[str]) -> Iterat
     )
 
 
-def parquet_tables(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def parquet_tables(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     """The four tables as Parquet files in the folder `data`."""
     rows = {
         "items": (ITEMS_HEADER, item_rows(finished)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from triptych.formats.writers.model import (
     MAIN_WORK,
@@ -23,7 +23,7 @@ from triptych.formats.writers.model import (
     Selection,
 )
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Best, Choice, Criterion, Likert
+from triptych.rubric.model import Criterion
 
 BETWEEN_TURNS = "\n"
 HIGHLIGHT = "highlight"
@@ -37,7 +37,7 @@ ONE_TEXT = "Dialogues are one text each, one line per turn (speaker: text); offs
 
 
 @dataclass(frozen=True)
-class Question:
+class Control:
     """One control: a criterion asked about the candidate at a letter, or about the item (no letter)."""
 
     criterion: Criterion
@@ -50,16 +50,14 @@ class Question:
     @property
     def reasons(self) -> list[tuple[str, str]]:
         """(key, text) of the ready-made reasons that any answer asks for."""
-        scale = self.criterion.scale
-        parts = {Likert: "points", Choice: "options"}
-        asks = [part.ask for part in getattr(scale, parts.get(type(scale), ""), ()) if part.ask]
+        asks = self.criterion.scale.asks.values()
         return list({reason.key: reason.text for ask in asks for reason in ask.reasons}.items())
 
 
-class Given(NamedTuple):
+class ControlAnswer(NamedTuple):
     """An answer to a question."""
 
-    question: Question
+    question: Control
     rating: FinishedRating
 
 
@@ -78,18 +76,13 @@ def letters(finished: Finished) -> str:
     return LETTERS.lower()[: finished.most_candidates]
 
 
-def questions(finished: Finished) -> list[Question]:
+def questions(finished: Finished) -> list[Control]:
     """Every question there is, in the order of the rubric. A `best` is asked as picked or not, letter by letter."""
     asked = []
     for criterion in finished.criteria:
-        places: Sequence[str | None] = letters(finished) if per_candidate(criterion) else (None,)
-        asked += [Question(criterion, letter) for letter in places]
+        places: Sequence[str | None] = letters(finished) if criterion.per_response else (None,)
+        asked += [Control(criterion, letter) for letter in places]
     return asked
-
-
-def per_candidate(criterion: Criterion) -> bool:
-    """Whether every candidate gets a rating of its own."""
-    return criterion.about == "candidate" or isinstance(criterion.scale, Best)
 
 
 def items(finished: Finished, annotator: str | None = None) -> Iterator[FinishedItem]:
@@ -117,15 +110,15 @@ def context(item: FinishedItem) -> str:
     return f"{item.context}\n\n{spoken}" if item.context and spoken else item.context or spoken
 
 
-def given(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Given]:
+def answers(finished: Finished, item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[ControlAnswer]:
     """Every rating of an annotation under its question."""
     criteria = {criterion.key: criterion for criterion in finished.criteria}
     at = {system: letter for letter, system in systems(item).items()}
     for rating in annotation.about_item:
-        yield Given(Question(criteria[rating.criterion], None), rating)
+        yield ControlAnswer(Control(criteria[rating.criterion], None), rating)
     for slot in annotation.slots:
         for rating in slot.ratings:
-            yield Given(Question(criteria[rating.criterion], at[slot.system]), rating)
+            yield ControlAnswer(Control(criteria[rating.criterion], at[slot.system]), rating)
 
 
 def marked(item: FinishedItem, annotation: FinishedAnnotation) -> Iterator[Marked]:
@@ -162,16 +155,16 @@ def joined(turns: Sequence[FinishedTurn]) -> tuple[str, list[int]]:
     return BETWEEN_TURNS.join(lines), starts
 
 
-def value_of(rating: FinishedRating) -> Any:
+def value_of(rating: FinishedRating) -> str | float | None:
     """The option's key, else the number (3, not 3.0), else None."""
     if rating.option is not None or rating.number is None:
         return rating.option
     return int(rating.number) if rating.number.is_integer() else rating.number
 
 
-def said_once(finished: Finished, left_out: dict[str, int]) -> list[str]:
+def notes_of(finished: Finished, left_out: dict[str, int]) -> list[str]:
     """Sentences about what a tool cannot hold, for the README; `left_out` counts by sentence with {n}."""
-    said = [MAIN_ONLY]
+    notes = [MAIN_ONLY]
     if finished.has_turns or finished.has_conversations:
-        said.append(ONE_TEXT)
-    return said + [sentence.format(n=count) for sentence, count in left_out.items() if count]
+        notes.append(ONE_TEXT)
+    return notes + [sentence.format(n=count) for sentence, count in left_out.items() if count]

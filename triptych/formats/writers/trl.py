@@ -1,6 +1,6 @@
 """Preference data for TRL: pairs (prompt, chosen, rejected) and, from accept or reject, the unpaired form.
 
-A pair stands for one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
+A pair is about one criterion with numbers: chosen is the candidate with the higher mean over the annotators who
 rated both, `margin` the difference of the means in units of the scale, `n_annotators` how many they are.
 An unpaired row says whether more than half of the annotators chose a positive option.
 Where a study has dialogues, texts are lists of messages: the speaker of the last turn before the candidate is the
@@ -13,18 +13,18 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
+from triptych.formats.model import JsonObject
 from triptych.formats.writers import preferences
 from triptych.formats.writers.model import (
     MAIN_WORK,
+    ExportOptions,
     File,
     Finished,
     FinishedAnnotation,
     FinishedCandidate,
     FinishedItem,
     FinishedTurn,
-    Options,
 )
 from triptych.formats.writers.writing import jsonl_file
 from triptych.rubric.model import Criterion
@@ -34,11 +34,11 @@ TIES = "{n} pairs were dropped as ties: their means differ by no more than the m
 SAME = "{n} pairs were dropped because both texts are the same."
 UNPAIRED = "unpaired.jsonl: {n} rows, one per item, criterion and system, from the options that count as positive."
 SPLIT = "{n} candidates were dropped because exactly half of their annotators chose a positive option."
-EXTRA = "Titled texts beside the context are not part of the prompt."
-EXACT = 9  # digits: means of the same values differ only by rounding
+EXTRA = "Titled texts shown with the context are not part of the prompt."
+MEAN_DIGITS = 9  # digits: means of the same values differ only by rounding
 
 
-def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File]:
+def trl(finished: Finished, options: ExportOptions, notes: list[str]) -> Iterator[File]:
     count: Counter[str] = Counter()
     asked = [criterion for criterion in finished.criteria if options.wants(criterion)]
     yield jsonl_file("pairs.jsonl", _pairs(finished, asked, options.margin, count))
@@ -52,9 +52,7 @@ def trl(finished: Finished, options: Options, notes: list[str]) -> Iterator[File
     notes.append(EXTRA)
 
 
-def _pairs(
-    finished: Finished, criteria: list[Criterion], margin: float, count: Counter[str]
-) -> Iterator[dict[str, Any]]:
+def _pairs(finished: Finished, criteria: list[Criterion], margin: float, count: Counter[str]) -> Iterator[JsonObject]:
     numeric = [criterion for criterion in criteria if preferences.is_numeric(criterion)]
     for item in finished.items(MAIN_WORK):
         annotations = preferences.counted(finished, item)
@@ -76,18 +74,19 @@ def _with_text(item: FinishedItem) -> list[FinishedCandidate]:
 def _pair(
     annotations: list[FinishedAnnotation], criterion: Criterion, first: FinishedCandidate, second: FinishedCandidate
 ) -> tuple[float, float, int] | None:
-    """Both means, and how many rated both; None if nobody did."""
-    both = list(preferences.rated_both(annotations, criterion, first.system, second.system))
-    if not both:
+    """Both means, and how many rated both; None if there is none."""
+    both = preferences.rated_both(annotations, criterion, first.system, second.system)
+    pairs = [(rated.first.number, rated.second.number) for rated in both]
+    numbers = [(first, second) for first, second in pairs if first is not None and second is not None]
+    if not numbers:
         return None
-    means = (fmean(rated.first.number for rated in both), fmean(rated.second.number for rated in both))
-    return *means, len(both)
+    return fmean(number for number, _ in numbers), fmean(number for _, number in numbers), len(numbers)
 
 
 def _dropped(
     pair: tuple[float, float, int], first: FinishedCandidate, second: FinishedCandidate, margin: float
 ) -> str | None:
-    if round(abs(pair[0] - pair[1]), EXACT) <= margin:
+    if round(abs(pair[0] - pair[1]), MEAN_DIGITS) <= margin:
         return "ties"
     return "same" if (first.text, first.turns) == (second.text, second.turns) else None
 
@@ -98,14 +97,14 @@ def _pair_row(
     criterion: Criterion,
     candidates: tuple[FinishedCandidate, FinishedCandidate],
     pair: tuple[float, float, int],
-) -> dict[str, Any]:
+) -> JsonObject:
     means = dict(zip(candidates, pair[:2], strict=True))
     chosen, rejected = sorted(candidates, key=means.__getitem__, reverse=True)
     return {
         **_prompt(finished, item),
         "chosen": _completion(finished, item, chosen),
         "rejected": _completion(finished, item, rejected),
-        "margin": round(means[chosen] - means[rejected], EXACT),
+        "margin": round(means[chosen] - means[rejected], MEAN_DIGITS),
         "n_annotators": pair[2],
         "criterion": criterion.key,
         "item_id": item.item_id,
@@ -114,15 +113,15 @@ def _pair_row(
     }
 
 
-def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]) -> Iterator[dict[str, Any]]:
+def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]) -> Iterator[JsonObject]:
     for item in finished.items(MAIN_WORK):
         annotations = preferences.counted(finished, item)
         for criterion in criteria:
             positive = preferences.positive_options(criterion)
             for candidate in _with_text(item):
-                given = (preferences.ratings_of(annotation, criterion) for annotation in annotations)
+                rated = (preferences.ratings_of(annotation, criterion) for annotation in annotations)
                 votes = [
-                    ratings[candidate.system].option in positive for ratings in given if candidate.system in ratings
+                    ratings[candidate.system].option in positive for ratings in rated if candidate.system in ratings
                 ]
                 if not votes or 2 * sum(votes) == len(votes):
                     count["split"] += bool(votes)
@@ -132,7 +131,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
                     **_prompt(finished, item),
                     "completion": _completion(finished, item, candidate),
                     "label": 2 * sum(votes) > len(votes),
-                    "share_positive": round(fmean(votes), EXACT),
+                    "share_positive": round(fmean(votes), MEAN_DIGITS),
                     "n_annotators": len(votes),
                     "criterion": criterion.key,
                     "item_id": item.item_id,
@@ -140,7 +139,7 @@ def _unpaired(finished: Finished, criteria: list[Criterion], count: Counter[str]
                 }
 
 
-def _prompt(finished: Finished, item: FinishedItem) -> dict[str, Any]:
+def _prompt(finished: Finished, item: FinishedItem) -> JsonObject:
     """The context. Whole conversations without one have no prompt: both sides then start at the beginning."""
     if not _as_messages(finished):
         return {"prompt": item.context}
@@ -152,11 +151,13 @@ def _prompt(finished: Finished, item: FinishedItem) -> dict[str, Any]:
     return {} if finished.has_conversations and not messages else {"prompt": messages}
 
 
-def _completion(finished: Finished, item: FinishedItem, candidate: FinishedCandidate) -> Any:
+def _completion(
+    finished: Finished, item: FinishedItem, candidate: FinishedCandidate
+) -> str | None | list[dict[str, str]]:
     if not _as_messages(finished):
         return candidate.text
     if not candidate.turns:
-        return [{"role": "assistant", "content": candidate.text}]
+        return [{"role": "assistant", "content": candidate.text or ""}]
     return _messages(candidate.turns, (item.turns or candidate.turns[:1])[-1].speaker)
 
 

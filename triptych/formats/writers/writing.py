@@ -12,8 +12,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.formats.writers.model import File
 
-INDENT = 1
-BLOCK = 2**16
+INDENT_SPACES = 1
+BLOCK_CHARACTERS = 2**16
 
 
 class Drain(io.RawIOBase):
@@ -42,26 +42,26 @@ class Drain(io.RawIOBase):
         return taken
 
 
-def in_blocks(pieces: Iterable[str], size: int = BLOCK) -> Iterator[bytes]:
+def in_blocks(pieces: Iterable[str], size: int = BLOCK_CHARACTERS) -> Iterator[bytes]:
     """UTF-8 in blocks of about `size`, so that neither the server nor the network sees single lines."""
-    kept, length = [], 0
+    buffered, length = [], 0
     for piece in pieces:
-        kept.append(piece)
+        buffered.append(piece)
         length += len(piece)
         if length > size:
-            yield "".join(kept).encode()
-            kept, length = [], 0
-    yield "".join(kept).encode()
+            yield "".join(buffered).encode()
+            buffered, length = [], 0
+    yield "".join(buffered).encode()
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     """Texts as they are, no NaN: what is undefined is null."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def json_file(name: str, document: Any) -> File:
+def json_file(name: str, document: object) -> File:
     """A small document, indented."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=INDENT) + "\n"
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=INDENT_SPACES) + "\n"
     return text_file(name, text)
 
 
@@ -69,22 +69,22 @@ def text_file(name: str, text: str) -> File:
     return File(name, iter([text.encode()]))
 
 
-def jsonl_file(name: str, rows: Iterable[Any]) -> File:
+def jsonl_file(name: str, rows: Iterable[object]) -> File:
     """One JSON value per line."""
     return File(name, in_blocks(f"{as_json(row)}\n" for row in rows))
 
 
-def json_list_file(name: str, rows: Iterable[Any], before: str = "", after: str = "") -> File:
+def json_list_file(name: str, rows: Iterable[object], before: str = "", after: str = "") -> File:
     """One long list, one entry per line, between two pieces of JSON."""
     return File(name, in_blocks(chain([before], json_list(rows), [f"{after}\n"])))
 
 
-def json_list(rows: Iterable[Any]) -> Iterator[str]:
+def json_list(rows: Iterable[object]) -> Iterator[str]:
     """The pieces of one long list, one entry per line."""
     return _enclosed("[", (as_json(row) for row in rows), "]")
 
 
-def json_object(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
+def json_object(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
     """The pieces of one long object, one member per line."""
     return _enclosed("{", (f"{as_json(key)}: {as_json(value)}" for key, value in pairs), "}")
 
@@ -101,12 +101,12 @@ def csv_file(name: str, header: Sequence[str], rows: Iterable[Sequence[Cell]]) -
     return File(name, in_blocks(write_csv(rows, header)))
 
 
-def parquet_file(name: str, schema: Any, rows: Iterable[Sequence[Any]], per_group: int) -> File:
+def parquet_file(name: str, schema: Any, rows: Iterable[Sequence[object]], per_group: int) -> File:
     """A Parquet file, one row group after the other. schema: pyarrow.Schema with the columns of the rows."""
     return File(name, _parquet(schema, iter(rows), per_group))
 
 
-def _parquet(schema: Any, rows: Iterator[Sequence[Any]], per_group: int) -> Iterator[bytes]:
+def _parquet(schema: Any, rows: Iterator[Sequence[object]], per_group: int) -> Iterator[bytes]:
     import pyarrow as pa  # here, because a server that exports nothing need not load it
     import pyarrow.parquet as pq
 

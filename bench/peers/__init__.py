@@ -1,1 +1,0 @@
-"""Triptych beside Potato and Label Studio: the same task, the same measures, one tool after the other."""

@@ -1,0 +1,190 @@
+// Clicks, changes and selections on a surface: a few listeners for the whole tree tell its parts.
+
+import { targetOf } from "./dom.js";
+import { showCaption, showCount } from "./question.js";
+
+/** @import { Highlighter } from "./highlighter.js" */
+/** @import { Item } from "./item.js" */
+/** @import { Tips } from "./notices.js" */
+/** @import { Rating } from "./rating.js" */
+/**
+ * @typedef {(target: EventTarget, type: string, act: (event: any) => void, options?: AddEventListenerOptions) => void
+ * } Listen
+ */
+
+const SELECTION_RESTS_MS = 300;
+
+/** @param {HTMLElement} element @param {string} selector */
+const closest = (element, selector) => /** @type {HTMLElement | null} */ (element.closest(selector));
+
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {Listen} needs.listen
+ * @param {() => Item} needs.item
+ * @param {Rating} needs.rating
+ * @param {Highlighter} needs.highlighter
+ * @param {Tips} needs.tips
+ * @param {(id: string) => void} needs.setCurrent
+ * @param {(on: boolean) => void} needs.setKeys
+ * @param {Record<string, (value: string) => void>} needs.buttons what they do, by their data attribute
+ */
+export function createControls({ root, listen, item, rating, highlighter, tips, setCurrent, setKeys, buttons }) {
+  let pointerDown = false;
+  /** The chosen radio that was pressed: a click on it clears the answer. @type {HTMLElement | null} */
+  let pressed = null;
+  /** The unanswered slider that was pressed. @type {HTMLInputElement | null} */
+  let slider = null;
+  /** @type {HTMLElement | null} */
+  let hovered = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let rest;
+
+  /** @param {HTMLElement} target */
+  function questionOf(target) {
+    const fieldset = closest(target, "[data-tw-question]");
+    return fieldset ? item().question(fieldset.dataset.twQuestion ?? "") : null;
+  }
+
+  /** An untouched slider takes the value under its hidden thumb. @param {HTMLInputElement} input */
+  function takeSlider(input) {
+    const question = questionOf(input);
+    if (question) rating.rate(question, Number(input.value));
+  }
+
+  // ---- pointer ----
+
+  /** @param {PointerEvent} event */
+  function press(event) {
+    const target = /** @type {HTMLInputElement} */ (targetOf(event));
+    pointerDown = true;
+    tips.hide();
+    if (target.closest("[data-tw-label]")) event.preventDefault(); // a click on a chip must not drop the selection
+    pressed = target.matches("input[type=radio]") && target.checked ? target : null;
+    if (!target.closest(".tw-popover, mark")) highlighter.hidePopover();
+    slider = event.button === 0 && target.matches(".tw-range.tw-unset") ? target : null;
+  }
+
+  function release() {
+    const input = slider;
+    pointerDown = false;
+    slider = null;
+    // no input event comes where nothing moved
+    if (input) setTimeout(() => input.classList.contains("tw-unset") && takeSlider(input));
+    setTimeout(highlighter.settle);
+  }
+
+  /** @param {MouseEvent} event */
+  function click(event) {
+    const target = targetOf(event);
+    if (target === pressed && event.detail === 1) {
+      pressed = null;
+      const question = questionOf(target);
+      if (question) return rating.clear(question);
+    }
+    const mark = closest(target, "mark");
+    if (mark && !item().readOnly && document.getSelection()?.isCollapsed) return highlighter.openAtMark(mark);
+    const control = closest(target, "button");
+    const name = control && Object.keys(buttons).find((key) => control.dataset[key] !== undefined);
+    if (name) buttons[name](control.dataset[name] ?? "");
+  }
+
+  /** @param {PointerEvent} event */
+  function over(event) {
+    const target = targetOf(event);
+    const cell = closest(target, ".tw-cell");
+    if (hovered !== cell) {
+      for (const label of [hovered, cell]) {
+        const fieldset = label?.isConnected && closest(label, "fieldset");
+        if (fieldset) showCaption(fieldset, cell === label ? cell : null);
+      }
+      hovered = cell;
+    }
+    if (event.pointerType !== "touch" && !pointerDown) tips.point(closest(target, "[data-tw-tip]"));
+  }
+
+  // ---- answers ----
+
+  /** @param {Event} event */
+  function change(event) {
+    const target = /** @type {HTMLInputElement} */ (targetOf(event));
+    if (target.dataset.twKeysOn !== undefined) return setKeys(target.checked);
+    const question = questionOf(target);
+    if (!question) return;
+    const ask = closest(target, ".tw-ask");
+    if (target.type === "checkbox") {
+      if (ask) rating.setReasons(question, ask);
+      else rating.pickBest(question, target);
+    } else if (target.type === "radio") {
+      rating.rate(question, question.criterion.scale.kind === "choice" ? target.value : Number(target.value));
+    }
+  }
+
+  /** @param {Event} event */
+  function input(event) {
+    const target = /** @type {HTMLInputElement} */ (targetOf(event));
+    const question = questionOf(target);
+    if (!question) return;
+    if (target.type === "range") rating.rate(question, Number(target.value));
+    const ask = target.matches("textarea") && closest(target, ".tw-ask");
+    if (!ask) return;
+    rating.setText(question, target.value);
+    showCount(ask, target.value, item().view.rubric.explanation);
+  }
+
+  /** @param {Event} event */
+  function focus(event) {
+    const target = targetOf(event);
+    const question = questionOf(target);
+    if (question && !item().readOnly) setCurrent(question.id);
+    const tipped = closest(target, "[data-tw-tip]");
+    if (tipped && target.matches(":focus-visible") && !pointerDown) tips.show(tipped);
+  }
+
+  // ---- judged texts ----
+
+  /** Judged texts take a caret but no change. @param {Event} event */
+  function refuseText(event) {
+    if (targetOf(event).closest("[data-tw-text]")) event.preventDefault();
+  }
+
+  /** @param {Event} event */
+  function redraw(event) {
+    const box = closest(targetOf(event), "[data-tw-text]");
+    if (box) highlighter.draw(box);
+  }
+
+  function selectionChanged() {
+    clearTimeout(rest);
+    if (item().readOnly || !item().view.rubric.highlights.length) return;
+    highlighter.forgetCollapsed();
+    // touch sends no pointerup after a long press, keyboards never do
+    rest = setTimeout(() => !pointerDown && highlighter.settle(), SELECTION_RESTS_MS);
+  }
+
+  listen(root, "click", click);
+  listen(root, "change", change);
+  listen(root, "input", input);
+  listen(root, "focusin", focus);
+  listen(root, "focusout", tips.hide);
+  listen(root, "pointerdown", press);
+  listen(root, "pointerover", over);
+  listen(root, "beforeinput", refuseText);
+  listen(root, "drop", refuseText);
+  listen(root, "compositionend", redraw);
+  listen(document, "pointerup", release);
+  listen(document, "pointercancel", () => {
+    slider = null; // a scroll began there, which answers nothing
+    release();
+  });
+  listen(document, "selectionchange", selectionChanged);
+
+  return {
+    takeSlider,
+
+    close() {
+      clearTimeout(rest);
+      tips.hide();
+    },
+  };
+}

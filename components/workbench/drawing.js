@@ -1,0 +1,167 @@
+// Draws the item, in the elements of the last item where they fit: new ones cost a frame or two.
+
+import { createBoard, layoutOf } from "./board.js";
+import { contextPanel, feedbackTable } from "./context.js";
+import { all, find, h, part, write } from "./dom.js";
+import { buildFoot, buildHead, showSaved, syncHead } from "./frame.js";
+import { guidelinesPanel } from "./guidelines.js";
+import { resetQuestion, syncQuestion } from "./question.js";
+import { isAnswered, problemOf } from "./validate.js";
+
+/** @import { Item } from "./item.js" */
+/** @import { Change, Layout, Page, Question, View } from "./types.js" */
+
+/**
+ * Everything that decides which elements a view needs; views alike in it differ in texts and answers only.
+ * @param {View} view @param {Layout} layout
+ */
+function shapeOf({ study, rubric, work, item, feedback }, layout) {
+  const letters = item.candidates.map(({ letter }) => letter);
+  return JSON.stringify([
+    layout, letters, Boolean(item.context), work.state, work.can_go_back, feedback ? work.token : null, study, rubric,
+  ]);
+}
+
+/**
+ * @param {object} needs
+ * @param {HTMLElement} needs.root
+ * @param {string} needs.uid
+ * @param {() => Item} needs.item
+ * @param {() => HTMLElement[]} needs.chips
+ * @param {() => boolean} needs.isNarrow
+ * @param {{ notices: HTMLElement, problems: HTMLElement, floating: HTMLElement[] }} needs.boxes of other parts
+ * @param {() => void} needs.onRefill what belongs to the last item closes
+ * @param {(page: Page) => void} needs.onLaid
+ * @param {() => void} needs.onSync
+ * @param {() => void} needs.drawTexts
+ */
+export function createDrawing({ root, uid, item, chips, isNarrow, boxes, onRefill, onLaid, onSync, drawTexts }) {
+  /** @type {Page} */
+  let page;
+  /** @type {ReturnType<typeof createBoard>} */
+  let board;
+  /** @type {HTMLElement | null} */
+  let context = null;
+  let shape = "";
+  let narrow = isNarrow();
+
+  function lay() {
+    const { view } = item();
+    const layout = layoutOf(view, narrow);
+    const nextShape = shapeOf(view, layout);
+    if (nextShape === shape) refill();
+    else draw(layout);
+    shape = nextShape;
+    syncHead(page.head, view);
+    root.dataset.token = view.work.token;
+    syncAll();
+    onLaid(page);
+  }
+
+  const drawContext = () => {
+    const { view } = item();
+    return view.item.context && contextPanel(view.item.context, view.rubric.language);
+  };
+
+  /** @param {Layout} layout */
+  function draw(layout) {
+    const { view, readOnly } = item();
+    context = drawContext();
+    const guidelines = guidelinesPanel(view.rubric);
+    board = createBoard({ item, uid, layout, chips });
+    const main = h("div", { class: "tw-main" }, view.feedback ? feedbackTable(view) : null, board.element);
+    const work = h("div", { class: `tw-work${context ? "" : " tw-no-context"}` }, context, main, guidelines);
+    const { element, fieldsets } = board;
+    page = { layout, head: buildHead(view), work, guidelines, board: element, foot: buildFoot(view), fieldsets };
+    root.dataset.layout = layout;
+    root.classList.toggle("tw-narrow", narrow);
+    root.classList.toggle("tw-read-only", readOnly);
+    root.replaceChildren(page.head, boxes.notices, work, boxes.problems, page.foot, ...boxes.floating);
+  }
+
+  function refill() {
+    onRefill();
+    showSaved(page.head, "saved");
+    const next = drawContext();
+    if (next) context?.replaceWith(next);
+    context = next;
+    for (const fieldset of page.fieldsets.values()) resetQuestion(fieldset);
+    board.refill();
+  }
+
+  function syncAll() {
+    for (const question of item().questions) sync(question);
+    drawTexts();
+    syncAside();
+    syncCounts();
+  }
+
+  /** @param {Question} question */
+  function sync(question) {
+    const { answers, view, readOnly } = item();
+    const fieldset = page.fieldsets.get(question.id);
+    if (!fieldset) return;
+    const limits = view.rubric.explanation;
+    syncQuestion(fieldset, question, answers, limits);
+    if (readOnly) fieldset.disabled = true;
+    const { classList } = fieldset;
+    if (classList.contains("tw-problem") && !problemOf(answers, question, limits)) classList.remove("tw-problem");
+  }
+
+  function syncAside() {
+    const { answers, questions, view, readOnly } = item();
+    const setAside = view.rubric.set_aside_response;
+    if (!setAside) return;
+    for (const { letter } of view.item.candidates) {
+      const reason = answers.draft.set_aside[letter];
+      const aside = reason !== undefined;
+      const title = setAside.reasons.find(({ key }) => key === reason)?.title ?? reason;
+      write(part(root, `[data-tw-aside-note="${letter}"]`), aside ? `set aside: ${title}` : "");
+      const control = find(root, `[data-tw-set-aside="${letter}"]`);
+      if (control) write(control, aside ? "Rate it after all" : "Set aside");
+      for (const { slot, id } of questions) {
+        const fieldset = slot === letter && page.fieldsets.get(id);
+        if (!fieldset) continue;
+        fieldset.classList.toggle("tw-is-aside", aside);
+        fieldset.disabled = readOnly || aside;
+      }
+      for (const cell of all(root, `.tw-response[data-slot="${letter}"]`)) cell.classList.toggle("tw-is-aside", aside);
+    }
+  }
+
+  function syncCounts() {
+    const { answers, questions } = item();
+    const required = questions.filter(({ slot, criterion }) => criterion.required && !answers.isSetAside(slot));
+    const done = required.filter((question) => isAnswered(answers, question)).length;
+    const line = find(page.foot, "[data-tw-answered]");
+    if (line) write(line, `${done} of ${required.length} answered`);
+    onSync();
+  }
+
+  return {
+    lay,
+    syncAll,
+    page: () => page,
+
+    /** An answer changed. @param {Change} change */
+    show({ path, undone }) {
+      const [branch, slot, criterion] = path;
+      if (branch === "highlights") drawTexts();
+      else if (branch === "set_aside") syncAside();
+      else if (branch !== "note" && (undone || path.at(-1) !== "text")) {
+        const question = item().question(`${slot}:${criterion}`);
+        if (question) sync(question);
+      }
+      syncCounts();
+    },
+
+    /** The window became narrow or wide: the same answers in another layout. Returns whether it was drawn again. */
+    relayout() {
+      if (isNarrow() === narrow) return false;
+      narrow = !narrow;
+      shape = "";
+      lay();
+      return true;
+    },
+  };
+}

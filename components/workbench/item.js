@@ -1,0 +1,127 @@
+// The item on the desk: its view, the answers in the making, and their drafts on the server and on this computer.
+
+import { canonical, createAnswers } from "./answers.js";
+import { nameOf } from "./dom.js";
+import { createDraftSender, judgeLocal } from "./drafts.js";
+import { browserClock, postTo } from "./network.js";
+import { createLocalDrafts, localKey } from "./store.js";
+import { questionsOf } from "./validate.js";
+
+/** @import { DraftSender } from "./drafts.js" */
+/** @import { Answer, Change, Question, SaveState, View } from "./types.js" */
+
+/** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
+export const localDrafts = createLocalDrafts(() => localStorage);
+
+/** Of the item on the desk and of those that were left before their draft had arrived. @type {Set<DraftSender>} */
+const senders = new Set();
+/** @type {WeakSet<DraftSender>} */
+const leftSenders = new WeakSet();
+
+/** Resolves to whether everything has arrived within `ms`, of items left on the way as well. @param {number} ms */
+export async function allSettled(ms) {
+  const settled = await Promise.all([...senders].map((sender) => sender.settled(ms)));
+  return settled.every(Boolean);
+}
+
+/** Nothing is sent or stored any more. */
+export function giveUp() {
+  for (const sender of senders) sender.done();
+  senders.clear();
+}
+
+/** @typedef {ReturnType<typeof createItem>} Item */
+
+/**
+ * @param {View} view
+ * @param {object} needs
+ * @param {string} needs.pen this tab's
+ * @param {() => number} needs.seconds of activity on this item
+ * @param {object} needs.on
+ * @param {(change: Change) => void} needs.on.changed
+ * @param {(state: SaveState) => void} needs.on.saved
+ * @param {(answer: Answer) => void} needs.on.refused
+ */
+export function createItem(view, { pen, seconds, on }) {
+  const { work, routes } = view;
+  localDrafts.sweep();
+  const key = localKey(work.store_key, pen);
+  const entry = localDrafts.find(work.store_key);
+  const same = entry !== null && canonical(entry.draft) === canonical(view.draft ?? {});
+  const verdict = judgeLocal(entry, work.draft_seq, same);
+  let adopted = verdict === "adopt" ? entry : null;
+  if (entry && verdict !== "choose") localDrafts.remove(entry.key);
+  const answers = createAnswers(adopted ? adopted.draft : view.draft, (change) => {
+    drafts.changed();
+    on.changed(change);
+  });
+  const drafts = createDraftSender({
+    body: () => ({
+      assignment: work.token, version: work.version, pen, draft: answers.snapshot(), active_seconds: seconds(),
+    }),
+    post: postTo(routes.draft),
+    keep(draft) {
+      if (routes.draft === "") return; // a preview stores nothing
+      if (draft) localDrafts.write(key, draft);
+      else localDrafts.remove(key);
+    },
+    onState: on.saved, onRefused: on.refused, clock: browserClock, seq: work.draft_seq,
+  });
+  for (const sender of senders) if (leftSenders.has(sender) && sender.isSettled) senders.delete(sender);
+  senders.add(drafts);
+  const { candidates } = view.item;
+  const alone = candidates.length === 1;
+  const questions = questionsOf(view);
+
+  return {
+    view,
+    questions,
+    answers,
+    drafts,
+    alone,
+    readOnly: Boolean(view.feedback),
+
+    /** An older version of these answers on this computer, that the annotator must choose about. */
+    older: verdict === "choose" ? entry : null,
+
+    /** Whether another view is of this item, at the same version. @param {View} other */
+    isOf: (other) => other.work.token === work.token && other.work.version === work.version
+      && Boolean(other.feedback) === Boolean(view.feedback),
+
+    /** @param {string} id */
+    question: (id) => questions.find((question) => question.id === id) ?? null,
+
+    /** A question as people read it: "Fluency, Response B". @param {Question} question */
+    nameOf: ({ slot, criterion }) => (slot === "item" ? criterion.title : `${criterion.title}, ${nameOf(slot, alone)}`),
+
+    /** A judged text. @param {string} slot @param {number | null} turn */
+    textOf(slot, turn) {
+      const candidate = candidates.find(({ letter }) => letter === slot);
+      return (turn === null ? candidate?.text : candidate?.turns[turn].text) ?? "";
+    },
+
+    /** The item or the page is left; what has not arrived is sent on. */
+    leave() {
+      leftSenders.add(drafts);
+      drafts.leave();
+    },
+
+    /** Sends again what an earlier visit left unacknowledged on this computer. */
+    sendAgain() {
+      if (!adopted) return;
+      drafts.continueFrom(adopted.seq);
+      adopted = null;
+    },
+
+    /**
+     * The annotator decided about the older version: returns its draft, or null when it is dropped.
+     * @param {boolean} use
+     */
+    settleOlder(use) {
+      const { older } = this;
+      this.older = null;
+      if (older) localDrafts.remove(older.key);
+      return use ? older?.draft ?? null : null;
+    },
+  };
+}

@@ -1,0 +1,217 @@
+// The shapes that travel between server and browser, as triptych/blinding.py and triptych/annotations.py define them,
+// and the few that several modules of the workbench share.
+
+// ---- the blinded view ----
+
+export interface View {
+  study: { title: string };
+  work: Work;
+  progress: { done: number; total: number; minutes_left: number | null };
+  rubric: Rubric;
+  item: { context: Context | null; candidates: Candidate[] };
+  draft: Partial<Draft> | null;
+  notice: Notice | null;
+  feedback: { rows: FeedbackRow[] } | null;
+  routes: { draft: string; renew: string; act: string }; // empty in a preview
+}
+
+export interface Work {
+  token: string;
+  version: number;
+  draft_seq: number;
+  store_key: string;
+  state: "reserved" | "submitted";
+  purpose: string;
+  active_seconds: number;
+  can_go_back: boolean;
+  receipt: string | null;
+}
+
+export interface Rubric {
+  title: string;
+  instructions: string;
+  language: string;
+  judged: "response" | "conversation";
+  presentation: string;
+  content_note: string;
+  guidelines: Titled[];
+  criteria: Criterion[];
+  explanation: Limits;
+  highlights: Label[];
+  skip: Leaving | null;
+  ignore_item: Leaving | null;
+  set_aside_response: Leaving | null;
+}
+
+export interface Criterion {
+  key: string;
+  title: string;
+  question: string;
+  definition: string;
+  note: string;
+  about: "candidate" | "item";
+  required: boolean;
+  scale: Scale;
+  examples: { context: Turn[]; candidates: { text: string; rating: string; reason: string }[] }[];
+}
+
+export type Scale = Likert | Choice | NumberScale | Best;
+export type Likert = { kind: "likert"; points: Option[] };
+export type Choice = { kind: "choice"; options: (Omit<Option, "value"> & { key: string })[] };
+export type Best = { kind: "best"; none_option: boolean };
+export interface NumberScale {
+  kind: "number";
+  low: number;
+  high: number;
+  step: number;
+  unit: string;
+  low_title: string;
+  high_title: string;
+}
+
+/** One answer that a scale offers. */
+export interface Option {
+  value: number | string;
+  title: string;
+  definition: string;
+  sparing?: boolean;
+  ask: Ask | null;
+}
+
+/** What an answer asks for besides itself. */
+export type Ask = { reasons: { key: string; text: string }[]; free_text: "none" | "optional" | "required" };
+export type Limits = { min_words: number; max_words: number };
+export type Label = { key: string; title: string; definition: string };
+export type Leaving = { title: string; reasons: { key: string; title: string }[] };
+export type Titled = { title: string; text: string };
+export type Turn = { speaker: string; side: string; text: string };
+export type Candidate = { letter: string; text: string | null; turns: Turn[] };
+export type Notice = { kind: string; text: string };
+
+export interface Context {
+  title: string;
+  text: string | null;
+  turns: Turn[];
+  stars: number | null;
+  facts: { title: string; value: string }[];
+  extra_texts: Titled[];
+}
+
+export interface FeedbackRow {
+  criterion: string;
+  slot: string | null;
+  given: string;
+  reference: string;
+  verdict: string;
+  reason: string;
+}
+
+// ---- answers ----
+
+/** A rating: a point, an option's key, or the letters of the best responses. Undefined while unanswered. */
+export type Value = number | string | string[] | undefined;
+
+export type Explanation = { reasons: string[]; text: string };
+
+/** A labelled span; offsets count code points. */
+export interface Highlight {
+  slot: string;
+  turn: number | null;
+  start: number;
+  end: number;
+  label: string;
+  comment: string;
+}
+
+export interface Draft {
+  ratings: Record<string, Record<string, Value>>; // by slot and criterion
+  explanations: Record<string, Record<string, Record<string, Partial<Explanation>>>>; // by slot, criterion and value
+  highlights: Highlight[];
+  set_aside: Record<string, string>; // reasons, by slot
+  note: string;
+}
+
+// ---- messages ----
+
+export interface DraftMessage {
+  assignment: string;
+  version: number;
+  pen: string;
+  active_seconds: number;
+  draft: Draft;
+  seq: number;
+  base: number;
+  take: boolean;
+}
+
+/** What leaves an item for good; sent again with the same submission id until it is answered. */
+export interface FinalAction {
+  kind: "submit" | "skip" | "ignore";
+  assignment: string;
+  version: number;
+  pen: string;
+  active_seconds: number;
+  base: number;
+  submission: string;
+  answers?: Draft;
+  reason?: string;
+  text?: string;
+}
+
+export type Action =
+  | FinalAction
+  | { kind: "back" | "forward" | "continue"; assignment: string; version?: undefined; submission?: undefined }
+  | { kind: "stop" };
+
+/** What the routes answer, as far as the workbench reads it. */
+export interface Answer {
+  message?: string;
+  stored?: number; // of a draft
+  refused?: string;
+  draft?: Partial<Draft>;
+  draft_seq?: number;
+  view?: Omit<View, "rubric">; // of an action
+  showing?: string | null;
+  nothing?: string;
+}
+
+export type Reply = { status: number; answer: Answer | null };
+
+/** Sends a message as JSON text; rejects when the network does. */
+export type Post = (text: string, options?: RequestInit) => Promise<Reply>;
+
+// ---- inside the workbench ----
+
+/** What Streamlit passes to a component; it triggers events with a value. */
+export interface Component<Data, Event> {
+  parentElement: HTMLElement;
+  data: Data;
+  setTriggerValue(name: string, value: Event): void;
+}
+
+export type Question = { id: string; slot: string; criterion: Criterion };
+export type Problem = Question & { problem: string };
+export type Change = { path: string[]; undone: boolean };
+export type SaveState = "saved" | "saving" | "waiting";
+export type Layout = "grid" | "steps" | "single" | "stack";
+export type Timer = unknown;
+
+export interface Clock {
+  now(): number; // monotonic milliseconds
+  later(act: () => void, ms: number): Timer;
+  cancel(timer: Timer): void;
+}
+
+/** An unacknowledged draft as this computer stores it. */
+export type LocalDraft = { time: number; base: number; seq: number; draft: Draft };
+
+/** The elements drawn for an item. */
+export interface Page {
+  layout: Layout;
+  head: HTMLElement;
+  work: HTMLElement;
+  guidelines: HTMLElement;
+  board: HTMLElement;
+  foot: HTMLElement;
+  fieldsets: Map<string, HTMLFieldSetElement>; // by question, in the order of the screen
+}

@@ -1,0 +1,309 @@
+// The workbench's modules without a page: node --test tests/browser/workbench/*.test.mjs
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createActivity } from "../../../components/workbench/activity.js";
+import { canonical, createAnswers } from "../../../components/workbench/answers.js";
+import { digitOf } from "../../../components/workbench/keyboard.js";
+import { halfAbove, hintOf, isSlider, optionsOf, valueOfDigit } from "../../../components/workbench/scale.js";
+import { createLocalDrafts, localKey, penOf, uuid } from "../../../components/workbench/store.js";
+import { createSubmission } from "../../../components/workbench/sending.js";
+import { blocks, pieces, snap, toCodePoints, toUtf16, wordCount } from "../../../components/workbench/textpoints.js";
+import { luminance, parseColour } from "../../../components/workbench/theme.js";
+import { isComplete, problems } from "../../../components/workbench/validate.js";
+import { judgeLocal } from "../../../components/workbench/drafts.js";
+import * as views from "./views.js";
+
+const FAMILY = "👩‍👩‍👧‍👦";
+
+const halves = { kind: "likert", points: [0, 0.5, 1, 1.5, 2, 2.5, 3].map((value) => ({ value, title: "", ask: null })) };
+const seven = { kind: "likert", points: [1, 2, 3, 4, 5, 6, 7].map((value) => ({ value, title: "", ask: null })) };
+const choice = { kind: "choice", options: ["a", "b", "c"].map((key) => ({ key, title: key, ask: null })) };
+
+test("a digit is the point of that number, not the place", () => {
+  assert.equal(valueOfDigit(halves, 2), 2);
+  assert.equal(valueOfDigit(halves, 0), 0);
+  assert.equal(valueOfDigit(halves, 4), undefined);
+  assert.equal(valueOfDigit(seven, 7), 7);
+});
+
+test("a digit is the option of that place where options are no numbers", () => {
+  assert.equal(valueOfDigit(choice, 1), "a");
+  assert.equal(valueOfDigit(choice, 3), "c");
+  assert.equal(valueOfDigit(choice, 0), undefined);
+  assert.equal(valueOfDigit(choice, 4), undefined);
+});
+
+test("a half is offered only where the scale has it", () => {
+  assert.equal(halfAbove(halves, 2), 2.5);
+  assert.equal(halfAbove(halves, 3), undefined);
+  assert.equal(halfAbove(seven, 2), undefined);
+  assert.equal(halfAbove(choice, "a"), undefined);
+});
+
+test("eleven values are radios and twelve are a slider", () => {
+  assert.equal(isSlider({ kind: "number", low: 0, high: 10, step: 1 }), false);
+  assert.equal(isSlider({ kind: "number", low: 0, high: 11, step: 1 }), true);
+  assert.deepEqual(optionsOf({ kind: "number", low: 0, high: 0.3, step: 0.1 }).map((o) => o.value), [0, 0.1, 0.2, 0.3]);
+});
+
+test("the hint names the digits that work", () => {
+  assert.equal(hintOf(seven), "press 1–7");
+  assert.equal(hintOf(halves), "press 0–3, then . for a half");
+});
+
+test("offsets count code points like Python, and back", () => {
+  const text = `a😀${FAMILY}é e\u0301 שלום`;
+  const points = [...text].length;
+  assert.equal(toCodePoints(text, text.length), points);
+  for (let n = 0; n <= points; n += 1) assert.equal(toCodePoints(text, toUtf16(text, n)), n);
+});
+
+test("a selection never splits a grapheme", () => {
+  const text = `x${FAMILY}y`;
+  assert.deepEqual(snap(text, 2, 4), [1, 1 + FAMILY.length]);
+  assert.deepEqual(snap("e\u0301t", 1, 2), [0, 2]);
+});
+
+test("a backward selection is the same, without white space at its ends", () => {
+  assert.deepEqual(snap("one two three", 8, 3), [4, 7]);
+  assert.equal(snap("one   two", 3, 6), null);
+  assert.equal(snap("one", 2, 2), null);
+});
+
+test("overlapping spans are cut at every border without gaps", () => {
+  const parts = pieces(20, [{ start: 2, end: 10 }, { start: 6, end: 14 }]);
+  assert.deepEqual(parts.map(({ start, end, spans }) => [start, end, spans]),
+    [[0, 2, []], [2, 6, [0]], [6, 10, [0, 1]], [10, 14, [1]], [14, 20, []]]);
+});
+
+test("words are counted as Python counts them", () => {
+  assert.equal(wordCount("  one\u00a0two\n\tthree "), 3);
+  assert.equal(wordCount(""), 0);
+  assert.equal(wordCount("a\ufeffb"), 1); // Python's split() does not part at U+FEFF
+});
+
+test("a long text is cut at line ends and joins to itself", () => {
+  const text = "line of text\n".repeat(5000);
+  const cut = blocks(text);
+  assert.ok(cut.length > 3);
+  assert.equal(cut.join("\n"), text);
+});
+
+test("undo reverts every kind of change, redo restores them", () => {
+  const answers = createAnswers(null);
+  answers.rate("A", "fluency", 5, "Fluency");
+  answers.rate("A", "fluency", 6, "Fluency");
+  answers.setReasons("A", "fluency", 6, ["r1"], "reasons");
+  answers.addHighlight({ slot: "A", turn: null, start: 0, end: 4, label: "x" }, "highlight");
+  answers.put(["set_aside", "B"], "blank", "set aside");
+  const full = canonical(answers.draft);
+  for (let n = 0; n < 5; n += 1) assert.ok(answers.undo());
+  assert.equal(canonical(answers.draft), canonical({}));
+  assert.equal(answers.undo(), null);
+  while (answers.redo());
+  assert.equal(canonical(answers.draft), full);
+});
+
+test("undo of a rating keeps text typed since", () => {
+  const answers = createAnswers(null);
+  answers.rate("A", "c", "no", "C");
+  answers.setText("A", "c", "no", "because of it");
+  answers.undo();
+  assert.equal(answers.rating("A", "c"), undefined);
+  assert.equal(answers.explanation("A", "c", "no").text, "because of it");
+});
+
+test("each option has its own reasons", () => {
+  const answers = createAnswers(null);
+  answers.rate("A", "c", "no", "C");
+  answers.setReasons("A", "c", "no", ["r1"], "reasons");
+  answers.rate("A", "c", "yes", "C");
+  assert.deepEqual(answers.explanation("A", "c", "yes").reasons, []);
+  answers.rate("A", "c", "no", "C");
+  assert.deepEqual(answers.explanation("A", "c", "no").reasons, ["r1"]);
+});
+
+test("a sent draft has no empty explanations and shares nothing with the live one", () => {
+  const answers = createAnswers(null);
+  answers.setText("A", "c", "no", "x");
+  answers.setText("A", "c", "no", "");
+  const sent = answers.snapshot();
+  assert.deepEqual(sent.explanations.A.c, {});
+  sent.ratings.A = { c: 1 };
+  assert.equal(answers.rating("A", "c"), undefined);
+});
+
+test("the same highlight twice is one highlight", () => {
+  const answers = createAnswers(null);
+  const span = { slot: "A", turn: 2, start: 0, end: 4, label: "x" };
+  assert.equal(answers.addHighlight(span, "h"), true);
+  assert.equal(answers.addHighlight({ ...span }, "h"), false);
+  assert.equal(answers.highlightsOf("A", 2).length, 1);
+  assert.equal(answers.highlightsOf("A", null).length, 0);
+});
+
+test("a response that is set aside has no missing answers", () => {
+  const view = views.reviews();
+  const answers = createAnswers(null);
+  assert.equal(problems(view, answers).length, 15);
+  answers.put(["set_aside", "B"], "unsuitable", "set aside");
+  assert.equal(problems(view, answers).length, 10);
+  assert.ok(isComplete(view, answers, "B"));
+});
+
+test("zero is an answer", () => {
+  const view = views.conversation();
+  const answers = createAnswers({ ratings: { A: { fluency: 0 } } });
+  assert.ok(!problems(view, answers).some(({ id }) => id === "A:fluency"));
+});
+
+test("an optional question may stay empty", () => {
+  assert.ok(!problems(views.conversation(), createAnswers(null)).some(({ id }) => id === "A:effort"));
+});
+
+test("an explanation needs its reason and its number of words", () => {
+  const view = views.dialogue();
+  const answers = createAnswers(null);
+  const about = () => problems(view, answers).find(({ id }) => id === "A:appropriate")?.problem;
+  answers.rate("A", "appropriate", "no", "a");
+  assert.equal(about(), "needs a reason or a few words");
+  answers.setText("A", "appropriate", "no", "too short");
+  assert.equal(about(), "needs at least 3 words (now 2)");
+  answers.setText("A", "appropriate", "no", "word ".repeat(31));
+  assert.equal(about(), "takes at most 30 words (now 31)");
+  answers.setText("A", "appropriate", "no", "just long enough");
+  assert.equal(about(), undefined);
+  answers.setText("A", "appropriate", "no", "");
+  answers.setReasons("A", "appropriate", "no", ["r1"], "r");
+  assert.equal(about(), undefined);
+  answers.rate("A", "appropriate", "unknown", "a");
+  assert.equal(about(), "needs an explanation");
+});
+
+test("best needs a response unless none of them is an answer", () => {
+  const strict = views.dialogue();
+  assert.ok(problems(strict, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+  const lenient = views.succession();
+  assert.ok(!problems(lenient, createAnswers({ ratings: { item: { best: [] } } })).some(({ id }) => id === "item:best"));
+});
+
+test("digits are read from the key or, without Shift, from its place", () => {
+  assert.equal(digitOf({ key: "5" }), 5);
+  assert.equal(digitOf({ key: "&", code: "Digit1" }), 1);
+  assert.equal(digitOf({ key: "!", code: "Digit1", shiftKey: true }), null);
+  assert.equal(digitOf({ key: "a", code: "KeyA" }), null);
+});
+
+class MemoryStorage {
+  map = new Map();
+  get length() { return this.map.size; }
+  key(i) { return [...this.map.keys()][i]; }
+  getItem(key) { return this.map.get(key) ?? null; }
+  setItem(key, value) { this.map.set(key, value); }
+  removeItem(key) { this.map.delete(key); }
+}
+
+test("a reload keeps the pen, another tab gets its own", () => {
+  const session = new MemoryStorage();
+  const first = penOf({}, session, "navigate");
+  assert.equal(penOf({}, session, "reload"), first);
+  assert.notEqual(penOf({}, session, "navigate"), first);
+});
+
+test("the same document keeps its pen", () => {
+  const session = new MemoryStorage();
+  const page = {};
+  assert.equal(penOf(page, session, "navigate"), penOf(page, session, "navigate"));
+});
+
+test("a uuid is one of version 4", () => {
+  assert.match(uuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test("only this assignment's drafts are found, old ones are removed", () => {
+  const storage = new MemoryStorage();
+  let now = 1_000_000_000;
+  const local = createLocalDrafts(() => storage, () => now);
+  local.write(localKey("this", "p"), { base: 1, seq: 2, draft: { note: "x" } });
+  local.write(localKey("other", "p"), { base: 1, seq: 2, draft: { note: "y" } });
+  storage.setItem("unrelated", "text");
+  assert.equal(local.find("this").draft.note, "x");
+  assert.equal(local.find("none"), null);
+  now += 8 * 24 * 3600 * 1000;
+  local.sweep();
+  assert.deepEqual([...storage.map.keys()], ["unrelated"]);
+});
+
+test("a full storage raises no error", () => {
+  const local = createLocalDrafts(() => ({ setItem() { throw new Error("full"); } }));
+  assert.equal(local.write("k", { draft: {} }), false);
+});
+
+test("a local draft is adopted when nothing was stored since", () => {
+  assert.equal(judgeLocal(null, 3, false), "none");
+  assert.equal(judgeLocal({ base: 3 }, 3, false), "adopt");
+  assert.equal(judgeLocal({ base: 2 }, 3, false), "choose");
+  assert.equal(judgeLocal({ base: 2 }, 3, true), "same");
+});
+
+test("idle and hidden time is not counted", () => {
+  let now = 0;
+  const activity = createActivity(() => now);
+  now += 10_000; activity.mark();
+  now += 600_000; activity.mark();
+  now += 5_000; activity.mark();
+  activity.hide();
+  now += 30_000;
+  activity.show();
+  assert.equal(activity.seconds(), 15);
+});
+
+test("a pause is due once after 45 minutes", () => {
+  let now = 0;
+  const activity = createActivity(() => now);
+  for (let minute = 0; minute < 45; minute += 1) { now += 60_000; activity.mark(); }
+  assert.ok(activity.pauseDue());
+  assert.ok(!activity.pauseDue());
+});
+
+test("a break restarts the count to the pause", () => {
+  let now = 0;
+  const activity = createActivity(() => now);
+  for (let minute = 0; minute < 44; minute += 1) { now += 60_000; activity.mark(); }
+  now += 400_000; activity.mark();
+  now += 60_000; activity.mark();
+  assert.ok(!activity.pauseDue());
+});
+
+test("a reservation is renewed every five minutes at most", () => {
+  let now = 0;
+  const activity = createActivity(() => now);
+  now += 299_000;
+  assert.ok(!activity.renewDue());
+  now += 2_000;
+  assert.ok(activity.renewDue());
+  assert.ok(!activity.renewDue());
+});
+
+test("a submit is repeated with the same id until it is answered", () => {
+  const sent = [];
+  let repeat = null;
+  const submission = createSubmission((action) => sent.push(action.submission), { later: (fn) => (repeat = fn), cancel: () => (repeat = null) });
+  submission.start({ submission: "s1", assignment: "t1" });
+  repeat();
+  repeat();
+  assert.deepEqual(sent, ["s1", "s1", "s1"]);
+  assert.equal(submission.answeredBy({ work: { receipt: null, token: "t1" } }), false);
+  assert.equal(submission.answeredBy({ work: { receipt: "s1", token: "t1" } }), true);
+  assert.equal(submission.answeredBy({ work: { receipt: null, token: "t2" } }), true);
+  submission.stop();
+  assert.equal(repeat, null);
+});
+
+test("colours of the theme are read, with their luminance", () => {
+  assert.deepEqual(parseColour("#fff"), [255, 255, 255]);
+  assert.deepEqual(parseColour(" rgb(29, 26, 23) "), [29, 26, 23]);
+  assert.equal(parseColour("papayawhip"), null);
+  assert.ok(luminance(parseColour("#1d1a17")) < 0.2 && luminance(parseColour("#faf7f2")) > 0.8);
+});

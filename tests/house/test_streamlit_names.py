@@ -1,0 +1,113 @@
+"""Names of Streamlit that are not public: each is listed in docs/design.md, used, and where the list says."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from helpers.studies import ROOT
+
+from triptych.web.headers import inline_hashes
+
+PUBLIC = {"streamlit", "streamlit.testing.v1"}
+SOURCES = Path(st.__file__).parent
+PRODUCT = [ROOT / "app.py"] + [
+    path
+    for folder in ("components", "pages", "triptych")
+    for path in (ROOT / folder).rglob("*.*")
+    if path.suffix in (".py", ".js", ".css") and "node_modules" not in path.parts
+]
+PYTHON = [ROOT / "app.py"] + [
+    path for folder in ("components", "pages", "triptych", "bench", "tests") for path in (ROOT / folder).rglob("*.py")
+]
+ELEMENT = re.compile(r"""(?:data-testid=["']?|\.)(st[A-Z][A-Za-z]+)""")
+ADDRESS = re.compile(r"/_stcore/[a-z]+")
+
+
+def listed() -> set[str]:
+    """The first column of the table in docs/design.md."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    section = text.partition("## Private names of Streamlit\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall("`([^`]+)`", row)}
+
+
+LISTED = listed()
+MODULES = sorted(name for name in LISTED if name.startswith("streamlit."))
+ELEMENTS = sorted(name for name in LISTED if re.fullmatch("st[A-Z][A-Za-z]+", name))
+ADDRESSES = sorted(name for name in LISTED if name.startswith("/_stcore/"))
+
+
+def private_modules(path: Path) -> set[str]:
+    """The modules of Streamlit that a file imports, without the public ones."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module} | {full for alias in node.names if _is_module(full := f"{node.module}.{alias.name}")}
+    names = {name for name in names if name.partition(".")[0] == "streamlit"} - PUBLIC
+    return {name for name in names if not any(other.startswith(f"{name}.") for other in names)}
+
+
+def _is_module(name: str) -> bool:
+    place = SOURCES.parent / Path(*name.split("."))
+    return name.startswith("streamlit.") and (place.is_dir() or place.with_suffix(".py").is_file())
+
+
+def product_text() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in PRODUCT)
+
+
+def test_every_private_module_is_listed():
+    used = {name for path in PYTHON for name in private_modules(path)}
+
+    assert {name for name in used if name not in LISTED} == set()
+
+
+def test_product_code_imports_public_modules_only():
+    assert not [path.name for path in PRODUCT if path.suffix == ".py" and private_modules(path)]
+
+
+def test_product_code_uses_no_underscored_name():
+    assert not re.findall(r"\bst\._[a-z]\w*", product_text())
+
+
+def test_every_element_and_address_that_product_code_names_is_listed():
+    text = product_text()
+
+    assert set(ELEMENT.findall(text)) == set(ELEMENTS)
+    assert set(ADDRESS.findall(text)) == set(ADDRESSES) - {"/_stcore/health"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_module_is_there(name: str):
+    importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_the_browser_part_draws_the_element(name: str):
+    scripts = (SOURCES / "static").rglob("*.js")
+
+    assert any(re.search(f"[\"'`]{name}[\"'` ]", script.read_text(encoding="utf-8")) for script in scripts)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_the_server_answers_the_address(address: str):
+    sources = [path.read_text(encoding="utf-8") for path in (SOURCES / "web" / "server").rglob("*.py")]
+    last = address.rpartition("/")[2]
+
+    assert any(re.search(rf"(_stcore|\{{BASE_ROUTE_CORE\}})/{last}\b", source) for source in sources)
+
+
+def test_the_page_has_its_inline_script():
+    assert inline_hashes((SOURCES / "static" / "index.html").read_text(encoding="utf-8"))
+
+
+def test_the_hidden_setting_is_known():
+    assert "runner.postScriptGC" in LISTED
+    st.get_option("runner.postScriptGC")

@@ -1,0 +1,221 @@
+"""The kinds of scale. A new kind is a class here, named in `Scale` and `KINDS`.
+
+CONTRIBUTING.md, *Where do I add …*, lists where a kind is stored, shown, analysed and exported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from triptych.errors import InvalidAnnotation
+
+KEY = r"^[a-z][a-z0-9_]{0,39}$"
+Key = Annotated[str, Field(pattern=KEY)]
+Words = Annotated[str, Field(min_length=1)]
+Value = str | float | list[str]  # what may be answered: an option, a number, the letters of the best responses
+
+
+def unique(keys: list[str], noun: str) -> None:
+    """Raises ValueError, which pydantic turns into a message with a path, if a key is repeated."""
+    repeated = sorted({key for key in keys if keys.count(key) > 1})
+    if repeated:
+        raise ValueError(f"each {noun} may be used once; repeated: {shown(repeated)}")
+
+
+def shown(values: Iterable[object]) -> str:
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+
+
+class Level(StrEnum):
+    """Level of measurement: which distances between values mean something."""
+
+    nominal = "nominal"
+    ordinal = "ordinal"
+    interval = "interval"
+
+
+class RubricPart(BaseModel):
+    """Base of every part of a rubric: unknown keys are errors, nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Reason(RubricPart):
+    """A ready-made reason; annotators read the text, the analysis counts the tag."""
+
+    key: Key
+    text: Words
+    tag: Key
+
+
+class Ask(RubricPart):
+    """What an answer asks for besides itself: reasons to tick and/or free text."""
+
+    reasons: tuple[Reason, ...] = ()
+    free_text: Literal["none", "optional", "required"] = "optional"
+
+    @model_validator(mode="after")
+    def asks_for_something(self) -> Ask:
+        if not self.reasons and self.free_text != "required":
+            raise ValueError("`ask` without `reasons` needs `free_text: required`; otherwise leave `ask` out")
+        unique([reason.key for reason in self.reasons], "reason key")
+        return self
+
+
+class Point(RubricPart):
+    """One point of a Likert scale."""
+
+    value: float
+    title: str = ""
+    definition: str = ""
+    sparing: bool = False
+    ask: Ask | None = None
+
+
+class ScaleKind(RubricPart):
+    """What every kind of scale can be asked. The answers of a kind without points or options ask for nothing."""
+
+    @property
+    def asks(self) -> Mapping[str | float, Ask]:
+        """Answer → what it asks for besides itself."""
+        return {}
+
+    def ask_for(self, value: Value) -> Ask | None:
+        return next((ask for answer, ask in self.asks.items() if answer == value), None)
+
+
+class Likert(ScaleKind):
+    """Ordered points, each named where it has a name; points between may be left unnamed (half points)."""
+
+    kind: Literal["likert"]
+    points: tuple[Point, ...] = Field(min_length=2, max_length=21)
+    level: Level = Level.ordinal
+
+    @model_validator(mode="after")
+    def points_rise(self) -> Likert:
+        values = [point.value for point in self.points]
+        if values != sorted(set(values)):
+            raise ValueError("the values of `points` must rise, each once")
+        return self
+
+    @property
+    def values(self) -> list[float]:
+        return [point.value for point in self.points]
+
+    @property
+    def asks(self) -> dict[str | float, Ask]:
+        return {point.value: point.ask for point in self.points if point.ask}
+
+    def check(self, value: object) -> float:
+        """The value as stored; refuses what is not a point of the scale."""
+        number = as_number(value)
+        if number not in self.values:
+            raise InvalidAnnotation(f"{value!r} is not a point of the scale {shown(self.values)}.")
+        return number
+
+
+class ChoiceOption(RubricPart):
+    """One option of a choice. `missing: true` takes it out of the headline numbers; leave it out otherwise.
+
+    `apart: true` keeps it in them, and shows agreement without it as well.
+    """
+
+    key: Key
+    title: Words
+    definition: str = ""
+    missing: bool = False
+    apart: bool = False
+    positive: bool = False
+    ask: Ask | None = None
+
+
+class Choice(ScaleKind):
+    """One of several options."""
+
+    kind: Literal["choice"]
+    options: tuple[ChoiceOption, ...] = Field(min_length=2, max_length=12)
+    level: Level = Level.nominal
+
+    @model_validator(mode="after")
+    def options_differ(self) -> Choice:
+        unique([option.key for option in self.options], "option key")
+        return self
+
+    @property
+    def values(self) -> list[str]:
+        return [option.key for option in self.options]
+
+    @property
+    def asks(self) -> dict[str | float, Ask]:
+        return {option.key: option.ask for option in self.options if option.ask}
+
+    def check(self, value: object) -> str:
+        if not isinstance(value, str) or value not in self.values:
+            raise InvalidAnnotation(f"{value!r} is not an option; the options are {shown(self.values)}.")
+        return value
+
+
+class NumberScale(ScaleKind):
+    """A number between two ends, on a step: up to eleven steps are asked as points, more with a slider."""
+
+    kind: Literal["number"]
+    low: float
+    high: float
+    step: float = Field(default=1, gt=0)
+    unit: str = ""
+    low_title: str = ""
+    high_title: str = ""
+    level: Level = Level.interval
+
+    @model_validator(mode="after")
+    def ends_in_order(self) -> NumberScale:
+        if self.low >= self.high:
+            raise ValueError("`low` must be smaller than `high`")
+        if not is_whole((self.high - self.low) / self.step):
+            raise ValueError("`high` must be a whole number of steps above `low`")
+        return self
+
+    def check(self, value: object) -> float:
+        """The value as stored, on its step exactly: 0.1 + 0.2 is stored as 0.3."""
+        number = as_number(value)
+        steps = (number - self.low) / self.step
+        if not self.low <= number <= self.high or not is_whole(steps):
+            raise InvalidAnnotation(f"{value!r} is not on the scale {self.low:g} to {self.high:g}, step {self.step:g}.")
+        return round(self.low + round(steps) * self.step, 9)
+
+
+class Best(ScaleKind):
+    """Pick the best response of the item; ties allowed."""
+
+    kind: Literal["best"]
+    none_option: bool = False
+    level: Level = Level.nominal
+
+    def check(self, value: object) -> list[str]:
+        """A list of slot letters; whether the letters exist is checked against the assignment."""
+        letters = [letter for letter in value if isinstance(letter, str)] if isinstance(value, list) else []
+        if letters != value or len(set(letters)) != len(letters) or not (letters or self.none_option):
+            raise InvalidAnnotation("Pick at least one response as the best one, each once.")
+        return letters
+
+
+Scale = Annotated[Likert | Choice | NumberScale | Best, Field(discriminator="kind")]
+KINDS = {"likert": Likert, "choice": Choice, "number": NumberScale, "best": Best}
+
+
+def as_number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidAnnotation(f"{value!r} is not a number.")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InvalidAnnotation("The number is too large.") from error
+
+
+def is_whole(number: float) -> bool:
+    return math.isfinite(number) and abs(number - round(number)) < 1e-6
