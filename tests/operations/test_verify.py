@@ -103,8 +103,8 @@ BY_HAND = [
     ("UPDATE slot SET candidate_id = candidate_id + 100 WHERE assignment_id = 1", "stand in another order"),
     ("UPDATE membership SET excluded_at = NULL", "is not excluded, the log says otherwise"),
     ("UPDATE membership SET excluded_at = joined_at WHERE excluded_at IS NULL", "is excluded, the log says otherwise"),
-    (f"INSERT INTO membership {MEMBER.format('annotator', 'lead')}", "the log does not say that she joined"),
-    (f"INSERT INTO membership {MEMBER.format('lead', 'annotator')}", "the log does not say who added her"),
+    (f"INSERT INTO membership {MEMBER.format('annotator', 'lead')}", "the log does not say that they joined"),
+    (f"INSERT INTO membership {MEMBER.format('lead', 'annotator')}", "the log does not say who added them"),
     (
         "UPDATE membership SET withdrawn_at = joined_at WHERE role = 'annotator'",
         "has withdrawn, the log says otherwise",

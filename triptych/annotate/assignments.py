@@ -176,7 +176,7 @@ def _next_check(session: Session, study: Study, who: Who, membership: AnnotatorM
 
 
 @cache
-def _history() -> Select[Any]:
+def _history() -> Select[*tuple[Any, ...]]:
     return (
         select(Assignment.id, Assignment.item_id, Assignment.purpose, Assignment.state, Item.retired)
         .join(Item, Item.id == Assignment.item_id)
@@ -186,7 +186,7 @@ def _history() -> Select[Any]:
 
 
 @cache
-def _unseen_checks() -> Select[Any]:
+def _unseen_checks() -> Select[*tuple[Any, ...]]:
     is_check = (Item.study_id == bindparam("study")) & Item.purpose.in_([Purpose.attention, Purpose.gold])
     return select(Item.purpose, Item.id).where(is_check, ~Item.retired, Item.id.not_in(seen_items()))
 
@@ -237,7 +237,7 @@ def by_token(session: Session, who: Who, token: str, *, lock: bool = False) -> A
 
 
 @cache
-def _by_token(lock: bool) -> Select[Any]:
+def _by_token(lock: bool) -> Select[*tuple[Any, ...]]:
     query = select_assigned().where(_is_own_token())
     return query.with_for_update(key_share=True, of=Assignment) if lock else query
 
@@ -261,14 +261,14 @@ def locked(session: Session, who: Who, token: str) -> tuple[AnnotatorMembership,
 def asked_by(session: Session, login_secret: str | None, token: str) -> tuple[Who, Study]:
     """Whose login it is, and the study that this assignment of theirs belongs to. Raises SignedOut, NotFound."""
     who = signed_in(session, login_secret)
-    study = session.scalars(_study_of_token(), {"token": token, "person": who.person_id}).first()
+    study: Study | None = session.scalars(_study_of_token(), {"token": token, "person": who.person_id}).first()
     if study is None:
         raise NotFound(NOT_YOURS)
     return who, study
 
 
 @cache
-def _study_of_token() -> Select[tuple[Study]]:
+def _study_of_token() -> Select[Study]:
     return select(Study).join(Assignment, Assignment.study_id == Study.id).where(_is_own_token())
 
 

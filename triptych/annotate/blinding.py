@@ -21,7 +21,7 @@ from triptych.annotate.reservations import Assigned
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Choice, Likert
-from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.storage.models import Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
@@ -267,7 +267,7 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
 
 
-def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned) -> SeenItem:
+def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned | Assignment) -> SeenItem:
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
     shown = run(_SHOWN, {"assignment": assignment.id, "item": assignment.item_id}).all()

@@ -115,8 +115,8 @@ def _blocks(rules: Checks, total: int, purpose: Purpose) -> tuple[float, float]:
 def _repeats(rules: Checks, total: int) -> int:
     if not rules.repeat_percent:
         return 0
-    wanted = max(rules.repeats_at_least, round(total * rules.repeat_percent / 100))
-    return max(min(wanted, total - rules.repeat_distance), 0)
+    repeats = max(rules.repeats_at_least, round(total * rules.repeat_percent / 100))
+    return max(min(repeats, total - rules.repeat_distance), 0)
 
 
 def _places(rules: Checks, seed: str, total: int, purpose: Purpose) -> Iterator[int]:
@@ -204,7 +204,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
     for assignment_id, position in session.execute(placed.where(which).order_by(Slot.candidate_id)):
         slots[assignment_id].append(position)
     given = _given(session, which)
-    wanted = (
+    query = (
         select(Assignment.id, Criterion.key, Reference)
         .join(Reference, Reference.item_id == Assignment.item_id)
         .join(Criterion, Criterion.id == Reference.criterion_id)
@@ -212,7 +212,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
         .order_by(Assignment.id, Criterion.position, Reference.position)
     )
     found = []
-    for assignment_id, key, reference in session.execute(wanted):
+    for assignment_id, key, reference in session.execute(query):
         position = None if reference.position is None else slots[assignment_id][reference.position]
         answer = given.get((assignment_id, position, reference.criterion_id))
         told = verdict(answer, reference.accepted, reference.close)

@@ -145,7 +145,7 @@ def _submitted_before(session: Session, assignment_id: int) -> Refusal:
 
 # statements with named parameters are built at their first use, see `storage.writes`
 @cache
-def _drafted() -> Select[Any]:
+def _drafted() -> Select[*tuple[Any, ...]]:
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id).correlate(Assignment)
     return (
         select(Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery())

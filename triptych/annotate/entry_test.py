@@ -167,8 +167,8 @@ def has_just_passed(session: Session, study: Study, membership: AnnotatorMembers
 
 
 def _let_in(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Row[Any]:
-    mine = {"membership": membership.id, "study": study.id, "person": who.person_id}
-    return session.connection().execute(_LET_IN, mine).one()
+    own = {"membership": membership.id, "study": study.id, "person": who.person_id}
+    return session.connection().execute(_LET_IN, own).one()
 
 
 def _last_attempt(session: Session, membership: AnnotatorMembership) -> EntryAttempt | None:
@@ -285,10 +285,8 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
     found = next((one for one in asked.questions if one.key == question), None)
     if found is None or option not in [one.key for one in found.options]:
         raise InvalidAnnotation("The entry test has no such question, or no such answer.")
-    mine = (TestAnswer.attempt_id == attempt.id) & (TestAnswer.question == question)
-    row = session.scalars(select(TestAnswer).where(mine)).first() or TestAnswer(
-        attempt_id=attempt.id, question=question
-    )
+    own = (TestAnswer.attempt_id == attempt.id) & (TestAnswer.question == question)
+    row = session.scalars(select(TestAnswer).where(own)).first() or TestAnswer(attempt_id=attempt.id, question=question)
     row.option, row.correct, row.answered_at = option, option == found.answer, clock.now()
     session.add(row)
     session.flush()

@@ -87,6 +87,7 @@ class LoggedAnnotation(BaseModel):
         """The annotation as the tables hold it now."""
         run = session.connection().execute
         answers = select_answers(*ANSWER).where(Rating.assignment_id == assignment_id)
+        ordered = answers.order_by(Criterion.position, Rating.position)
         spans = (
             select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label)
             .add_columns(Highlight.comment)
@@ -108,11 +109,13 @@ class LoggedAnnotation(BaseModel):
             state=facts.state,
             version=facts.version - 1,
             ratings=tuple(
-                LoggedRating(*values, reasons or [], text or "")
-                for *values, reasons, text in run(answers.order_by(Criterion.position, Rating.position))
+                LoggedRating(position, criterion, number, option, missing, reasons or [], text or "")
+                for position, criterion, number, option, missing, reasons, text in run(ordered)
             ),
             highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),
-            set_aside=tuple(SetAside(*row) for row in run(aside.order_by(Slot.position))),
+            set_aside=tuple(
+                SetAside(position, reason or "") for position, reason in run(aside.order_by(Slot.position))
+            ),
             note=facts.note,
             seconds=facts.active_seconds,
             at=facts.submitted_at.isoformat() if facts.submitted_at else None,

@@ -87,11 +87,11 @@ def stage(session: Session, study: Study, membership: AnnotatorMembership, who: 
 
 def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
     """The consent text or the instructions, if they are still to be read; a changed consent text is asked again."""
-    wanted = settings_of(study)
-    if wanted.consent.text and membership.consent_version != wanted.consent.version:
+    settings = settings_of(study)
+    if settings.consent.text and membership.consent_version != settings.consent.version:
         return Stage.consent
     # a page of their own only where the study says something itself: the workbench has the rubric's instructions
-    has_page = bool(wanted.instructions or wanted.content_note or wanted.consent.text)
+    has_page = bool(settings.instructions or settings.content_note or settings.consent.text)
     return Stage.instructions if has_page and membership.instructions_read_at is None else None
 
 
@@ -110,13 +110,13 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
 
 def welcome(session: Session, study: Study) -> Welcome:
     """The instructions page."""
-    rubric, wanted = lifecycle.design_of(session, study).rubric, settings_of(study)
+    rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
     return Welcome(
         title=rubric.title,
-        instructions=tuple(text for text in (rubric.instructions, wanted.instructions) if text),
-        content_notes=tuple(text for text in (rubric.content_note, wanted.content_note) if text),
+        instructions=tuple(text for text in (rubric.instructions, settings.instructions) if text),
+        content_notes=tuple(text for text in (rubric.content_note, settings.content_note) if text),
         guidelines=rubric.guidelines,
-        contact=wanted.contact,
+        contact=settings.contact,
     )
 
 
@@ -195,5 +195,5 @@ def step(session: Session, study: Study, who: Who) -> Step | None:
             sheet = entry_test.sheet(session, study, membership)
             return None if sheet.begun and sheet.test.kind == "gold" else Step(now, sheet=sheet)
         case _:
-            told = entry_test.outcome(session, study, membership)
-            return Step(now, outcome=told, ending=ending(study, now))
+            outcome = entry_test.outcome(session, study, membership)
+            return Step(now, outcome=outcome, ending=ending(study, now))

@@ -33,10 +33,8 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
     first_order = run(slots).scalars() if repeat_of else ()
     order = balanced_order(
         [system for system, _ in candidates],
-        *(
-            Counter({(row.system_id, row.place): row.times for row in rows if row.kind == kind})
-            for kind in (TO_PERSON, WITH_ITEM)
-        ),
+        Counter({(row.system_id, row.place): row.times for row in rows if row.kind == TO_PERSON}),
+        Counter({(row.system_id, row.place): row.times for row in rows if row.kind == WITH_ITEM}),
         f"{study.seed}|{who.pseudonym}|{item_id}",
         other_than=tuple(places[candidate] for candidate in first_order),
     )
@@ -44,7 +42,7 @@ def candidate_order(session: Session, study: Study, who: Who, item_id: int, repe
 
 
 @cache  # see `storage.writes`
-def _shown() -> CompoundSelect[Any]:
+def _shown() -> CompoundSelect[*tuple[Any, ...]]:
     """Rows (system, place, times, kind): the item's candidates by id, and how often a position had a system."""
     candidates = select(
         Candidate.system_id, Candidate.id.label("place"), literal(0).label("times"), literal(CANDIDATE).label("kind")

@@ -56,7 +56,7 @@ def _most(study: Study, available: int) -> int:
 
 
 @cache  # see `storage.writes`
-def _counts() -> Select[Any]:
+def _counts() -> Select[*tuple[Any, ...]]:
     is_done = Assignment.purpose.in_([Purpose.main, *HIDDEN]) & Assignment.state.in_(SEEN)
     counted = func.count(), func.avg(Assignment.active_seconds)
     return select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).where(

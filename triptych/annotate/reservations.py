@@ -62,7 +62,7 @@ class Assigned:
 # Statements with named parameters are built at their first use, see `storage.writes`.
 
 
-def select_assigned() -> Select[Any]:
+def select_assigned() -> Select[*tuple[Any, ...]]:
     """The columns of `Assigned`, in its order; the caller says of which assignments."""
     columns = [getattr(Assignment, field.name) for field in fields(Assigned) if field.name != "candidates"]
     candidates = select(func.count()).where(Slot.assignment_id == Assignment.id)
@@ -74,7 +74,7 @@ def own_assignments() -> ColumnElement[bool]:
     return (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
 
 
-def seen_items() -> Select[tuple[int]]:
+def seen_items() -> Select[int]:
     """The items that this person was given and kept. A list, read once: asked per item, SQLite walks all their work."""
     return select(Assignment.item_id).where(own_assignments(), Assignment.state != AssignmentState.expired)
 
@@ -86,7 +86,7 @@ def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
 
 
 @cache
-def _unfinished() -> Select[Any]:
+def _unfinished() -> Select[*tuple[Any, ...]]:
     query = select_assigned().where(
         own_assignments(),
         Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
@@ -114,7 +114,7 @@ def free_place(session: Session, item_id: int) -> None:
 
 
 @cache
-def next_item(planned: bool) -> Select[tuple[int]]:
+def next_item(planned: bool) -> Select[int]:
     """The item that `:person` gets next: by priority (0 first), then fewest taken, then the study's random rank.
 
     Never one that they have seen. `planned`: only items of their part of the study's plan, in its order.
@@ -181,7 +181,7 @@ def _insert(
     columns: dict[str, Any],
 ) -> Assigned:
     now = clock.now()
-    row = {
+    row: dict[str, Any] = {
         "token": secrets.token_urlsafe(12),
         "study_id": study.id,
         "item_id": item_id,
@@ -195,7 +195,8 @@ def _insert(
     }
     on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
     run = session.connection().execute
-    assignment_id = run(insert(Assignment.__table__), {**row, **on_web, **columns}).inserted_primary_key[0]
+    inserting = insert(Assignment.__table__).returning(Assignment.__table__.c.id)
+    assignment_id = run(inserting, {**row, **on_web, **columns}).scalar_one()
     slots = [
         {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
         for position, candidate in enumerate(order)

@@ -17,8 +17,8 @@ from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, blinding, reservations
-from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_message
+from triptych.annotate import blinding, reservations
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, hand_in, read_message
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
@@ -119,7 +119,7 @@ class Stored:
 def listed(session: Session, study: Study) -> list[WorkbookLine]:
     """The study's workbooks, newest first."""
     done = func.coalesce(func.sum(case((Assignment.state.in_(SEEN), 1), else_=0)), 0)
-    wanted = (
+    query = (
         select(
             Workbook.id,
             Person.pseudonym,
@@ -135,15 +135,15 @@ def listed(session: Session, study: Study) -> list[WorkbookLine]:
         .group_by(Workbook.id, Person.pseudonym)
         .order_by(Workbook.id.desc())
     )
-    return [WorkbookLine(*row) for row in session.execute(wanted)]
+    return [WorkbookLine(*row) for row in session.execute(query)]
 
 
 def eligible(session: Session, study: Study) -> list[str]:
     """Pseudonyms of the annotators who may get a workbook."""
-    wanted = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     here = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Person.kind == Kind.human)
     barred = (Membership.excluded_at, Membership.withdrawn_at, Membership.turned_away_at, Person.disabled_at)
-    return list(session.scalars(wanted.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
+    return list(session.scalars(query.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
 
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
@@ -178,14 +178,14 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
 
 def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Membership]:
     """The annotator and her membership, locked; raises NotFound, and NotAllowed if she may store nothing more."""
-    wanted = select(Person).join(Membership, Membership.person_id == Person.id)
-    mine = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
-    person = session.scalars(wanted.where(mine, Person.pseudonym == pseudonym)).first()
+    query = select(Person).join(Membership, Membership.person_id == Person.id)
+    own = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    person = session.scalars(query.where(own, Person.pseudonym == pseudonym)).first()
     if person is None:
         raise NotFound(f"There is no annotator {pseudonym!r} in this study.")
     who = Who(person.id, person.pseudonym, person.role, person.name, 0)
     members.locked_membership(session, study.id, who)
-    membership = session.scalars(select(Membership).where(mine, Membership.person_id == person.id)).one()
+    membership = session.scalars(select(Membership).where(own, Membership.person_id == person.id)).one()
     ends = {
         "was excluded": membership.excluded_at,
         "has withdrawn": membership.withdrawn_at,
@@ -203,8 +203,8 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
     if limit is None:
         return MOST_ITEMS
     live = Assignment.state.in_([*FINISHED, AssignmentState.reserved])
-    mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
-    left = limit - session.execute(select(func.count()).where(mine, live)).scalar_one()
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
+    left = limit - session.execute(select(func.count()).where(own, live)).scalar_one()
     if left < 1:
         raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")
     return left
@@ -244,8 +244,8 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
 
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
-    wanted = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    found = session.execute(wanted.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
+    query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
+    found = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
     if found is None:
         raise NotFound("There is no such workbook in this study.")
     workbook, person = found
@@ -261,15 +261,15 @@ def _refuse_cancelled(workbook: Workbook) -> None:
 
 def _asks_consent(session: Session, study: Study, who: Who) -> bool:
     consent = settings_of(study).consent
-    mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
-    given = session.scalars(select(Membership.consent_version).where(mine, Membership.role == Role.annotator)).first()
+    own = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+    given = session.scalars(select(Membership.consent_version).where(own, Membership.role == Role.annotator)).first()
     return bool(consent.text) and given != consent.version
 
 
 def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
     """The workbook's assignments, in the order of its items."""
-    mine = select(Assignment).where(Assignment.workbook_id == workbook.id)
-    return list(session.scalars(mine.order_by(Assignment.id).execution_options(populate_existing=True)))
+    own = select(Assignment).where(Assignment.workbook_id == workbook.id)
+    return list(session.scalars(own.order_by(Assignment.id).execution_options(populate_existing=True)))
 
 
 def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> WorkbookContents:
@@ -351,7 +351,7 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     if _asks_consent(session, study, who):
         accounts.consent(session, study, who, settings_of(study).consent.version)
     for message in found.messages:
-        annotations.hand_in(session, who, message)
+        hand_in(session, who, message)
     receipt = _receipt(session, workbook)
     if found.messages:
         workbook.returned_at = clock.now()
@@ -417,10 +417,10 @@ def _kept(item: ReadItem, at: datetime) -> CellProblem:
 
 def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, datetime]:
     """Assignments whose last version came from a browser → when."""
-    wanted = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
+    query = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
         Assignment, Assignment.id == Submission.assignment_id
     )
-    ordered = wanted.where(Assignment.workbook_id == workbook.id).order_by(Submission.version)
+    ordered = query.where(Assignment.workbook_id == workbook.id).order_by(Submission.version)
     last = {number: (pen, at) for number, pen, at in session.execute(ordered)}
     return {number: at for number, (pen, at) in last.items() if pen != PEN}
 

@@ -70,8 +70,12 @@ ANSWERED = (
     EventKind.final_value_changed,
 )
 SET_ASIDE = (EventKind.skipped, EventKind.ignored)
-TESTED = {EventKind.entry_test_started: None, EventKind.entry_test_passed: True, EventKind.entry_test_failed: False}
-# events about a person after which states, or values, of her annotations are no longer those of her submissions
+TESTED: dict[str, bool | None] = {
+    EventKind.entry_test_started: None,
+    EventKind.entry_test_passed: True,
+    EventKind.entry_test_failed: False,
+}
+# events about a person after which states, or values, of their annotations are no longer those of their submissions
 RESETTLED = (EventKind.annotator_excluded, EventKind.annotator_reinstated, EventKind.withdrew)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
@@ -127,7 +131,7 @@ class _Log:
     imported: bool = False
 
     def last(self, pseudonym: str, kinds: Sequence[str]) -> int:
-        """Number of the last such event about her, 0 if there is none."""
+        """Number of the last such event about the person, 0 if there is none."""
         return max((self.befell[pseudonym].get(kind, 0) for kind in kinds), default=0)
 
 
@@ -166,25 +170,25 @@ def _differences(session: Session, study: Study, erased: list[int]) -> Iterator[
 
 def _lost(session: Session, study: Study) -> Iterator[str]:
     """Assignments that the log names and that are gone."""
-    wanted = (
+    query = (
         select(Event.assignment_id, Event.number)
         .outerjoin(Assignment, Assignment.id == Event.assignment_id)
         .where(Event.study_id == study.id, Event.assignment_id.is_not(None), Assignment.id.is_(None))
         .order_by(Event.number)
     )
-    for number, event in session.execute(wanted):
+    for number, event in session.execute(query):
         yield f"Annotation {number} is gone, the log has it (event {event})."
 
 
 def _read(session: Session, study: Study) -> _Log:
     log = _Log()
-    wanted = (
+    query = (
         select(Event.number, Event.kind, Event.actor, Event.subject, EventDetail.new)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .where(Event.study_id == study.id, Event.assignment_id.is_(None))
         .order_by(Event.number)
     )
-    for number, kind, actor, subject, new in session.execute(wanted):
+    for number, kind, actor, subject, new in session.execute(query):
         new = new or {}
         log.befell[subject][kind] = number
         if kind == EventKind.design_amended or (kind == EventKind.study_open and log.design is None):
@@ -221,14 +225,14 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
     members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
         if pseudonym not in members and not log.last(pseudonym, DEPARTURES):
-            yield f"{pseudonym} is no annotator of the study, the log says she joined (event {number})."
+            yield f"{pseudonym} is no annotator of the study, the log says they joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
-            yield f"{pseudonym} is no annotator of the study, the log says she was excluded."
+            yield f"{pseudonym} is no annotator of the study, the log says they were excluded."
     for pseudonym, member in members.items():
         # the simulated annotators of a demo study never joined
         if pseudonym not in log.joined and not log.imported and not (study.demo and member.kind == Kind.simulated):
-            yield f"{pseudonym} is an annotator of the study, the log does not say that she joined."
+            yield f"{pseudonym} is an annotator of the study, the log does not say that they joined."
         if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [EventKind.withdrew])):
             yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
         yield from _of_exclusion(member, log)
@@ -237,35 +241,35 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
     pseudonym, at, reason = member.pseudonym, member.excluded_at, member.excluded_reason
-    said = log.excluded.get(pseudonym)
+    recorded = log.excluded.get(pseudonym)
     if (at is not None) != (pseudonym in log.excluded):
         if not log.imported or pseudonym in log.asked:
             yield f"{pseudonym} is {'' if at else 'not '}excluded, the log says otherwise."
-    elif at is not None and said is not None and reason != said:
-        yield f"{pseudonym} is excluded because of {reason!r}, the log says {said!r}."
+    elif at is not None and recorded is not None and reason != recorded:
+        yield f"{pseudonym} is excluded because of {reason!r}, the log says {recorded!r}."
 
 
 def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
-    """To which text she agreed, and when; older versions did not log the time."""
-    said, number = log.consented.get(member.pseudonym, ({}, 0))
+    """To which text the person agreed, and when; older versions did not log the time."""
+    recorded, number = log.consented.get(member.pseudonym, ({}, 0))
     at = member.consented_at.isoformat() if member.consented_at else None
     if not number and (member.consent_version or at):
         yield f"{member.pseudonym} has agreed to the consent text, the log does not say so."
-    elif number and not said and not log.last(member.pseudonym, DEPARTURES):
+    elif number and not recorded and not log.last(member.pseudonym, DEPARTURES):
         yield f"To what {member.pseudonym} agreed is gone from the log (event {number})."
-    elif said and (said["version"], said.get("at", at)) != (member.consent_version, at):
+    elif recorded and (recorded["version"], recorded.get("at", at)) != (member.consent_version, at):
         yield f"{member.pseudonym} agreed to another text, or at another time, than the log says (event {number})."
 
 
 def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     """Attempts at the entry test. Of somebody who has left the log holds none any more."""
-    mine = Membership.study_id == study.id
+    condition = Membership.study_id == study.id
     columns = (EntryAttempt.id, EntryAttempt.number, EntryAttempt.asked, EntryAttempt.right, EntryAttempt.passed)
     tried = select(Person.pseudonym, *columns).select_from(Person)
-    tried = tried.join(Membership, Membership.person_id == Person.id).where(mine)
+    tried = tried.join(Membership, Membership.person_id == Person.id).where(condition)
     tried = tried.join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
     given = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
-    answers = _grouped(session, given.join(Membership, Membership.id == EntryAttempt.membership_id).where(mine))
+    answers = _grouped(session, given.join(Membership, Membership.id == EntryAttempt.membership_id).where(condition))
     stored = {
         (row.pseudonym, row.number): {
             "asked": row.asked,
@@ -277,8 +281,8 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     }
     for pseudonym, attempt in sorted(stored.keys() | log.tested.keys()):
         here = stored.get((pseudonym, attempt), {})
-        said, number = log.tested.get((pseudonym, attempt), ({}, 0))
-        same = here and said and all(said.get(name, value) == value for name, value in here.items())
+        recorded, number = log.tested.get((pseudonym, attempt), ({}, 0))
+        same = here and recorded and all(recorded.get(name, value) == value for name, value in here.items())
         if not same and not log.last(pseudonym, DEPARTURES):
             where = f"event {number}" if number else "which has nothing"
             yield f"Attempt {attempt} of {pseudonym} at the entry test is not the one in the log ({where})."
@@ -288,7 +292,7 @@ def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
     """A lead whom nobody added; one who is missing may have stayed behind, as in a capsule."""
     for member in _members(session, study, Role.lead):
         if member.pseudonym not in log.leads:
-            yield f"{member.pseudonym} is a lead of the study, the log does not say who added her."
+            yield f"{member.pseudonym} is a lead of the study, the log does not say who added them."
 
 
 def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
@@ -300,7 +304,7 @@ def _members(session: Session, study: Study, role: Role) -> Sequence[Row[Any]]:
 
 
 def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> Iterator[str]:
-    wanted = (
+    query = (
         select(Assignment, Item.external_id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
@@ -312,26 +316,26 @@ def _of_work(session: Session, study: Study, log: _Log, erased: list[int]) -> It
         batch = ids[start : start + BATCH]
         replayed = _replayed(session, batch)
         stored = _Stored(session, batch)
-        for assignment, item, pseudonym in session.execute(wanted.where(Assignment.id.in_(batch))):
+        for assignment, item, pseudonym in session.execute(query.where(Assignment.id.in_(batch))):
             work = replayed[assignment.id]
             where = f"Annotation {assignment.id} ({item}, {pseudonym})"
             if work.erased:
                 erased.append(assignment.id)
-            for said in _compared(assignment, work, stored, log, pseudonym):
-                yield f"{where}: {said}"
+            for difference in _compared(assignment, work, stored, log, pseudonym):
+                yield f"{where}: {difference}"
 
 
 def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
     """Each assignment as its last events have it."""
-    found: dict[int, _Work] = defaultdict(_Work)
-    wanted = (
+    replayed: dict[int, _Work] = defaultdict(_Work)
+    query = (
         select(Event.assignment_id, Event.number, Event.kind, EventDetail.new)
         .outerjoin(EventDetail, EventDetail.event_id == Event.id)
         .where(Event.assignment_id.in_(batch))
         .order_by(Event.number)
     )
-    for assignment_id, number, kind, new in session.execute(wanted):
-        work, new = found[assignment_id], new or {}
+    for assignment_id, number, kind, new in session.execute(query):
+        work, new = replayed[assignment_id], new or {}
         if "order" in new:
             work.place = new
         if kind == EventKind.final_value_asked_for:
@@ -343,7 +347,7 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
             work.number, work.erased = number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
-    return found
+    return replayed
 
 
 class _Stored:
@@ -369,10 +373,10 @@ def _spans(batch: Sequence[int]) -> Select[Any]:
     )
 
 
-def _grouped(session: Session, wanted: Select[*tuple[Any, ...]]) -> Rows:
+def _grouped(session: Session, query: Select[*tuple[Any, ...]]) -> Rows:
     """Rows by their first column, without it."""
     groups: Rows = defaultdict(list)
-    for first, *row in session.execute(wanted):
+    for first, *row in session.execute(query):
         groups[first].append(row)
     return groups
 
@@ -410,11 +414,11 @@ def _log_says(what: str, number: int) -> str:
     return f"the log says {what} (event {number})." if number else "the log has nothing."
 
 
-def _of_place(assignment: Assignment, said: dict[str, Any], candidates: list[int]) -> Iterator[str]:
+def _of_place(assignment: Assignment, recorded: dict[str, Any], candidates: list[int]) -> Iterator[str]:
     """Which item was given out, and in which order its candidates stood."""
-    if said["item"] != assignment.item_id or said.get("purpose", assignment.purpose) != assignment.purpose:
+    if recorded["item"] != assignment.item_id or recorded.get("purpose", assignment.purpose) != assignment.purpose:
         yield "it is about another item, or for another purpose, than the log says."
-    if list(said["order"]) != candidates:
+    if list(recorded["order"]) != candidates:
         yield "the responses stand in another order than the log says."
 
 
@@ -499,12 +503,12 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
 def _of_item(
     name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
 ) -> Iterator[str]:
-    changed = [one for text, said, one in candidates if contents.content_hash([text, said]) != one]
+    changed = [digest for text, spoken, digest in candidates if contents.content_hash([text, spoken]) != digest]
     for _ in changed:
         yield f"A response of item {name} is not the text that was imported."
-    responses = [[text, said] for text, said, _ in candidates]
+    responses = [[text, spoken] for text, spoken, _ in candidates]
     contexts = [None] if turns else [context] if context else ["", None]
-    if not changed and all(contents.content_hash([one, turns, extra, responses]) != sha256 for one in contexts):
+    if not changed and all(contents.content_hash([content, turns, extra, responses]) != sha256 for content in contexts):
         yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
 
 
@@ -515,12 +519,12 @@ def _of_design(session: Session, study: Study, log: _Log) -> Iterator[str]:
         yield "The rubric is not the text that was loaded."
     if log.design is None:
         return
-    said, number = log.design
-    if "design_hash" not in said:
+    recorded, number = log.design
+    if "design_hash" not in recorded:
         yield f"The hash of the design is gone from the log (event {number})."
-    elif study.design_hash != said["design_hash"]:
+    elif study.design_hash != recorded["design_hash"]:
         yield f"The study names another hash of its design than the log (event {number})."
-    elif not log.imported and contents.design_hash(session, study) != said["design_hash"]:
+    elif not log.imported and contents.design_hash(session, study) != recorded["design_hash"]:
         yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
-    if "systems_hash" in said and contents.systems_hash(session, study) != said["systems_hash"]:
+    if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
         yield f"Which system wrote which response is not what was frozen (event {number})."

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import Session
 
 from triptych import clock
@@ -68,7 +69,7 @@ def _read(session: Session, who: Who, *, lock: bool, **place: int | str) -> Anno
 
 
 @cache
-def _query(by_token: bool, lock: bool) -> Select[Any]:
+def _query(by_token: bool, lock: bool) -> Select[*tuple[Any, ...]]:
     # under a name of its own: a query may join the annotator's own assignment
     others = Assignment.__table__.alias("others")
     is_overdue = (others.c.study_id == Membership.study_id) & (others.c.state == AssignmentState.reserved)
@@ -93,7 +94,7 @@ def _query(by_token: bool, lock: bool) -> Select[Any]:
     return query.with_for_update(key_share=True, of=Membership) if lock else query
 
 
-def _least(column: ColumnElement[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
+def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
     """The least value, or NULL where no row is.
 
     PostgreSQL expects EXISTS to meet a row soon and reads a whole table in which there is none; a least value it takes

@@ -20,7 +20,7 @@ ANSWER = (
 )
 
 
-def select_answers(*columns: Any) -> Select[Any]:
+def select_answers(*columns: Any) -> Select[*tuple[Any, ...]]:
     """These columns of every answer, in no order; option and explanation are NULL where there is none.
 
     The caller names the assignments: `.where(Rating.assignment_id == …)`, or any condition on Assignment.

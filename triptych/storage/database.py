@@ -171,7 +171,7 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
         return
     try:
         _go_by_its_clock(connection, record)
-    except dialect.dbapi.Error as error:
+    except dialect.loaded_dbapi.Error as error:
         raise DisconnectionError("A connection that had rested was gone.") from error
 
 
@@ -255,7 +255,7 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     if engine.dialect.name == "postgresql":
         return _wipe_on_postgres(engine, tables)
     with explained(), _write_lock, engine.connect() as connection:
-        raw = connection.connection.driver_connection
+        raw = _driver_connection(connection)
         raw.execute("VACUUM")
         busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return Wiped.somebody_reads if busy else Wiped.done
@@ -273,6 +273,11 @@ def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
         for name in tables:
             connection.exec_driver_sql(" ".join(("VACUUM FULL", quote(name))))
     return Wiped.done
+
+
+def _driver_connection(connection: Connection) -> Any:
+    """The driver's own connection: sqlite3 or psycopg."""
+    return connection.connection.driver_connection
 
 
 @lru_cache(maxsize=8)
@@ -375,7 +380,7 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
     Whoever reads meanwhile sees one state or the other; writers of this process wait. Raises DatabaseAway.
     """
     with explained(), _write_lock, engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        new.backup(connection.connection.driver_connection)
+        new.backup(_driver_connection(connection))
 
 
 def _upgrade(engine: Engine) -> None:
@@ -404,7 +409,7 @@ def _migrating(engine: Engine) -> Iterator[Connection]:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
                 yield connection
             return
-        raw = connection.connection.driver_connection
+        raw = _driver_connection(connection)
         raw.execute("PRAGMA foreign_keys=0")
         try:
             with connection.begin():

@@ -166,7 +166,7 @@ def _locked_head(session: Session, study_id: int) -> Row[Any]:
 
 
 @cache
-def _head_query() -> Select[Any]:
+def _head_query() -> Select[*tuple[Any, ...]]:
     head = select(Study.event_number, Study.event_hash, Study.state).where(Study.id == bindparam("study"))
     return head.with_for_update(key_share=True)
 
@@ -264,8 +264,8 @@ def listed(
     )
     page = matching.order_by(Event.number.desc()).offset(start).limit(count)
     names = blind_names(session, study)
-    entries = [_entry(*row, names) for row in session.execute(page)]
-    return entries, session.scalar(select(func.count()).select_from(matching.subquery()))
+    entries = [_entry(event, detail, item, names) for event, detail, item in session.execute(page)]
+    return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
 
 
 def _passing(study: Study, filters: Filters) -> Iterator[ColumnElement[bool]]:

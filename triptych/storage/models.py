@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
@@ -18,6 +18,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     LargeBinary,
+    Table,
     UniqueConstraint,
     text,
 )
@@ -29,6 +30,7 @@ from sqlmodel import Field, SQLModel
 class Base(SQLModel, registry=registry()):
     """Our own registry: a reload of this module then makes new tables instead of failing."""
 
+    __table__: ClassVar[Table]
     model_config = {"defer_build": True}  # rows are not validated, so nobody needs what pydantic would build
 
 
