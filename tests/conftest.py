@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: where things lie, throw-away databases, a small study with people in it."""
+"""Fixtures shared by all tests: folders, throw-away databases, a small study with people in it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from helpers.studies import (
 )
 from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Connection, Engine, create_engine, text
+from sqlmodel import Session
 
 from bench.postgres import postgres_binaries, throw_away_postgres
 from triptych.storage import database
@@ -34,7 +35,7 @@ hypothesis_settings.register_profile("any machine", deadline=None)
 hypothesis_settings.load_profile("any machine")
 
 
-pytest_plugins = ["helpers.checks", "helpers.ratings_import", "helpers.results_pages", "helpers.study_pages"]
+pytest_plugins = ["helpers.ratings_import", "helpers.results_pages", "helpers.study_pages"]
 
 LONGEST = {
     "test_browser_blind",
@@ -132,6 +133,15 @@ def sqlite_engine(tmp_path: Path, ready_sqlite: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def module_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One SQLite database for all tests of a module, each of which takes back what it wrote."""
+    engine = database.open_engine(f"sqlite:///{tmp_path_factory.mktemp('module') / 'triptych.db'}")
+    database.migrate(engine)
+    yield engine
+    engine.dispose()
+
+
 @pytest.fixture
 def postgres_engine(postgres: str, postgres_admin: Connection) -> Iterator[Engine]:
     name = f"t{uuid.uuid4().hex}"
@@ -151,10 +161,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
     """Makes an open study with a lead and annotators in a session: (study, lead, annotators)."""
 
-    def make(session, items: int = 4, annotators: int = 2, rubric: str = SMALL_RUBRIC, **plan):
+    def make(
+        session: Session, items: int = 4, annotators: int = 2, rubric: str = SMALL_RUBRIC, **plan: Any
+    ) -> tuple[Study, Who, list[Who]]:
         lead = add_person(session, f"lead{uuid.uuid4().hex[:6]}", Role.lead)
-        plan = lifecycle.Plan(title=plan.pop("title", "A small study"), seed="fixed", **plan)
-        study = lifecycle.create_study(session, plan, rubric, draft_items(items), lead.pseudonym, lead.person_id)
+        title = plan.pop("title", "A small study")
+        planned = lifecycle.StudyPlan(title=title, seed="fixed", **plan)
+        study = lifecycle.create_study(session, planned, rubric, draft_items(items), lead.pseudonym, lead.person_id)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         people = [
             join(session, study, add_person(session, f"ann{n}-{uuid.uuid4().hex[:6]}")) for n in range(annotators)

@@ -40,7 +40,7 @@ def version() -> str:
     """The version of this code."""
     if is_installed():
         return importlib.metadata.version("triptych")
-    return tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return str(tomllib.loads((app_folder() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
 
 
 def local_folder() -> Path:

@@ -45,11 +45,11 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else written(p, "p")
 
 
-def number(found: float | str | None) -> str:
+def number(value: float | str | None) -> str:
     """A number, or the reason why there is none."""
-    if found is None:
+    if value is None:
         return NONE
-    return found if isinstance(found, str) else written(found, "number")
+    return value if isinstance(value, str) else written(value, "number")
 
 
 def signed(difference: float, share: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.annotations import submission
-from helpers.checks import check_item
+from helpers.check_items import check_item
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,12 +158,12 @@ def test_a_purpose_that_does_not_exist_is_refused():
 
 
 @pytest.fixture
-def checked(one_engine):
+def checked(module_engine):
     """A function that makes an open study with attention and gold items: (session, study, annotator)."""
-    with writing(one_engine) as session:
+    with writing(module_engine) as session:
 
         def make(items: int, *drafts: ItemDraft, **rules: int):
-            plan = lifecycle.Plan(title="Checked", seed="fixed", raters_per_item=1)
+            plan = lifecycle.StudyPlan(title="Checked", seed="fixed", raters_per_item=1)
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
             study.settings = stored(StudySettings(checks=Checks(**rules)))
             add_check_items(session, study, sorted_out(drafts)[1], "lead")
@@ -254,9 +254,9 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
         ("fluency = 1; fluency A = 2", "two references"),
     ],
 )
-def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(one_engine, reference, why):
-    with writing(one_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_engine, reference, why):
+    with writing(module_engine) as session:
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
 
         with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.desk import login_of, submitting
+from helpers.annotations import login_of, submitting
 from helpers.studies import add_person, full_answers, join
 from sqlalchemy import event
 
@@ -133,7 +133,7 @@ def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
         "x", None, (), (CandidateDraft("unknown", None, (TurnDraft("usr", "a"), TurnDraft("sys", "b"))),), {}, {}, 1
     )
     with writing(sqlite_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="Talks"), yaml, [item], "lead")
         lifecycle.set_state(session, study, StudyState.open, "lead")
         who = join(session, study, add_person(session, "ann"))
         first = desk.lay(session, study, who)

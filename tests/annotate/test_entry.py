@@ -56,8 +56,8 @@ TRAINING = """
 
 
 @pytest.fixture
-def make(one_engine):  # noqa: F811
-    with open_studies(one_engine) as making:
+def make(module_engine):  # noqa: F811
+    with open_studies(module_engine) as making:
         yield making
 
 
@@ -250,16 +250,16 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
     assert verify.verify(session, study).holds
 
 
-def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(one_engine):  # noqa: F811
+def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(module_engine):  # noqa: F811
     path = shipped_rubrics()["mental_health_qa"]
     questions = load_rubric(path).entry_test.questions
-    with writing(one_engine) as session:
+    with writing(module_engine) as session:
         for study_round, right, stage in (
             ("main", 0, None),
             ("crowd", 8, Stage.passed),
             ("crowd", 7, Stage.failed_test),
         ):
-            plan = lifecycle.Plan(title=f"Posts {right}", round=study_round)
+            plan = lifecycle.StudyPlan(title=f"Posts {right}", round=study_round)
             study = lifecycle.create_study(session, plan, path.read_text(), draft_items(1), "lead")
             lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, f"ann{right}"))

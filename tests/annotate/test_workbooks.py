@@ -120,7 +120,7 @@ def test_a_workbook_names_no_system_no_file_and_no_id_and_no_formula(desk, sqlit
                 row=1,
             )
         ]
-        study = lifecycle.create_study(session, lifecycle.Plan(title="=1+1"), SMALL_RUBRIC, items, lead.pseudonym)
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="=1+1"), SMALL_RUBRIC, items, lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, annotator)
         made = workbooks.make(session, study, annotator.pseudonym, 1, lead.pseudonym)
@@ -316,7 +316,7 @@ def test_a_workbook_of_each_shipped_rubric_is_filled_from_its_own_lists_and_stor
     with database.writing(sqlite_engine) as session:
         lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
         items = read_items(path.read_bytes(), path.name).items[:1]
-        plan = lifecycle.Plan(title="Shipped", round=round_)
+        plan = lifecycle.StudyPlan(title="Shipped", round=round_)
         study = lifecycle.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, who)

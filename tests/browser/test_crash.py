@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from helpers.serving import Server, World, build_world, running_app
 from sqlalchemy import func, select
 
 from bench.client import Annotator, PageFailed
-from bench.server import PATIENCE
+from bench.server import PATIENCE, Server, running_app
+from bench.world import World, build_world
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Event, Rating, Slot, Study, Submission
 

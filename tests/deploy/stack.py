@@ -21,13 +21,13 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from helpers.serving import Server, World, build_world
 from helpers.studies import ROOT, absent
 from sqlalchemy import Engine, func, select
 
 from bench.client import Annotator, PageFailed
 from bench.postgres import end_postgres, postgres_binaries, wait_for_postgres
-from bench.server import PATIENCE, free_port, start_server, wait_until
+from bench.server import PATIENCE, Server, free_port, start_server, wait_until
+from bench.world import World, build_world
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, AssignmentState, Rating, Slot, Study, Submission
 

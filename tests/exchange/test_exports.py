@@ -232,8 +232,8 @@ def test_an_export_reads_on_only_when_its_bytes_are_taken(filled, monkeypatch):
     session, study, *_ = filled
     monkeypatch.setattr(exports, "BATCH", 1)
     read = []
-    whole = exports._whole
-    monkeypatch.setattr(exports, "_whole", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
+    whole = exports._complete
+    monkeypatch.setattr(exports, "_complete", lambda s, batch, *rest: read.extend(batch) or whole(s, batch, *rest))
     monkeypatch.setattr("triptych.formats.writers.writing.in_blocks.__defaults__", (1,))
     pieces = exports.export_zip(session, study, "trl", ExportOptions())
     next(pieces)

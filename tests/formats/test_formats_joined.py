@@ -16,12 +16,14 @@ A = b"item_id,context,text\n1,Why?,Because.\n2,Who?,You.\n"
 B = b'{"id": "2", "response": "Me."}\n{"id": "1", "response": "So."}\n'
 
 
-def told(found: ItemFile, severity: str = "error") -> list[str]:
-    return [str(problem) for problem in found.problems if problem.severity == severity]
+def messages(file: ItemFile, severity: str = "error") -> list[str]:
+    return [str(problem) for problem in file.problems if problem.severity == severity]
 
 
-def texts(found: ItemFile) -> dict[str, dict[str, str | None]]:
-    return {item.external_id: {one.system: one.text for one in item.candidates} for item in found.items}
+def texts(file: ItemFile) -> dict[str, dict[str, str | None]]:
+    return {
+        item.external_id: {candidate.system: candidate.text for candidate in item.candidates} for item in file.items
+    }
 
 
 def read(value: Any, name: str = "tasks.json") -> ItemFile:
@@ -32,27 +34,27 @@ def read(value: Any, name: str = "tasks.json") -> ItemFile:
 
 
 def test_files_of_one_system_each_are_joined_on_the_item_id_whatever_their_order_and_format() -> None:
-    found = join_files([("a.csv", A, "gpt"), ("b.jsonl", B, "t5")])
-    assert found.ok
-    assert texts(found) == {"1": {"gpt": "Because.", "t5": "So."}, "2": {"gpt": "You.", "t5": "Me."}}
-    assert [item.context_text for item in found.items] == ["Why?", "Who?"]
-    assert found.systems == ("gpt", "t5")
-    assert found.recognised["b.jsonl: response"] == "candidate of system 't5'"
+    file = join_files([("a.csv", A, "gpt"), ("b.jsonl", B, "t5")])
+    assert file.ok
+    assert texts(file) == {"1": {"gpt": "Because.", "t5": "So."}, "2": {"gpt": "You.", "t5": "Me."}}
+    assert [item.context_text for item in file.items] == ["Why?", "Who?"]
+    assert file.systems == ("gpt", "t5")
+    assert file.recognised["b.jsonl: response"] == "candidate of system 't5'"
 
 
 def test_contexts_and_fields_may_stand_in_a_file_of_their_own() -> None:
     contexts = b"item_id,context,meta:domain\n1,Why?,esc\n2,Who?,esc\n"
-    found = join_files([("c.csv", contexts, ""), ("a.csv", b"item_id,text\n1,x\n2,y\n", "gpt"), ("b.jsonl", B, "t5")])
-    assert found.ok
-    assert texts(found)["2"] == {"gpt": "y", "t5": "Me."}
-    assert (found.items[1].context_text, found.items[1].meta) == ("Who?", {"domain": "esc"})
+    file = join_files([("c.csv", contexts, ""), ("a.csv", b"item_id,text\n1,x\n2,y\n", "gpt"), ("b.jsonl", B, "t5")])
+    assert file.ok
+    assert texts(file)["2"] == {"gpt": "y", "t5": "Me."}
+    assert (file.items[1].context_text, file.items[1].meta) == ("Who?", {"domain": "esc"})
 
 
 def test_other_contexts_missing_ids_and_double_ids_are_named_by_file_and_row() -> None:
     other = b"item_id,context,text\n1,Why not?,x\n1,Why?,again\n3,Where?,z\n"
-    found = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])
-    assert not found.ok
-    assert told(found) == [
+    file = join_files([("a.csv", A, "gpt"), ("o.csv", other, "t5")])
+    assert not file.ok
+    assert messages(file) == [
         "a.csv: has no text for item '3', which is in row 4 of 'o.csv'.",
         "o.csv: row 3: the id '1' is used in row 2 already (outer blanks ignored).",
         "o.csv: has no text for item '2', which is in row 3 of 'a.csv'.",
@@ -72,9 +74,9 @@ def test_other_contexts_missing_ids_and_double_ids_are_named_by_file_and_row() -
     ],
 )
 def test_files_that_cannot_be_joined_say_why(files: list[tuple[str, bytes, str]], words: str) -> None:
-    found = join_files(files)
-    assert not found.ok
-    assert any(words in problem for problem in told(found)), found.problems
+    file = join_files(files)
+    assert not file.ok
+    assert any(words in problem for problem in messages(file)), file.problems
 
 
 def test_a_file_that_cannot_be_read_is_refused_by_its_name() -> None:
@@ -86,9 +88,12 @@ def test_whole_conversations_of_each_system_are_joined_too() -> None:
     def of(text: str) -> bytes:
         return json.dumps({"item_id": "1", "dialogue": [["usr", "Hi"], ["sys", text]]}).encode() + b"\n"
 
-    found = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
-    assert found.ok
-    assert [one.turns[1] for one in found.items[0].candidates] == [TurnDraft("sys", "Yo"), TurnDraft("sys", "Oh")]
+    file = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
+    assert file.ok
+    assert [candidate.turns[1] for candidate in file.items[0].candidates] == [
+        TurnDraft("sys", "Yo"),
+        TurnDraft("sys", "Oh"),
+    ]
 
 
 @settings(max_examples=15)
@@ -97,9 +102,9 @@ def test_the_order_of_rows_changes_no_item(first: list[int], second: list[int]) 
     def of(order: list[int], name: str) -> bytes:
         return ("item_id,context,text\n" + "".join(f"{n},c{n},{name}{n}\n" for n in order)).encode()
 
-    found = join_files([("a.csv", of(first, "a"), "a"), ("b.csv", of(second, "b"), "b")])
-    assert found.ok
-    assert texts(found) == {str(n): {"a": f"a{n}", "b": f"b{n}"} for n in range(6)}
+    file = join_files([("a.csv", of(first, "a"), "a"), ("b.csv", of(second, "b"), "b")])
+    assert file.ok
+    assert texts(file) == {str(n): {"a": f"a{n}", "b": f"b{n}"} for n in range(6)}
 
 
 # Task files of other programs
@@ -110,18 +115,18 @@ PAIR = {"d017": {"gpt": "one", "t5": "two"}}
 
 def test_tasks_of_label_studio_are_read_with_their_systems_and_without_their_annotations() -> None:
     work = {"id": 1, "result": [], "was_cancelled": False}
-    found = read([{"id": 7, "data": DATA, "annotations": [work], "meta": {"domain": "esc"}}])
-    assert (found.ok, found.kind, texts(found)) == (True, "Label Studio JSON list", PAIR)
-    assert (found.items[0].context_text, found.items[0].meta) == ("Hello", {"domain": "esc"})
-    assert "1 task(s) hold annotations" in told(found, "note")[0]
-    assert found.recognised["resp_a"] == "candidate of the system in 'system_a'"
+    file = read([{"id": 7, "data": DATA, "annotations": [work], "meta": {"domain": "esc"}}])
+    assert (file.ok, file.kind, texts(file)) == (True, "Label Studio JSON list", PAIR)
+    assert (file.items[0].context_text, file.items[0].meta) == ("Hello", {"domain": "esc"})
+    assert "1 task(s) hold annotations" in messages(file, "note")[0]
+    assert file.recognised["resp_a"] == "candidate of the system in 'system_a'"
 
 
 def test_a_conversation_of_label_studio_names_its_authors() -> None:
     turns = [{"author": "Alice", "text": "Hi"}, {"author": "Bob", "text": "Yo"}]
-    found = read([{"id": 7, "data": {"dialogue": turns, "response_a": "one", "response_b": "two"}}])
-    assert found.items[0].context_turns == (TurnDraft("Alice", "Hi"), TurnDraft("Bob", "Yo"))
-    assert texts(found) == {"7": {"response_a": "one", "response_b": "two"}}
+    file = read([{"id": 7, "data": {"dialogue": turns, "response_a": "one", "response_b": "two"}}])
+    assert file.items[0].context_turns == (TurnDraft("Alice", "Hi"), TurnDraft("Bob", "Yo"))
+    assert texts(file) == {"7": {"response_a": "one", "response_b": "two"}}
 
 
 def test_a_table_of_label_studio_with_a_row_per_annotation_gives_each_item_once() -> None:
@@ -129,9 +134,9 @@ def test_a_table_of_label_studio_with_a_row_per_annotation_gives_each_item_once(
         "id,dialogue,resp_a,resp_b,fluency_a,annotator,annotation_id,lead_time\n"
         "1,Hi,x,y,4,ann@lab,11,3.5\n1,Hi,x,y,2,bob@lab,12,9.1\n2,Yo,z,w,1,ann@lab,13,2\n"
     )
-    found = read_items(table.encode(), "export.csv")
-    assert (found.ok, [item.row for item in found.items]) == (True, [2, 4])
-    assert "fluency_a" in found.ignored
+    file = read_items(table.encode(), "export.csv")
+    assert (file.ok, [item.row for item in file.items]) == (True, [2, 4])
+    assert "fluency_a" in file.ignored
 
 
 def test_records_of_argilla_are_read_with_systems_from_their_metadata() -> None:
@@ -143,24 +148,24 @@ def test_records_of_argilla_are_read_with_systems_from_their_metadata() -> None:
         "responses": {"fluency_a": [{"value": 4, "user_id": "2f5e"}]},
         "suggestions": {},
     }
-    found = read_items(json.dumps(record).encode(), "records.jsonl")
-    assert (found.ok, found.kind, texts(found)) == (True, "Argilla JSON", PAIR)
-    assert (found.items[0].context_turns, found.items[0].meta) == ((TurnDraft("user", "Hello"),), {"domain": "esc"})
+    file = read_items(json.dumps(record).encode(), "records.jsonl")
+    assert (file.ok, file.kind, texts(file)) == (True, "Argilla JSON", PAIR)
+    assert (file.items[0].context_turns, file.items[0].meta) == ((TurnDraft("user", "Hello"),), {"domain": "esc"})
 
 
 @pytest.mark.parametrize("task", [{"responses": ["A text", "B text"]}, {"text": ["A text", "B text"]}])
 def test_instances_of_potato_are_read(task: dict[str, Any]) -> None:
     lines = "\n".join(json.dumps({"id": str(n), "context": "Hi", **task}) for n in (1, 2))
-    found = read_items(lines.encode(), "data.jsonl")
-    assert found.ok
-    assert texts(found)["2"] == {"candidate_1": "A text", "candidate_2": "B text"}
+    file = read_items(lines.encode(), "data.jsonl")
+    assert file.ok
+    assert texts(file)["2"] == {"candidate_1": "A text", "candidate_2": "B text"}
 
 
 def test_attention_items_of_potato_are_checks() -> None:
-    found = read([{"id": "attn_1", "text": "Choose positive.", "expected_answer": {"sentiment": "positive"}}])
-    assert (found.ok, found.kind) == (True, "Potato JSON list")
-    assert json.loads(found.items[0].meta["reference"]) == [{"criterion": "sentiment", "accepted": "positive"}]
-    assert "1 item(s) have an expected answer" in told(found, "note")[0]
+    file = read([{"id": "attn_1", "text": "Choose positive.", "expected_answer": {"sentiment": "positive"}}])
+    assert (file.ok, file.kind) == (True, "Potato JSON list")
+    assert json.loads(file.items[0].meta["reference"]) == [{"criterion": "sentiment", "accepted": "positive"}]
+    assert "1 item(s) have an expected answer" in messages(file, "note")[0]
 
 
 SEGMENT = {"item_id": "d017", "src": "Hello", "tgt": {"gpt": "one", "t5": "two"}}
@@ -169,25 +174,25 @@ INFO = {"assignment": "single-stream", "sliders": [{"name": "Fluency", "min": 0,
 
 @pytest.mark.parametrize("data", [[[SEGMENT]], [[[SEGMENT]], [[SEGMENT]]]])
 def test_a_campaign_of_pearmut_gives_each_segment_once(data: list[Any]) -> None:
-    found = read({"info": INFO, "campaign_id": "esc1", "data": data})
-    assert (found.ok, found.kind, texts(found)) == (True, "Pearmut campaign", PAIR)
-    assert found.items[0].context_text == "Hello"
+    file = read({"info": INFO, "campaign_id": "esc1", "data": data})
+    assert (file.ok, file.kind, texts(file)) == (True, "Pearmut campaign", PAIR)
+    assert file.items[0].context_text == "Hello"
 
 
 def test_segments_without_an_id_are_named_for_their_place_and_those_with_a_validation_are_checks() -> None:
     plain = {name: SEGMENT[name] for name in ("src", "tgt")}
     check = plain | {"src": "Mark this 90.", "validation": {"gpt": {"score": [80, 90]}}}
-    found = read({"info": INFO, "data": [[plain, plain], [check]]})
-    assert list(texts(found)) == ["1/1", "1/2", "2/1"]
+    file = read({"info": INFO, "data": [[plain, plain], [check]]})
+    assert list(texts(file)) == ["1/1", "1/2", "2/1"]
     expected = [{"criterion": "score", "slot": "A", "accepted": "85", "close": "5"}]
-    assert found.items[2].meta["purpose"] == "attention"
-    assert json.loads(found.items[2].meta["reference"]) == expected
+    assert file.items[2].meta["purpose"] == "attention"
+    assert json.loads(file.items[2].meta["reference"]) == expected
 
 
 def test_one_segment_with_two_texts_is_an_error_not_a_choice() -> None:
     other = SEGMENT | {"src": "Other"}
-    found = read({"info": INFO, "data": [[[SEGMENT]], [[other]]]})
-    assert "the id 'd017' is used in row 1 already" in told(found)[0]
+    file = read({"info": INFO, "data": [[[SEGMENT]], [[other]]]})
+    assert "the id 'd017' is used in row 1 already" in messages(file)[0]
 
 
 @pytest.mark.parametrize(
@@ -205,9 +210,9 @@ def test_one_segment_with_two_texts_is_an_error_not_a_choice() -> None:
     ],
 )
 def test_tasks_that_make_no_item_are_told_and_nothing_is_imported(tasks: Any, words: str) -> None:
-    found = read(tasks)
-    assert not found.ok
-    assert any(words in problem for problem in told(found)), found.problems
+    file = read(tasks)
+    assert not file.ok
+    assert any(words in problem for problem in messages(file)), file.problems
 
 
 def test_a_campaign_nested_too_deeply_is_refused() -> None:
@@ -216,5 +221,5 @@ def test_a_campaign_nested_too_deeply_is_refused() -> None:
 
 
 def test_our_own_files_with_a_field_called_data_are_left_as_they_are() -> None:
-    found = read([{"item_id": "1", "context": "Hi", "candidates": {"a": "x"}, "data": {"text": "kept out"}}])
-    assert (found.ok, found.kind, found.ignored) == (True, "JSON list", ("data",))
+    file = read([{"item_id": "1", "context": "Hi", "candidates": {"a": "x"}, "data": {"text": "kept out"}}])
+    assert (file.ok, file.kind, file.ignored) == (True, "JSON list", ("data",))

@@ -19,23 +19,23 @@ def read(*values: Any, options: ReadOptions | None = None) -> ItemFile:
     return read_items(lines.encode(), "items.jsonl", options or ReadOptions())
 
 
-def errors(found: ItemFile) -> list[Problem]:
-    return [problem for problem in found.problems if problem.severity == "error"]
+def errors(file: ItemFile) -> list[Problem]:
+    return [problem for problem in file.problems if problem.severity == "error"]
 
 
-def pairs(found: ItemFile) -> list[tuple[str, str | None]]:
-    return [(candidate.system, candidate.text) for candidate in found.items[0].candidates]
+def pairs(file: ItemFile) -> list[tuple[str, str | None]]:
+    return [(candidate.system, candidate.text) for candidate in file.items[0].candidates]
 
 
 def test_our_own_shape_is_read_with_meta_split_and_extra_texts() -> None:
-    found = read(ITEM | {"split": "main", "meta": {"domain": "esc", "stars": 4.50}, "extra_texts": {"Advice": "rest"}})
-    item = found.items[0]
-    assert found.ok
-    assert pairs(found) == [("gpt2", "one"), ("t5", "two")]
+    file = read(ITEM | {"split": "main", "meta": {"domain": "esc", "stars": 4.50}, "extra_texts": {"Advice": "rest"}})
+    item = file.items[0]
+    assert file.ok
+    assert pairs(file) == [("gpt2", "one"), ("t5", "two")]
     assert item.context_turns == (TurnDraft("User", "I lost my job."), TurnDraft("Bot", "I am sorry."))
     assert item.meta == {"split": "main", "domain": "esc", "stars": "4.5"}
     assert item.extra_texts == {"Advice": "rest"}
-    assert found.speakers == ("User", "Bot")
+    assert file.speakers == ("User", "Bot")
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_plain_lists_number_their_systems() -> None:
 
 
 def test_candidates_may_be_whole_dialogues() -> None:
-    found = read(ITEM | {"candidates": [{"system": "a", "turns": CONTEXT}, {"system": "b", "turns": [["x", "y"]]}]})
-    assert found.ok
-    assert found.items[0].candidates[0].turns == (TurnDraft("User", "I lost my job."), TurnDraft("Bot", "I am sorry."))
-    assert found.items[0].candidates[1].turns == (TurnDraft("x", "y"),)
-    assert found.items[0].candidates[1].text is None
+    file = read(ITEM | {"candidates": [{"system": "a", "turns": CONTEXT}, {"system": "b", "turns": [["x", "y"]]}]})
+    assert file.ok
+    assert file.items[0].candidates[0].turns == (TurnDraft("User", "I lost my job."), TurnDraft("Bot", "I am sorry."))
+    assert file.items[0].candidates[1].turns == (TurnDraft("x", "y"),)
+    assert file.items[0].candidates[1].text is None
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_turns_come_in_several_spellings(context: Any) -> None:
     ],
 )
 def test_a_context_that_is_no_conversation_is_an_error_with_its_turn(context: Any, words: str) -> None:
-    found = read(ITEM | {"context": context})
-    assert words in errors(found)[0].message
-    assert (errors(found)[0].row, errors(found)[0].column) == (1, "context")
+    file = read(ITEM | {"context": context})
+    assert words in errors(file)[0].message
+    assert (errors(file)[0].row, errors(file)[0].column) == (1, "context")
 
 
 def test_a_list_an_object_with_items_and_lines_are_the_same_file() -> None:
@@ -101,9 +101,9 @@ def test_a_list_an_object_with_items_and_lines_are_the_same_file() -> None:
         json.dumps({"items": [ITEM, other], "version": 1}),
         json.dumps(ITEM) + "\n\n" + json.dumps(other) + "\r\n",
     ]
-    found = [read_items(text.encode(), name).items for text in contents for name in ("a.json", "a.jsonl")]
-    assert all([item.external_id for item in items] == ["d017", "d018"] for items in found)
-    assert all(items[0].candidates == found[0][0].candidates for items in found)
+    file = [read_items(text.encode(), name).items for text in contents for name in ("a.json", "a.jsonl")]
+    assert all([item.external_id for item in items] == ["d017", "d018"] for items in file)
+    assert all(items[0].candidates == file[0][0].candidates for items in file)
 
 
 def test_an_object_with_two_lists_is_refused_with_their_names() -> None:
@@ -113,15 +113,15 @@ def test_an_object_with_two_lists_is_refused_with_their_names() -> None:
 
 def test_line_separators_inside_texts_do_not_end_lines() -> None:
     line = json.dumps(ITEM | {"context": "a\u2028b\u0085c"}, ensure_ascii=False)
-    found = read(line, line.replace("d017", "d018"))
-    assert found.ok
-    assert found.items[1].context_text == "a\u2028b\u0085c"
+    file = read(line, line.replace("d017", "d018"))
+    assert file.ok
+    assert file.items[1].context_text == "a\u2028b\u0085c"
 
 
 def test_a_broken_line_is_named_and_the_others_are_read() -> None:
-    found = read(ITEM, '{"item_id": "x", ', "[1]", ITEM | {"item_id": "d018"})
-    assert [problem.row for problem in errors(found)] == [2, 3]
-    assert [(item.external_id, item.row) for item in found.items] == [("d017", 1), ("d018", 4)]
+    file = read(ITEM, '{"item_id": "x", ', "[1]", ITEM | {"item_id": "d018"})
+    assert [problem.row for problem in errors(file)] == [2, 3]
+    assert [(item.external_id, item.row) for item in file.items] == [("d017", 1), ("d018", 4)]
 
 
 def test_a_broken_list_is_refused_with_line_and_character() -> None:
@@ -130,63 +130,63 @@ def test_a_broken_list_is_refused_with_line_and_character() -> None:
 
 
 def test_a_key_that_stands_twice_is_an_error_not_a_lost_text() -> None:
-    found = read('{"item_id": "1", "context": "c", "candidates": {"a": "x", "a": "y"}}', ITEM)
-    assert "key 'a' twice" in errors(found)[0].message
-    assert errors(found)[0].row == 1
+    file = read('{"item_id": "1", "context": "c", "candidates": {"a": "x", "a": "y"}}', ITEM)
+    assert "key 'a' twice" in errors(file)[0].message
+    assert errors(file)[0].row == 1
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
 def test_numbers_that_json_does_not_have_are_errors_with_row_and_field(literal: str) -> None:
-    found = read(ITEM, f'{{"item_id": "2", "context": "c", "candidates": {{"gpt2": {literal}, "t5": "x"}}}}')
-    assert (errors(found)[0].row, errors(found)[0].column) == (2, "candidates")
+    file = read(ITEM, f'{{"item_id": "2", "context": "c", "candidates": {{"gpt2": {literal}, "t5": "x"}}}}')
+    assert (errors(file)[0].row, errors(file)[0].column) == (2, "candidates")
 
 
 def test_numbers_are_texts_as_written() -> None:
     huge = "9" * 5000
-    found = read(
+    file = read(
         f'{{"item_id": 1.50, "context": {huge}, "candidates": {{"a": 007e2, "b": true}}}}'.replace("007e2", "7e2")
     )
-    assert found.ok
-    assert found.items[0].external_id == "1.50"
-    assert found.items[0].context_text == huge
-    assert pairs(found) == [("a", "7e2"), ("b", "true")]
+    assert file.ok
+    assert file.items[0].external_id == "1.50"
+    assert file.items[0].context_text == huge
+    assert pairs(file) == [("a", "7e2"), ("b", "true")]
 
 
 @pytest.mark.parametrize("bad", [None, "", "  ", True, [1], {"a": 1}])
 def test_an_id_that_is_no_id_is_an_error(bad: Any) -> None:
-    found = read(ITEM, ITEM | {"item_id": bad})
-    assert [(problem.row, problem.column) for problem in errors(found)] == [(2, "item_id")]
+    file = read(ITEM, ITEM | {"item_id": bad})
+    assert [(problem.row, problem.column) for problem in errors(file)] == [(2, "item_id")]
 
 
 def test_half_a_character_is_an_error_and_never_reaches_the_database() -> None:
-    found = read(ITEM | {"context": "broken \ud83d here"})
-    assert "lone surrogate" in errors(found)[0].message
-    found.items[0].context_text.encode()
+    file = read(ITEM | {"context": "broken \ud83d here"})
+    assert "lone surrogate" in errors(file)[0].message
+    file.items[0].context_text.encode()
 
 
 def test_the_replacement_character_is_a_warning() -> None:
-    found = read(ITEM | {"context": "Caf\ufffd"})
-    assert found.ok
-    assert "letters were lost" in found.problems[0].message
+    file = read(ITEM | {"context": "Caf\ufffd"})
+    assert file.ok
+    assert "letters were lost" in file.problems[0].message
 
 
 def test_items_with_their_own_systems_are_sound_and_missing_ones_a_warning() -> None:
-    found = read(
+    file = read(
         ITEM,
         ITEM | {"item_id": "2", "candidates": {"bart": "x", "human": "y"}},
         ITEM | {"item_id": "3", "candidates": {"bart": "x"}},
     )
-    assert found.ok
-    assert [(problem.severity, problem.row) for problem in found.problems] == [("warning", 3)]
+    assert file.ok
+    assert [(problem.severity, problem.row) for problem in file.problems] == [("warning", 3)]
 
 
 def test_an_item_without_candidates_among_others_is_an_error() -> None:
-    found = read(ITEM, {"item_id": "2", "context": "c"}, ITEM | {"item_id": "3", "candidates": {}})
-    assert [problem.row for problem in errors(found)] == [2, 3]
+    file = read(ITEM, {"item_id": "2", "context": "c"}, ITEM | {"item_id": "3", "candidates": {}})
+    assert [problem.row for problem in errors(file)] == [2, 3]
 
 
 def test_a_candidate_without_system_or_with_one_twice_is_an_error() -> None:
-    found = read(
+    file = read(
         ITEM
         | {
             "candidates": [
@@ -196,13 +196,13 @@ def test_a_candidate_without_system_or_with_one_twice_is_an_error() -> None:
             ]
         }
     )
-    assert ["no system" in errors(found)[0].message, "already" in errors(found)[1].message] == [True, True]
+    assert ["no system" in errors(file)[0].message, "already" in errors(file)[1].message] == [True, True]
 
 
 def test_systems_that_differ_in_case_are_warned_of() -> None:
-    found = read(ITEM | {"candidates": {"GPT": "x", "gpt": "y"}})
-    assert found.ok
-    assert "differ in case only" in found.problems[0].message
+    file = read(ITEM | {"candidates": {"GPT": "x", "gpt": "y"}})
+    assert file.ok
+    assert "differ in case only" in file.problems[0].message
 
 
 def test_a_conversation_is_judged_by_its_own_turns_when_asked_for() -> None:
@@ -219,11 +219,11 @@ def test_a_conversation_is_judged_by_its_own_turns_when_asked_for() -> None:
 def test_a_field_can_be_the_last_turn() -> None:
     line = {"item_id": "e1", "context": CONTEXT, "reference": "Bye."}
     options = ReadOptions(judge_conversation=True, append_field="reference", append_speaker="Bot")
-    found = read(line, options=options)
-    assert found.ok
-    assert found.items[0].candidates[0].turns[-1] == TurnDraft("Bot", "Bye.")
-    assert found.ignored == ()
-    assert found.recognised["reference"] == "last turn, speaker Bot"
+    file = read(line, options=options)
+    assert file.ok
+    assert file.items[0].candidates[0].turns[-1] == TurnDraft("Bot", "Bye.")
+    assert file.ignored == ()
+    assert file.recognised["reference"] == "last turn, speaker Bot"
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_a_field_can_be_the_last_turn() -> None:
     ],
 )
 def test_a_last_turn_that_cannot_be_appended_is_an_error(change: Any, options: ReadOptions, words: str) -> None:
-    found = read(ITEM | {"reference": "Bye."} | change, options=options)
-    assert words in errors(found)[0].message
+    file = read(ITEM | {"reference": "Bye."} | change, options=options)
+    assert words in errors(file)[0].message
 
 
 @pytest.mark.parametrize(

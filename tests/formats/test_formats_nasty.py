@@ -38,18 +38,18 @@ def read(name: str) -> ItemFile:
     return read_items((NASTY / name).read_bytes(), name)
 
 
-def told(found: ItemFile, severity: str) -> list[tuple[int | None, str]]:
-    return [(problem.row, problem.message) for problem in found.problems if problem.severity == severity]
+def messages(file: ItemFile, severity: str) -> list[tuple[int | None, str]]:
+    return [(problem.row, problem.message) for problem in file.problems if problem.severity == severity]
 
 
-def texts(found: ItemFile) -> list[list[str | None]]:
-    return [[candidate.text for candidate in item.candidates] for item in found.items]
+def texts(file: ItemFile) -> list[list[str | None]]:
+    return [[candidate.text for candidate in item.candidates] for item in file.items]
 
 
 @pytest.mark.parametrize(("name", "count"), READ_AS_THEY_ARE.items())
 def test_a_file_with_unusual_but_sound_content_is_read_without_a_word(name: str, count: int) -> None:
-    found = read(name)
-    assert (len(found.items), found.problems, found.ok) == (count, (), True)
+    file = read(name)
+    assert (len(file.items), file.problems, file.ok) == (count, (), True)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column() -> None:
@@ -58,11 +58,11 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column() -> None:
 
 
 def test_windows_1252_is_read_with_a_warning_and_no_control_characters() -> None:
-    found = read("cp1252.csv")
-    assert found.ok
-    assert found.items[0].context_text == "The staff’s “welcome” cost €5 – café extra"
-    assert texts(found)[0] == ["Sorry…", "Naïve", "Œuvre"]
-    assert "Windows-1252" in told(found, "warning")[0][1]
+    file = read("cp1252.csv")
+    assert file.ok
+    assert file.items[0].context_text == "The staff’s “welcome” cost €5 – café extra"
+    assert texts(file)[0] == ["Sorry…", "Naïve", "Œuvre"]
+    assert "Windows-1252" in messages(file, "warning")[0][1]
 
 
 def test_a_file_whose_encoding_cannot_be_told_is_refused_with_the_line() -> None:
@@ -71,36 +71,36 @@ def test_a_file_whose_encoding_cannot_be_told_is_refused_with_the_line() -> None
 
 
 def test_line_breaks_in_quoted_cells_stay_in_their_cell_as_line_feeds() -> None:
-    found = read("embedded_newlines.csv")
-    assert found.ok
-    assert [item.external_id for item in found.items] == ["r1", "r2"]
-    assert found.items[0].context_text == "Line one\nline two\n\nline four"
-    assert texts(found)[0] == ["Dear guest,\n\nThank you.\n", "a\nb", "ok"]
-    assert "line ends in 2 text(s)" in told(found, "note")[0][1]
+    file = read("embedded_newlines.csv")
+    assert file.ok
+    assert [item.external_id for item in file.items] == ["r1", "r2"]
+    assert file.items[0].context_text == "Line one\nline two\n\nline four"
+    assert texts(file)[0] == ["Dear guest,\n\nThank you.\n", "a\nb", "ok"]
+    assert "line ends in 2 text(s)" in messages(file, "note")[0][1]
 
 
 def test_broken_quotes_name_their_rows_and_swallow_no_other() -> None:
-    found = read("unescaped_quote.csv")
-    assert not found.ok
-    assert [row for row, _ in told(found, "error")] == [3, 5]
-    assert [item.external_id for item in found.items] == ["r1", "r3", "r5"]
-    assert found.items[0].context_text == 'The "suite" was tiny'
+    file = read("unescaped_quote.csv")
+    assert not file.ok
+    assert [row for row, _ in messages(file, "error")] == [3, 5]
+    assert [item.external_id for item in file.items] == ["r1", "r3", "r5"]
+    assert file.items[0].context_text == 'The "suite" was tiny'
 
 
 def test_ragged_rows_are_named_and_blank_ones_ignored() -> None:
-    found = read("ragged.csv")
-    errors = told(found, "error")
+    file = read("ragged.csv")
+    errors = messages(file, "error")
     assert [row for row, _ in errors] == [2, 3]
     assert "4 cells" in errors[0][1]
     assert "7 cells" in errors[1][1]
 
 
 def test_three_columns_of_one_name_are_three_systems() -> None:
-    found = read("duplicate_header.csv")
-    assert found.ok
-    assert found.systems == ("candidate_1", "candidate_2", "candidate_3")
-    assert texts(found) == [["a", "b", "c"]]
-    assert "called 'response'" in told(found, "note")[0][1]
+    file = read("duplicate_header.csv")
+    assert file.ok
+    assert file.systems == ("candidate_1", "candidate_2", "candidate_3")
+    assert texts(file) == [["a", "b", "c"]]
+    assert "called 'response'" in messages(file, "note")[0][1]
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_a_file_without_items_is_refused_in_words(name: str, words: str) -> None
 
 
 def test_a_nul_byte_is_taken_out_and_told() -> None:
-    found = read("nul_in_text.csv")
-    assert found.ok
-    assert found.items[0].context_text == "abcd"
-    assert told(found, "warning")[0][0] == 2
+    file = read("nul_in_text.csv")
+    assert file.ok
+    assert file.items[0].context_text == "abcd"
+    assert messages(file, "warning")[0][0] == 2
 
 
 def test_ids_stay_text_with_zeros_and_all_digits() -> None:
@@ -134,8 +134,8 @@ def test_ids_stay_text_with_zeros_and_all_digits() -> None:
 
 
 def test_an_id_used_twice_names_both_rows_and_a_case_variant_is_a_warning() -> None:
-    found = read("duplicate_ids.csv")
-    errors, warnings = told(found, "error"), told(found, "warning")
+    file = read("duplicate_ids.csv")
+    errors, warnings = messages(file, "error"), messages(file, "warning")
     assert [row for row, _ in errors] == [3, 5]
     assert all("used in row 2" in message for _, message in errors)
     assert [row for row, _ in warnings] == [4]
@@ -143,20 +143,20 @@ def test_an_id_used_twice_names_both_rows_and_a_case_variant_is_a_warning() -> N
 
 
 def test_words_that_some_programs_take_for_missing_are_texts() -> None:
-    found = read("na_strings.csv")
-    assert texts(found) == [
+    file = read("na_strings.csv")
+    assert texts(file) == [
         ["None", "null", "N/A"],
         ["NaN", "-", "true"],
         ["#N/A", "1.0", "007"],
         ["", "b", "c"],
     ]
-    assert [row for row, _ in told(found, "warning")] == [5]
+    assert [row for row, _ in messages(file, "warning")] == [5]
 
 
 def test_empty_blank_null_and_absent_candidates_are_told_apart() -> None:
-    found = read("empty_candidates.jsonl")
-    assert not found.ok
-    errors, warnings = told(found, "error"), told(found, "warning")
+    file = read("empty_candidates.jsonl")
+    assert not file.ok
+    errors, warnings = messages(file, "error"), messages(file, "warning")
     assert [(row, "null" in message, "no candidate" in message) for row, message in errors] == [
         (3, True, False),
         (4, False, True),
@@ -165,8 +165,8 @@ def test_empty_blank_null_and_absent_candidates_are_told_apart() -> None:
         (1, True, False),
         (2, False, True),
     ]
-    assert texts(found)[0][1] == ""
-    assert texts(found)[1][2] == "   \n\t"
+    assert texts(file)[0][1] == ""
+    assert texts(file)[1][2] == "   \n\t"
 
 
 def test_identical_candidates_stay_three() -> None:
@@ -174,31 +174,31 @@ def test_identical_candidates_stay_three() -> None:
 
 
 def test_nan_and_infinity_are_errors_with_row_and_field() -> None:
-    found = read("nan_infinity.json")
-    assert not found.ok
-    assert [(problem.row, problem.column) for problem in found.problems] == [
+    file = read("nan_infinity.json")
+    assert not file.ok
+    assert [(problem.row, problem.column) for problem in file.problems] == [
         (1, "candidate_1"),
         (1, "candidate_3"),
     ]
 
 
 def test_items_two_levels_down_with_message_parts_are_found() -> None:
-    found = read("nested.json")
-    assert found.ok
-    assert found.items[0].context_turns == (
+    file = read("nested.json")
+    assert file.ok
+    assert file.items[0].context_turns == (
         TurnDraft("user", "The room was clean but the wifi kept dropping."),
         TurnDraft("assistant", "nested part"),
     )
-    assert found.systems == ("gpt", "t5", "human")
-    assert "data.items" in told(found, "note")[0][1]
+    assert file.systems == ("gpt", "t5", "human")
+    assert "data.items" in messages(file, "note")[0][1]
 
 
 def test_a_python_list_in_a_cell_is_text_and_never_evaluated() -> None:
-    found = read("stringified_list.csv")
-    assert found.ok
-    assert found.items[0].context_text.startswith("[{'speaker'")
-    assert texts(found) == [['["x"]', "[3, 5, 5]", "c"]]
-    assert "as Python prints it" in told(found, "note")[0][1]
+    file = read("stringified_list.csv")
+    assert file.ok
+    assert file.items[0].context_text.startswith("[{'speaker'")
+    assert texts(file) == [['["x"]', "[3, 5, 5]", "c"]]
+    assert "as Python prints it" in messages(file, "note")[0][1]
 
 
 def test_offsets_in_code_points_hold_after_reading() -> None:
@@ -212,17 +212,17 @@ def test_white_space_and_html_are_kept_as_they_stand() -> None:
 
 
 def test_formulas_are_read_as_they_stand() -> None:
-    found = read("formula_injection.csv")
-    assert found.items[0].context_text == '=HYPERLINK("http://127.0.0.1/?"&A1,"x")'
-    assert texts(found) == [["+1 great stay", "-5 stars", "@manager thank you"], ["\t=1+1", "-", "+"]]
+    file = read("formula_injection.csv")
+    assert file.items[0].context_text == '=HYPERLINK("http://127.0.0.1/?"&A1,"x")'
+    assert texts(file) == [["+1 great stay", "-5 stars", "@manager thank you"], ["\t=1+1", "-", "+"]]
 
 
 def test_control_characters_are_taken_out_but_escapes_stay_literal() -> None:
-    found = read("control_chars.jsonl")
-    assert found.ok
-    assert found.items[0].context_text == "bell  vt  esc [31mred[0m del \x7f"
-    assert texts(found)[0][1] == "_x000D_ literal"
-    assert len(told(found, "warning")) == 2
+    file = read("control_chars.jsonl")
+    assert file.ok
+    assert file.items[0].context_text == "bell  vt  esc [31mred[0m del \x7f"
+    assert texts(file)[0][1] == "_x000D_ literal"
+    assert len(messages(file, "warning")) == 2
 
 
 def test_ids_like_paths_are_data() -> None:
@@ -230,20 +230,20 @@ def test_ids_like_paths_are_data() -> None:
 
 
 def test_a_workbook_with_title_row_and_merged_cells_names_them() -> None:
-    found = read("merged_cells.xlsx")
-    assert not found.ok
-    merged = [message for row, message in told(found, "error") if row == 3]
+    file = read("merged_cells.xlsx")
+    assert not file.ok
+    merged = [message for row, message in messages(file, "error") if row == 3]
     assert any("A3:A4" in message for message in merged)
     assert any("B3:B4" in message for message in merged)
-    assert "header was found in row 2" in told(found, "note")[0][1]
+    assert "header was found in row 2" in messages(file, "note")[0][1]
 
 
 def test_a_workbook_with_several_sheets_reads_the_one_with_items_and_lists_the_visible() -> None:
-    found = read("many_sheets_hidden.xlsx")
-    assert found.ok
-    assert found.sheets == ("README", "items")
-    assert [item.external_id for item in found.items] == ["r1"]
-    warnings = [message for _, message in told(found, "warning")]
+    file = read("many_sheets_hidden.xlsx")
+    assert file.ok
+    assert file.sheets == ("README", "items")
+    assert [item.external_id for item in file.items] == ["r1"]
+    warnings = [message for _, message in messages(file, "warning")]
     assert any("items (2)" in message for message in warnings)
     assert any(message.startswith("Hidden rows") and "2" in message for message in warnings)
 

@@ -29,42 +29,42 @@ def table(text: str, name: str = "ratings.csv", **more: Any) -> FinishedRatings:
 
 
 def records(*objects: Any, name: str = "export.jsonl") -> FinishedRatings:
-    return read_ratings("\n".join(json.dumps(one) for one in objects).encode(), name)
+    return read_ratings("\n".join(json.dumps(entry) for entry in objects).encode(), name)
 
 
-def rated(found: FinishedRatings) -> list[tuple[str, str | None, str, str, str]]:
-    return [(r.item, r.system, r.annotator, r.criterion, r.value) for r in found.ratings]
+def rated(ratings: FinishedRatings) -> list[tuple[str, str | None, str, str, str]]:
+    return [(r.item, r.system, r.annotator, r.criterion, r.value) for r in ratings.ratings]
 
 
-def told(found: FinishedRatings) -> list[str]:
-    return [str(problem) for problem in found.problems]
+def messages(ratings: FinishedRatings) -> list[str]:
+    return [str(problem) for problem in ratings.problems]
 
 
 # Tables
 
 
 def test_a_long_table_keeps_ids_and_values_as_they_are_written():
-    found = table(LONG + "007,m 1,w1,fluency,4\n7,m 1,w1,fluency,4.50\n")
-    assert rated(found) == [("007", "m 1", "w1", "fluency", "4"), ("7", "m 1", "w1", "fluency", "4.50")]
-    assert found.ok
-    assert found.problems == ()
+    ratings = table(LONG + "007,m 1,w1,fluency,4\n7,m 1,w1,fluency,4.50\n")
+    assert rated(ratings) == [("007", "m 1", "w1", "fluency", "4"), ("7", "m 1", "w1", "fluency", "4.50")]
+    assert ratings.ok
+    assert ratings.problems == ()
 
 
 def test_a_column_for_each_criterion_is_read_like_a_long_table():
-    found = table("item_id;model;worker;fluency;sense\n1;m;w1;4;yes\n1;m;w2;;no\n")
-    assert rated(found) == [
+    ratings = table("item_id;model;worker;fluency;sense\n1;m;w1;4;yes\n1;m;w2;;no\n")
+    assert rated(ratings) == [
         ("1", "m", "w1", "fluency", "4"),
         ("1", "m", "w1", "sense", "yes"),
         ("1", "m", "w2", "sense", "no"),
     ]
-    assert "1 empty rating(s)" in told(found)[0]
-    assert found.recognised["sense"] == "criterion 'sense'"
+    assert "1 empty rating(s)" in messages(ratings)[0]
+    assert ratings.recognised["sense"] == "criterion 'sense'"
 
 
 def test_a_column_for_each_annotator_is_read_like_a_long_table():
-    found = table("item_id,system,criterion,anna,bert\n1,m,fluency,4,5\n")
-    assert rated(found) == [("1", "m", "anna", "fluency", "4"), ("1", "m", "bert", "fluency", "5")]
-    assert found.recognised["bert"] == "ratings of annotator 'bert'"
+    ratings = table("item_id,system,criterion,anna,bert\n1,m,fluency,4,5\n")
+    assert rated(ratings) == [("1", "m", "anna", "fluency", "4"), ("1", "m", "bert", "fluency", "5")]
+    assert ratings.recognised["bert"] == "ratings of annotator 'bert'"
     assert rated(table("item_id,anna,bert\n1,4,5\n"))[1] == ("1", "unknown", "bert", "rating", "5")
 
 
@@ -89,11 +89,11 @@ def test_explanation_time_position_and_repeat_come_along():
 
 def test_texts_in_the_table_are_kept_and_must_agree():
     header = "item_id,system,annotator,criterion,value,context,response\n"
-    found = table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,So.\n")
-    assert (found.contexts, found.texts) == ({"1": "Why?"}, {("1", "m"): "So."})
+    ratings = table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,So.\n")
+    assert (ratings.contexts, ratings.texts) == ({"1": "Why?"}, {("1", "m"): "So."})
     assert (
         "Row 3, column 'response': the text differs"
-        in told(table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,Thus.\n"))[0]
+        in messages(table(header + "1,m,w,c,4,Why?,So.\n1,m,v,c,4,Why?,Thus.\n"))[0]
     )
 
 
@@ -113,8 +113,8 @@ def test_a_table_that_cannot_be_ratings_is_refused_in_a_sentence(text: str, sent
 
 
 def test_rows_without_item_annotator_or_the_right_width_are_named():
-    found = told(table(LONG + ",m,w,c,4\n1,m,,c,4\n1,m,w,c\n"))
-    assert found == [
+    ratings = messages(table(LONG + ",m,w,c,4\n1,m,,c,4\n1,m,w,c\n"))
+    assert ratings == [
         "Row 4: has 4 cells, the header has 5 columns.",
         "Row 2, column 'item_id': has no id of an item.",
         "Row 3, column 'annotator': does not say who rated.",
@@ -122,21 +122,21 @@ def test_rows_without_item_annotator_or_the_right_width_are_named():
 
 
 def test_a_table_of_highlights_is_told_from_ratings_and_minus_one_means_not_in_the_text():
-    found = table(
+    ratings = table(
         "item_id,system,annotator,selection,comment,start,end,occurrences\n1,m,w,a b,Good,2,5,1\n1,m,w,x,,-1,-1,0\n"
     )
-    assert [(h.quote, h.start, h.end, h.label, h.comment) for h in found.highlights] == [
+    assert [(h.quote, h.start, h.end, h.label, h.comment) for h in ratings.highlights] == [
         ("a b", 2, 5, "highlight", "Good"),
         ("x", None, None, "highlight", ""),
     ]
-    assert found.ignored == ("occurrences",)
+    assert ratings.ignored == ("occurrences",)
 
 
 def test_control_characters_are_taken_out_of_ids_and_values_with_a_warning():
-    found = table(LONG + "1\x00,m,w\x07,c,4\n")
-    assert rated(found) == [("1", "m", "w", "c", "4")]
-    assert told(found)[0].startswith("Row 2, column 'item_id': 1 control character(s)")
-    assert "half of a character" in told(records({"item_id": "\ud83d", "annotator": "w", "c": 1}))[0]
+    ratings = table(LONG + "1\x00,m,w\x07,c,4\n")
+    assert rated(ratings) == [("1", "m", "w", "c", "4")]
+    assert messages(ratings)[0].startswith("Row 2, column 'item_id': 1 control character(s)")
+    assert "half of a character" in messages(records({"item_id": "\ud83d", "annotator": "w", "c": 1}))[0]
 
 
 # Programs
@@ -148,7 +148,7 @@ def potato(labels: dict[str, Any], spans: dict[str, Any] | None = None, user: st
 
 
 def test_potato_labels_scales_selections_and_questions_are_read():
-    found = potato(
+    ratings = potato(
         {
             "i1": {"sentiment": {"labels": {"positive": True, "negative": False}}},
             "i2": {"quality": {"scale_4": "4"}, "preference": {"selection": "A"}},
@@ -156,26 +156,26 @@ def test_potato_labels_scales_selections_and_questions_are_read():
         },
         {"i1": {"ner": [{"start": 0, "end": 5, "label": "PERSON", "text": "Alice"}]}},
     )
-    assert rated(found) == [
+    assert rated(ratings) == [
         ("i1", "unknown", "u1", "sentiment", "positive"),
         ("i2", "unknown", "u1", "quality", "4"),
         ("i2", "unknown", "u1", "preference", "A"),
         ("i3", "unknown", "u1", "response_quality: helpfulness", "4"),
         ("i3", "unknown", "u1", "response_quality: safety", "5"),
     ]
-    assert [(n.name, n.text) for n in found.notes] == [("why", "Because.")]
-    assert [(h.item, h.label, h.quote, h.utf16) for h in found.highlights] == [("i1", "PERSON", "Alice", True)]
-    assert all(rating.position is None for rating in found.ratings)
+    assert [(n.name, n.text) for n in ratings.notes] == [("why", "Because.")]
+    assert [(h.item, h.label, h.quote, h.utf16) for h in ratings.highlights] == [("i1", "PERSON", "Alice", True)]
+    assert all(rating.position is None for rating in ratings.ratings)
 
 
 def test_several_potato_labels_in_a_single_choice_are_reported_and_none_is_chosen():
-    found = potato(
+    ratings = potato(
         {"i1": {"sentiment": {"labels": {"positive": True, "negative": "true"}}}, "i2": {"s": {"a": "true"}}}
     )
-    assert rated(found) == [("i2", "unknown", "u1", "s", "a")]
-    assert not found.ok
-    assert "annotator 'u1' has several labels for item 'i1': 'positive', 'negative'" in told(found)[0]
-    assert "column 'sentiment'" in told(found)[0]
+    assert rated(ratings) == [("i2", "unknown", "u1", "s", "a")]
+    assert not ratings.ok
+    assert "annotator 'u1' has several labels for item 'i1': 'positive', 'negative'" in messages(ratings)[0]
+    assert "column 'sentiment'" in messages(ratings)[0]
 
 
 def zipped(**files: Any) -> bytes:
@@ -220,25 +220,25 @@ def test_a_potato_project_tells_which_response_each_answer_and_span_is_about():
         instance_id_to_behavioral_data={"k1": {"session_end": 1795298641.4, "total_time_ms": 4973}},
     )
     folder = {"p/config.yaml": POTATO_CONFIG, "p/data/items.json": [POTATO_ITEM], "__MACOSX/p/user_state.json": "x"}
-    (found,) = read_files(zipped(**folder, **{"p/annotation_output/u1/user_state.json": state}), "p.zip")
-    assert rated(found) == [
+    (ratings,) = read_files(zipped(**folder, **{"p/annotation_output/u1/user_state.json": state}), "p.zip")
+    assert rated(ratings) == [
         ("k1", "response_a", "u1", "fluency", "4"),
         ("k1", "t5", "u1", "score", "70"),
         ("k1", None, "u1", "pick", "A"),
         ("k1", "t5", "u1", "rubric: helpful", "5"),
     ]
-    assert (found.ratings[0].seconds, found.ratings[0].at.year) == (4.973, 2026)
-    assert [(n.system, n.name, n.text) for n in found.notes] == [("response_a", "fluency_why", "Because.")]
+    assert (ratings.ratings[0].seconds, ratings.ratings[0].at.year) == (4.973, 2026)
+    assert [(n.system, n.name, n.text) for n in ratings.notes] == [("response_a", "fluency_why", "Because.")]
     # it counts code points, and none for a line break
-    assert [(m.start, m.end, m.quote) for m in found.highlights] == [(8, 10, "no"), (11, 13, "=1")]
-    assert "1 answer(s) to questions with several labels are left out" in "".join(told(found))
-    assert (found.contexts["k1"], found.texts["k1", "t5"]) == ("Why?", "x")
+    assert [(m.start, m.end, m.quote) for m in ratings.highlights] == [(8, 10, "no"), (11, 13, "=1")]
+    assert "1 answer(s) to questions with several labels are left out" in "".join(messages(ratings))
+    assert (ratings.contexts["k1"], ratings.texts["k1", "t5"]) == ("Why?", "x")
 
 
 def test_a_potato_state_alone_rates_one_text_and_reports_several_labels_of_one_scheme():
-    found = records(potato_pairs(("s", "1", "1"), ("t", "a", "a"), ("t", "b", "b")), name="user_state.json")
-    assert rated(found) == [("k1", "unknown", "u1", "s", "1")]
-    assert "several labels for item 'k1': 'a', 'b'" in told(found)[0]
+    ratings = records(potato_pairs(("s", "1", "1"), ("t", "a", "a"), ("t", "b", "b")), name="user_state.json")
+    assert rated(ratings) == [("k1", "unknown", "u1", "s", "1")]
+    assert "several labels for item 'k1': 'a', 'b'" in messages(ratings)[0]
 
 
 # Zip archives
@@ -246,17 +246,17 @@ def test_a_potato_state_alone_rates_one_text_and_reports_several_labels_of_one_s
 
 def test_the_files_of_a_zip_are_read_one_by_one_and_named():
     files = {"a/ratings.csv": LONG + "1,m,w,c,4\n", "a/.DS_Store": "x", "a/README.md": "# Read"}
-    (found,) = read_files(zipped(**files), "mine.ZIP", "judge")
-    assert (found.name, found.ratings[0].kind) == ("a/ratings.csv", "judge")
-    (found,) = read_files(zipped(**{"x": b"", "w1.csv": LONG + "1,m,w,c,4\n"}), "all.zip")
-    assert found.name == "w1.csv"
+    (ratings,) = read_files(zipped(**files), "mine.ZIP", "judge")
+    assert (ratings.name, ratings.ratings[0].kind) == ("a/ratings.csv", "judge")
+    (ratings,) = read_files(zipped(**{"x": b"", "w1.csv": LONG + "1,m,w,c,4\n"}), "all.zip")
+    assert ratings.name == "w1.csv"
 
 
 def test_items_without_texts_in_a_zip_are_left_alone():
     files = {"ratings.csv": LONG + "1,m,w,c,4\n", "items.csv": "item_id,context,system,text\n1,Why?,m,\n"}
-    (found,) = read_files(zipped(**files), "mine.zip")
-    assert found.items is None
-    assert "The items in the same archive are not used" in told(found)[0]
+    (ratings,) = read_files(zipped(**files), "mine.zip")
+    assert ratings.items is None
+    assert "The items in the same archive are not used" in messages(ratings)[0]
 
 
 def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
@@ -297,66 +297,66 @@ def test_label_studio_controls_belong_to_the_response_they_name():
         result("err", "resp_a", "labels", start=6, end=8, text="it", labels=["Error"]),
         result("why_b", "resp_b", "textarea", text=["Short."]),
     ]
-    found = records([label_studio(result=results)], name="project.json")
-    assert found.format == "Label Studio"
-    assert rated(found) == [("1", "gpt", "10", "fluency", "4"), ("1", "resp_b", "10", "ok", "Yes")]
-    assert (found.ratings[0].seconds, found.ratings[0].at.year) == (4.288, 2021)
-    assert found.texts[("1", "gpt")] == "So 💩 it is"
-    assert found.contexts == {"1": "💩 Why?"}
-    assert [(n.system, n.name, n.text) for n in found.notes] == [("resp_b", "why", "Short.")]
-    span = place(found.highlights[0], found.texts[("1", "gpt")], Findings())
+    ratings = records([label_studio(result=results)], name="project.json")
+    assert ratings.format == "Label Studio"
+    assert rated(ratings) == [("1", "gpt", "10", "fluency", "4"), ("1", "resp_b", "10", "ok", "Yes")]
+    assert (ratings.ratings[0].seconds, ratings.ratings[0].at.year) == (4.288, 2021)
+    assert ratings.texts[("1", "gpt")] == "So 💩 it is"
+    assert ratings.contexts == {"1": "💩 Why?"}
+    assert [(n.system, n.name, n.text) for n in ratings.notes] == [("resp_b", "why", "Short.")]
+    span = place(ratings.highlights[0], ratings.texts[("1", "gpt")], Findings())
     assert (span.start, span.end, span.quote) == (5, 7, "it")
 
 
 def test_label_studio_cancelled_work_is_left_out_and_predictions_are_a_judge():
     task = label_studio(was_cancelled=True, result=[result("fluency_a", "resp_a", "rating", rating=4)])
     task["predictions"] = [{"model_version": "m1", "result": [result("fluency_a", "resp_a", "rating", rating=2)]}]
-    found = records([task], name="project.json")
-    assert [(r.annotator, r.kind, r.value) for r in found.ratings] == [("m1", "judge", "2")]
-    assert told(found) == ["1 cancelled annotation(s) are left out."]
+    ratings = records([task], name="project.json")
+    assert [(r.annotator, r.kind, r.value) for r in ratings.ratings] == [("m1", "judge", "2")]
+    assert messages(ratings) == ["1 cancelled annotation(s) are left out."]
 
 
 def test_label_studio_names_a_person_by_the_object_and_reports_what_it_cannot_read():
     results = [result("c_a", "resp_a", "choices", choices=["x", "y"]), result("p", "resp_a", "ranker", ranker=[1])]
     task = label_studio(completed_by={"id": 3, "email": "a@example.org"}, result=results)
-    found = records([task], name="project.json")
-    assert found.ratings == ()
-    assert told(found)[0] == "Row 1, column 'c': holds a list, one value was expected."
-    assert "type 'ranker'" in told(found)[1]
+    ratings = records([task], name="project.json")
+    assert ratings.ratings == ()
+    assert messages(ratings)[0] == "Row 1, column 'c': holds a list, one value was expected."
+    assert "type 'ranker'" in messages(ratings)[1]
 
 
 def test_label_studio_answers_about_one_passage_rate_no_response_and_its_note_is_a_comment():
     place = {"start": 0, "end": 2, "text": "So"}
     about = result("kind", "resp_a", "choices", choices=["typo"], **place)
     span = result("err", "resp_a", "labels", labels=["Error"], **place) | {"meta": {"text": ["spelt", "so"]}}
-    found = records([label_studio(result=[result("f_a", "resp_a", "rating", rating=4), about, span])], name="p.json")
-    assert [row[3] for row in rated(found)] == ["f"]
-    assert "1 answer(s) about one highlighted passage are left out" in "".join(told(found))
-    assert [mark.comment for mark in found.highlights] == ["spelt\nso"]
+    ratings = records([label_studio(result=[result("f_a", "resp_a", "rating", rating=4), about, span])], name="p.json")
+    assert [row[3] for row in rated(ratings)] == ["f"]
+    assert "1 answer(s) about one highlighted passage are left out" in "".join(messages(ratings))
+    assert [mark.comment for mark in ratings.highlights] == ["spelt\nso"]
 
 
 def test_a_label_studio_table_holds_numbers_as_lists_and_words_beside_their_answer():
     header = "resp_a,resp_b,RatedBy,n_a,n_why_a,free_b,annotator,annotation_id,lead_time\n"
     text = '"{""text"":[""x"",""y""]}"'
-    found = table(header + f'So,Thus,P-1,"[{{""number"":0.5}}]",Because,{text},7,1,3.5\n')
-    assert rated(found) == [("2", "resp_a", "P-1", "n", "0.5")]
-    notes = [(note.system, note.name, note.text) for note in found.notes]
+    ratings = table(header + f'So,Thus,P-1,"[{{""number"":0.5}}]",Because,{text},7,1,3.5\n')
+    assert rated(ratings) == [("2", "resp_a", "P-1", "n", "0.5")]
+    notes = [(note.system, note.name, note.text) for note in ratings.notes]
     assert notes == [("resp_a", "n_why", "Because"), ("resp_b", "free", "x\ny")]
 
 
 def test_a_label_studio_table_is_read_by_its_controls():
     header = "dialogue,resp_a,resp_b,id,fluency_a,ok_b,err_a,annotator,annotation_id,created_at,lead_time\n"
     span = '"[{""start"":3,""end"":5,""text"":""it"",""labels"":[""Error""]}]"'
-    found = table(
+    ratings = table(
         header + f'Why?,So it is,Thus,7,4,"{{""choices"":[""Yes""]}}",{span},a@example.org,1,2026-01-01,3.5\n'
     )
-    assert found.format == "Label Studio table"
-    assert rated(found) == [
+    assert ratings.format == "Label Studio table"
+    assert rated(ratings) == [
         ("7", "resp_a", "a@example.org", "fluency", "4"),
         ("7", "resp_b", "a@example.org", "ok", "Yes"),
     ]
-    assert [(mark.system, mark.label, mark.start) for mark in found.highlights] == [("resp_a", "Error", 3)]
-    assert found.ignored == ("annotation_id",)
+    assert [(mark.system, mark.label, mark.start) for mark in ratings.highlights] == [("resp_a", "Error", 3)]
+    assert ratings.ignored == ("annotation_id",)
 
 
 ARGILLA = {
@@ -377,23 +377,25 @@ def test_argilla_responses_and_suggestions_become_people_and_a_judge():
         },
         "suggestions": {"fluency_a": {"value": 3, "score": None, "agent": "judge-1"}},
     }
-    found = records(record)
-    assert rated(found) == [
+    ratings = records(record)
+    assert rated(ratings) == [
         ("d017", "response_a", "u1", "fluency", "4"),
         ("d017", "t5", "u1", "fluency", "3"),
         ("d017", None, "u1", "best", "response_b"),
         ("d017", "response_a", "judge-1", "fluency", "3"),
     ]
-    assert [rating.kind for rating in found.ratings] == ["human", "human", "human", "judge"]
-    assert [(h.system, h.label, h.start, h.end) for h in found.highlights] == [("t5", "bad", 0, 2)]
-    assert "1 discarded or draft response(s) are left out." in told(found)
+    assert [rating.kind for rating in ratings.ratings] == ["human", "human", "human", "judge"]
+    assert [(h.system, h.label, h.start, h.end) for h in ratings.highlights] == [("t5", "bad", 0, 2)]
+    assert "1 discarded or draft response(s) are left out." in messages(ratings)
 
 
 def test_flattened_argilla_lists_are_zipped_and_must_be_equally_long():
     flat = {"id": "1", "response_a": "Hi", "q.responses": [4, 5], "q.responses.users": ["u1", "u2"]}
-    found = records(flat | {"q.responses.status": ["submitted", "draft"], "q.suggestion": 2, "q.suggestion.agent": "j"})
-    assert [(r.annotator, r.value) for r in found.ratings] == [("u1", "4"), ("j", "2")]
-    assert "not equally many" in told(records(flat | {"q.responses": [4]}))[0]
+    ratings = records(
+        flat | {"q.responses.status": ["submitted", "draft"], "q.suggestion": 2, "q.suggestion.agent": "j"}
+    )
+    assert [(r.annotator, r.value) for r in ratings.ratings] == [("u1", "4"), ("j", "2")]
+    assert "not equally many" in messages(records(flat | {"q.responses": [4]}))[0]
 
 
 def pearmut(**more: Any) -> dict[str, Any]:
@@ -408,19 +410,19 @@ def pearmut(**more: Any) -> dict[str, Any]:
 
 
 def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive():
-    found = records(pearmut())
-    assert rated(found) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
-    assert found.ratings[0].seconds == 21.5
-    span = place(found.highlights[0], found.texts[("d017", "gpt2-ft")], Findings())
-    assert (found.highlights[0].label, span.quote) == ("minor", "is")
-    assert [note.text for note in found.notes] == ["fine"]
+    ratings = records(pearmut())
+    assert rated(ratings) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
+    assert ratings.ratings[0].seconds == 21.5
+    span = place(ratings.highlights[0], ratings.texts[("d017", "gpt2-ft")], Findings())
+    assert (ratings.highlights[0].label, span.quote) == ("minor", "is")
+    assert [note.text for note in ratings.notes] == ["fine"]
 
 
 def test_pearmut_counts_units_of_utf16_and_no_line_breaks_and_marks_what_is_missing_behind_the_text():
     text, spans = "So 😀\nit is", [(3, 4), (5, 6), (10, 10)]
     marks = [{"start_i": start, "end_i": end, "category": None, "severity": "minor"} for start, end in spans]
-    found = records(pearmut(item=[{"tgt": {"m": text}}], annotation=[{"m": {"score": 1, "error_spans": marks}}]))
-    assert [(m.start, m.end, m.quote) for m in found.highlights] == [
+    ratings = records(pearmut(item=[{"tgt": {"m": text}}], annotation=[{"m": {"score": 1, "error_spans": marks}}]))
+    assert [(m.start, m.end, m.quote) for m in ratings.highlights] == [
         (3, 4, "😀"),
         (5, 7, "it"),
         (None, None, "[missing]"),
@@ -428,13 +430,13 @@ def test_pearmut_counts_units_of_utf16_and_no_line_breaks_and_marks_what_is_miss
 
 
 def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_counted():
-    found = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
-    assert len(found.ratings) == 2
-    assert told(found)[:2] == [
+    ratings = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
+    assert len(ratings.ratings) == 2
+    assert messages(ratings)[:2] == [
         "1 welcome, random or goodbye document(s) are left out.",
         "1 segment(s) without an annotation are left out.",
     ]
-    assert "has not as many annotations" in told(records(pearmut(annotation=[])))[0]
+    assert "has not as many annotations" in messages(records(pearmut(annotation=[])))[0]
 
 
 def test_factgenie_spans_end_where_their_text_ends_and_types_are_places_in_the_list():
@@ -445,15 +447,15 @@ def test_factgenie_spans_end_where_their_text_ends_and_types_are_places_in_the_l
         "options": [{"label": "Length", "value": "short"}], "text_fields": [{"label": "Why", "value": "So."}],
         "metadata": {"annotator_id": "a1", "annotation_span_categories": [{"name": "A"}, {"name": "B"}]},
     }  # fmt: skip
-    found = records(line)
-    assert rated(found) == [
+    ratings = records(line)
+    assert rated(ratings) == [
         ("d/test/0", "m1", "a1", "Checked", "yes"),
         ("d/test/0", "m1", "a1", "Length", "short"),
         ("d/test/0", "m1", "a1", "Fluency", "3"),
     ]
-    mark = found.highlights[0]
+    mark = ratings.highlights[0]
     assert (mark.label, mark.start, mark.end, mark.comment) == ("B", 3, 9, "It did not.")
-    assert [note.name for note in found.notes] == ["Why"]
+    assert [note.name for note in ratings.notes] == ["Why"]
     judged = records(line | {"metadata": {"model": "llm", "campaign_id": "c"}})
     assert {rating.kind for rating in judged.ratings} == {"judge"}
     assert judged.highlights[0].label == "type 1"
@@ -472,22 +474,22 @@ def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
         f"H2,W2,Submitted,,31,t5,Hello,Summary two,3,{form}\n"
         f"H3,W3,Rejected,,1,t5,Hello,Summary two,1,{form}\n"
     )
-    found = table(MTURK + rows)
-    assert rated(found) == [
+    ratings = table(MTURK + rows)
+    assert rated(ratings) == [
         ("item-1", "bart", "W1", "Fluency", "4"),
         ("item-1", "bart", "W1", "verdict", "yes"),
         ("item-1", "t5", "W2", "Fluency", "3"),
         ("item-1", "t5", "W2", "verdict", "yes"),
     ]
-    assert found.ratings[0].at == datetime(2021, 7, 27, 9, 11, 12, tzinfo=UTC)
-    assert found.texts[("item-1", "t5")] == "Summary two"
-    assert "1 rejected assignment(s) are left out." in told(found)
+    assert ratings.ratings[0].at == datetime(2021, 7, 27, 9, 11, 12, tzinfo=UTC)
+    assert ratings.texts[("item-1", "t5")] == "Summary two"
+    assert "1 rejected assignment(s) are left out." in messages(ratings)
 
 
 def test_a_mechanical_turk_assignment_with_a_reason_to_reject_is_left_out_before_it_was_uploaded():
     header = "HITId,WorkerId,AssignmentStatus,Input.model,Answer.Fluency,Approve,Reject\n"
-    found = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
-    assert [row[2] for row in rated(found)] == ["W1"]
+    ratings = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
+    assert [row[2] for row in rated(ratings)] == ["W1"]
 
 
 SHAPES = {
@@ -540,10 +542,10 @@ SHAPES = {
 @pytest.mark.parametrize("x", [True, 3, -1e300, "text", [], [1], [[]], ["a", "b"], {}, {"a": 1}, {"start": "x"}, None])
 def test_no_shape_of_a_known_program_ends_in_a_trace(shape: str, x: Any):
     try:
-        found = records([SHAPES[shape](x)], name="x.json")
+        ratings = records([SHAPES[shape](x)], name="x.json")
     except ImportRefused:
         return
-    assert found.problems or found.ratings or found.highlights
+    assert ratings.problems or ratings.ratings or ratings.highlights
 
 
 # Places of highlights
@@ -616,8 +618,8 @@ def proposal(*values: str) -> Any:
     ],
 )
 def test_numbers_are_proposed_as_a_scale_that_holds_them(values, use, scale):
-    found = proposal(*values)
-    assert (found.use, (found.low, found.high, found.step), found.unfit) == (use, scale, [])
+    ratings = proposal(*values)
+    assert (ratings.use, (ratings.low, ratings.high, ratings.step), ratings.unfit) == (use, scale, [])
 
 
 @pytest.mark.parametrize(
@@ -631,8 +633,8 @@ def test_numbers_are_proposed_as_a_scale_that_holds_them(values, use, scale):
     ],
 )
 def test_scores_that_are_not_on_peoples_scale_get_a_criterion_of_their_own(people, scores, scale):
-    one, other = beside(people, scores)
-    assert (one.name, (one.low, one.high, one.step), one.unfit) == ("c", scale, [])
+    entry, other = beside(people, scores)
+    assert (entry.name, (entry.low, entry.high, entry.step), entry.unfit) == ("c", scale, [])
     assert (other.name, other.key, other.of, other.judges) == ("c (judge)", "c_judge", "c", ("bleu",))
     assert (set(other.values), other.unfit) == (set(scores.split()), [])
     assert "compared with their ratings as a metric is" in other.remarks[0]
@@ -643,17 +645,17 @@ def test_scores_that_are_not_on_peoples_scale_get_a_criterion_of_their_own(peopl
     [("1 2 4", "5 3"), ("1 5", "n/a 2"), ("yes no", "no unsure"), ("10 95", "33.5 80"), ("0.25 0.9", "0.3333 0.5")],
 )
 def test_a_judge_on_peoples_scale_answers_their_criterion(people, scores):
-    (found,) = beside(people, scores)
-    assert (found.judges, found.unfit) == ((), [])
-    assert set(found.values) == {*people.split(), *scores.split()}
+    (ratings,) = beside(people, scores)
+    assert (ratings.judges, ratings.unfit) == ((), [])
+    assert set(ratings.values) == {*people.split(), *scores.split()}
 
 
 def test_scores_of_one_judge_leave_the_other_where_it_was_and_names_stay_distinct():
     rows = "1,s,w,c,1\n2,s,w,c,5\n1,s,w,c (judge),3\n"
     scores = "1,s,good,c,4\n1,s,bleu,c,0.31\n"
     files = read_ratings((LONG + rows).encode(), "r.csv"), read_ratings((LONG + scores).encode(), "j.csv", "judge")
-    found = propose(rating for file in files for rating in file.ratings)
-    assert [(one.name, one.key, sorted(one.values), one.judges) for one in found] == [
+    ratings = propose(rating for file in files for rating in file.ratings)
+    assert [(entry.name, entry.key, sorted(entry.values), entry.judges) for entry in ratings] == [
         ("c", "c", ["1", "4", "5"], ()),
         ("c (judge) (judge)", "c_judge_judge", ["0.31"], ("bleu",)),
         ("c (judge)", "c_judge", ["3"], ()),
@@ -663,30 +665,30 @@ def test_scores_of_one_judge_leave_the_other_where_it_was_and_names_stay_distinc
 def beside(people: str, scores: str) -> Any:
     """What is proposed for people's values and a judge's under the same name."""
     rows = [
-        LONG + "".join(f"{n},s,{who},c,{v}\n" for n, v in enumerate(of.split()))
-        for who, of in (("w", people), ("bleu", scores))
+        LONG + "".join(f"{n},s,{annotator},c,{v}\n" for n, v in enumerate(of.split()))
+        for annotator, of in (("w", people), ("bleu", scores))
     ]
     files = [read_ratings(text.encode(), "x.csv", kind) for text, kind in zip(rows, ("human", "judge"), strict=True)]
     return propose(rating for file in files for rating in file.ratings)
 
 
 def test_words_among_numbers_mean_missing_where_they_say_so_and_are_listed_otherwise():
-    found = proposal("1", "2", "5", "N/A", "five", "4,5")
-    assert found.missing == ("N/A",)
-    assert found.unfit == ["five", "4,5"]
+    ratings = proposal("1", "2", "5", "N/A", "five", "4,5")
+    assert ratings.missing == ("N/A",)
+    assert ratings.unfit == ["five", "4,5"]
 
 
 def test_words_become_options_and_only_plain_words_for_missing_are_missing():
-    found = proposal("Yes", "No", "Unsure", "n/a")
-    assert (found.use, found.labels, found.missing) == ("nominal", ("No", "Unsure", "Yes", "n/a"), ("n/a",))
+    ratings = proposal("Yes", "No", "Unsure", "n/a")
+    assert (ratings.use, ratings.labels, ratings.missing) == ("nominal", ("No", "Unsure", "Yes", "n/a"), ("n/a",))
 
 
 def test_labels_that_differ_in_case_are_kept_and_said_and_blanks_around_them_are_none():
-    found = proposal("A", "a", "A ", "5")
-    assert found.labels == ("5", "A", "a")
-    assert found.values["A"] == 2
-    assert any("'A' and 'a' differ in case only" in remark for remark in found.remarks)
-    assert any("A number among words: 5." in remark for remark in found.remarks)
+    ratings = proposal("A", "a", "A ", "5")
+    assert ratings.labels == ("5", "A", "a")
+    assert ratings.values["A"] == 2
+    assert any("'A' and 'a' differ in case only" in remark for remark in ratings.remarks)
+    assert any("A number among words: 5." in remark for remark in ratings.remarks)
 
 
 def test_free_text_is_left_out_with_a_remark_and_a_far_number_is_pointed_at():
@@ -699,9 +701,9 @@ def test_free_text_is_left_out_with_a_remark_and_a_far_number_is_pointed_at():
 @given(st.lists(st.text(alphabet="abAB01-. éß!", min_size=1, max_size=6), min_size=1, max_size=12))
 @settings(max_examples=20, deadline=None)
 def test_every_proposal_that_is_not_left_out_passes_the_rubric_reader(values):
-    found = propose(table(LONG + "".join(f"{n},s,w,c,{value}\n" for n, value in enumerate(values))).ratings)
-    if any(one.use != "leave out" for one in found):
-        rubric = parse_rubric(as_yaml("A title: with a colon", found, ["bad: label", "good"]))
+    ratings = propose(table(LONG + "".join(f"{n},s,w,c,{value}\n" for n, value in enumerate(values))).ratings)
+    if any(entry.use != "leave out" for entry in ratings):
+        rubric = parse_rubric(as_yaml("A title: with a colon", ratings, ["bad: label", "good"]))
         assert [label.title for label in rubric.highlights] == ["bad: label", "good"]
 
 
@@ -716,8 +718,8 @@ def test_keys_are_distinct_and_fit_a_rubric(names):
 def test_every_shared_file_of_ratings_is_read(shared: Path):
     files = sorted([*shared.glob("nasty/files/ratings_*.csv"), *shared.glob("real/*_ratings.csv")])
     for file in files:
-        found = read_ratings(file.read_bytes(), file.name)
+        ratings = read_ratings(file.read_bytes(), file.name)
         rows = file.read_text().count("\n") - 1
         empty = sum(line.endswith(",") for line in file.read_text().splitlines())
-        assert (len(found.ratings), found.ok) == (rows - empty, True), file.name
+        assert (len(ratings.ratings), ratings.ok) == (rows - empty, True), file.name
     assert len(files) == 8

@@ -56,9 +56,9 @@ def as_written(item: ItemDraft) -> dict:
 def test_items_come_back_from_json_as_they_were(written: list[dict], ascii_only: bool, as_list: bool) -> None:
     parts = [json.dumps(item, ensure_ascii=ascii_only) for item in written]
     data = f"[{', '.join(parts)}]" if as_list else "\n".join(parts)
-    found = read_items(data.encode(), "items.jsonl")
-    assert found.ok
-    assert [as_written(item) for item in found.items] == written
+    file = read_items(data.encode(), "items.jsonl")
+    assert file.ok
+    assert [as_written(item) for item in file.items] == written
 
 
 @given(items(CELL_TEXT, turns=False))
@@ -69,9 +69,9 @@ def test_items_come_back_from_a_wide_csv_as_they_were(written: list[dict]) -> No
         [item["item_id"], item["context"], *item["candidates"].values(), item["meta"]["domain"]] for item in written
     ]
     data = "".join(write_csv(rows, header)).encode()
-    found = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
-    assert found.ok
-    assert [as_written(item) for item in found.items] == written
+    file = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
+    assert file.ok
+    assert [as_written(item) for item in file.items] == written
 
 
 @given(items(CELL_TEXT, turns=False))
@@ -83,9 +83,9 @@ def test_items_come_back_from_a_long_csv_as_they_were(written: list[dict]) -> No
         for system, text in item["candidates"].items()
     ]
     data = "".join(write_csv(rows, header)).encode()
-    found = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
-    assert found.ok
-    assert [as_written(item) for item in found.items] == written
+    file = read_items(data, "items.csv", ReadOptions(restore_formulas=True))
+    assert file.ok
+    assert [as_written(item) for item in file.items] == written
 
 
 @given(st.lists(st.text(), min_size=1))
@@ -133,11 +133,11 @@ def test_protected_cells_are_left_alone_and_told_unless_restoring_is_asked_for()
 @given(st.binary(max_size=300), st.sampled_from(["csv", "tsv", "txt", "json", "jsonl", "xlsx", "parquet"]))
 def test_any_bytes_are_read_or_refused_in_words(data: bytes, ending: str) -> None:
     try:
-        found = read_items(data, f"items.{ending}")
+        file = read_items(data, f"items.{ending}")
     except ImportRefused as refused:
         assert str(refused)
     else:
-        assert found.ok or found.problems
+        assert file.ok or file.problems
 
 
 JSON_VALUE = st.recursive(
@@ -151,12 +151,12 @@ JSON_VALUE = st.recursive(
 def test_any_json_is_read_or_refused_in_words(values: list[dict], judge: bool) -> None:
     options = ReadOptions(judge_conversation=judge, append_field="text", append_speaker="A" if judge else None)
     try:
-        found = read_items(json.dumps(values).encode(), "items.json", options)
+        file = read_items(json.dumps(values).encode(), "items.json", options)
     except ImportRefused as refused:
         assert str(refused)
     else:
-        assert found.ok or found.problems
-        assert not found.ok or all(1 <= len(item.candidates) <= 6 for item in found.items)
+        assert file.ok or file.problems
+        assert not file.ok or all(1 <= len(item.candidates) <= 6 for item in file.items)
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ def test_any_json_is_read_or_refused_in_words(values: list[dict], judge: bool) -
 )
 def test_real_items_are_all_read(shared: Path, name: str, count: int, candidates: int) -> None:
     path = shared / "real" / f"{name}.jsonl"
-    found = read_items(path.read_bytes(), path.name)
-    assert found.ok
-    assert [len(item.candidates) for item in found.items] == [candidates] * count
+    file = read_items(path.read_bytes(), path.name)
+    assert file.ok
+    assert [len(item.candidates) for item in file.items] == [candidates] * count
 
 
 def test_real_conversations_are_judged_whole(shared: Path) -> None:
     data = (shared / "real" / "esconv_contexts.jsonl").read_bytes()
     options = ReadOptions(judge_conversation=True, append_field="reference", append_speaker="supporter")
-    found = read_items(data, "esconv_contexts.jsonl", options)
-    assert found.ok
-    assert (len(found.items), found.systems, found.speakers) == (195, ("unknown",), ("supporter", "seeker"))
-    assert all(item.candidates[0].turns[-1].speaker == "supporter" for item in found.items)
+    file = read_items(data, "esconv_contexts.jsonl", options)
+    assert file.ok
+    assert (len(file.items), file.systems, file.speakers) == (195, ("unknown",), ("supporter", "seeker"))
+    assert all(item.candidates[0].turns[-1].speaker == "supporter" for item in file.items)

@@ -17,51 +17,51 @@ def read(text: str, name: str = "items.csv", options: ReadOptions | None = None)
     return read_items(text.encode(), name, options or ReadOptions())
 
 
-def errors(found: ItemFile) -> list[Problem]:
-    return [problem for problem in found.problems if problem.severity == "error"]
+def errors(file: ItemFile) -> list[Problem]:
+    return [problem for problem in file.problems if problem.severity == "error"]
 
 
 def test_a_wide_table_gives_candidates_meta_fields_and_extra_texts() -> None:
-    found = read("item_id,context,cand:gpt,cand:T5 small,meta:domain,extra:Treatment,note\n1,c,x,y,esc,rest,n\n")
-    item = found.items[0]
-    assert found.ok
-    assert found.kind == "wide CSV"
+    file = read("item_id,context,cand:gpt,cand:T5 small,meta:domain,extra:Treatment,note\n1,c,x,y,esc,rest,n\n")
+    item = file.items[0]
+    assert file.ok
+    assert file.kind == "wide CSV"
     assert [(candidate.system, candidate.text) for candidate in item.candidates] == [
         ("gpt", "x"),
         ("T5 small", "y"),
     ]
     assert (item.meta, item.extra_texts) == ({"domain": "esc"}, {"Treatment": "rest"})
-    assert (found.ignored, found.fields) == (("note",), ("note",))
-    assert found.recognised["cand:gpt"] == "candidate of system 'gpt'"
+    assert (file.ignored, file.fields) == (("note",), ("note",))
+    assert file.recognised["cand:gpt"] == "candidate of system 'gpt'"
 
 
 @pytest.mark.parametrize(("system", "text"), [("system", "text"), ("model", "response"), ("Model", "Output")])
 def test_a_long_table_joins_the_rows_of_an_item(system: str, text: str) -> None:
-    found = read(f"item_id,context,{system},{text}\n1,c,a,x\n2,d,a,z\n1,,b,y\n2,d,b,w\n")
-    assert found.ok
-    assert found.kind == "long CSV"
-    assert [[candidate.text for candidate in item.candidates] for item in found.items] == [
+    file = read(f"item_id,context,{system},{text}\n1,c,a,x\n2,d,a,z\n1,,b,y\n2,d,b,w\n")
+    assert file.ok
+    assert file.kind == "long CSV"
+    assert [[candidate.text for candidate in item.candidates] for item in file.items] == [
         ["x", "y"],
         ["z", "w"],
     ]
-    assert [item.context_text for item in found.items] == ["c", "d"]
+    assert [item.context_text for item in file.items] == ["c", "d"]
 
 
 def test_a_long_table_names_contradictions_by_row() -> None:
-    found = read("item_id,context,system,text\n1,c,a,x\n1,other,b,y\n1,c,a,again\n2,d,a,z\n")
-    assert [(problem.row, problem.message.split(" ")[0]) for problem in errors(found)] == [
+    file = read("item_id,context,system,text\n1,c,a,x\n1,other,b,y\n1,c,a,again\n2,d,a,z\n")
+    assert [(problem.row, problem.message.split(" ")[0]) for problem in errors(file)] == [
         (3, "has"),
         (4, "system"),
         (5, "has"),
     ]
-    assert "row 2" in errors(found)[0].message
-    assert "row 2" in errors(found)[1].message
-    assert "'b'" in errors(found)[2].message
+    assert "row 2" in errors(file)[0].message
+    assert "row 2" in errors(file)[1].message
+    assert "'b'" in errors(file)[2].message
 
 
 def test_rows_of_a_long_table_without_an_id_are_errors_one_by_one() -> None:
-    found = read("item_id,context,system,text\nnull,c,a,x\n,c,a,x\n ,c,b,y\n")
-    assert [problem.row for problem in errors(found)] == [3, 4]
+    file = read("item_id,context,system,text\nnull,c,a,x\n,c,a,x\n ,c,b,y\n")
+    assert [problem.row for problem in errors(file)] == [3, 4]
 
 
 def test_a_long_table_without_ids_is_refused() -> None:
@@ -72,9 +72,9 @@ def test_a_long_table_without_ids_is_refused() -> None:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found_by_the_header_and_not_by_what_is_frequent(delimiter: str) -> None:
     row = delimiter.join(["1", '"a, b; c, d; e"', "x", "y"])
-    found = read(delimiter.join(["item_id", "context", "cand:a", "cand:b"]) + f"\n{row}\n")
-    assert found.ok
-    assert found.items[0].context_text == "a, b; c, d; e"
+    file = read(delimiter.join(["item_id", "context", "cand:a", "cand:b"]) + f"\n{row}\n")
+    assert file.ok
+    assert file.items[0].context_text == "a, b; c, d; e"
 
 
 def test_a_separator_line_of_excel_is_followed() -> None:
@@ -84,13 +84,13 @@ def test_a_separator_line_of_excel_is_followed() -> None:
 def test_turns_written_as_json_in_a_cell_become_turns() -> None:
     cell = '"[{""speaker"": ""A"", ""text"": ""Hi""}, {""role"": ""B"", ""content"": ""Yo""}]"'
     pairs = '"[[""usr"", ""Hi""], [""sys"", ""Yo""]]"'
-    found = read(f"item_id,context,cand:a\n1,{cell},x\n2,{pairs},{cell}\n")
-    assert found.ok
-    assert found.items[0].context_turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
-    assert found.items[0].context_text is None
-    assert found.items[1].context_turns == (TurnDraft("usr", "Hi"), TurnDraft("sys", "Yo"))
-    assert found.items[1].candidates[0].turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
-    assert found.speakers == ("A", "B", "usr", "sys")
+    file = read(f"item_id,context,cand:a\n1,{cell},x\n2,{pairs},{cell}\n")
+    assert file.ok
+    assert file.items[0].context_turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
+    assert file.items[0].context_text is None
+    assert file.items[1].context_turns == (TurnDraft("usr", "Hi"), TurnDraft("sys", "Yo"))
+    assert file.items[1].candidates[0].turns == (TurnDraft("A", "Hi"), TurnDraft("B", "Yo"))
+    assert file.speakers == ("A", "B", "usr", "sys")
 
 
 def test_a_cell_with_deeply_nested_brackets_is_a_text() -> None:
@@ -101,9 +101,9 @@ def test_a_cell_with_deeply_nested_brackets_is_a_text() -> None:
 def test_seven_or_more_candidate_columns_mean_that_each_item_has_its_own_few() -> None:
     names = [f"cand:s{number}" for number in range(8)]
     rows = ["1,c,x,y,z,,,,,", "2,c,,,,,,x,y,z"]
-    found = read("\n".join([",".join(["item_id", "context", *names]), *rows]))
-    assert found.ok
-    assert [[candidate.system for candidate in item.candidates] for item in found.items] == [
+    file = read("\n".join([",".join(["item_id", "context", *names]), *rows]))
+    assert file.ok
+    assert [[candidate.system for candidate in item.candidates] for item in file.items] == [
         ["s0", "s1", "s2"],
         ["s5", "s6", "s7"],
     ]
@@ -111,8 +111,8 @@ def test_seven_or_more_candidate_columns_mean_that_each_item_has_its_own_few() -
 
 def test_more_than_six_candidates_for_an_item_are_an_error() -> None:
     names = ",".join(f"cand:s{number}" for number in range(7))
-    found = read(f"item_id,context,{names}\n1,c,1,2,3,4,5,6,7\n")
-    assert "7 candidates" in errors(found)[0].message
+    file = read(f"item_id,context,{names}\n1,c,1,2,3,4,5,6,7\n")
+    assert "7 candidates" in errors(file)[0].message
 
 
 def test_a_column_that_is_there_twice_is_refused() -> None:
@@ -122,9 +122,9 @@ def test_a_column_that_is_there_twice_is_refused() -> None:
 
 
 def test_one_text_column_is_one_candidate() -> None:
-    found = read("id,prompt,completion\n1,c,x\n")
-    assert found.ok
-    assert found.systems == ("candidate_1",)
+    file = read("id,prompt,completion\n1,c,x\n")
+    assert file.ok
+    assert file.systems == ("candidate_1",)
 
 
 def test_missing_ids_are_numbers_of_rows_with_a_warning_and_blank_ids_an_error() -> None:
@@ -136,21 +136,21 @@ def test_missing_ids_are_numbers_of_rows_with_a_warning_and_blank_ids_an_error()
 
 
 def test_a_table_without_candidates_says_what_to_add() -> None:
-    found = read("item_id,context,reference\n1,c,r\n2,d,r\n")
-    assert [problem.message[:22] for problem in errors(found)] == ["No item has candidates"]
-    assert found.fields == ("reference",)
+    file = read("item_id,context,reference\n1,c,r\n2,d,r\n")
+    assert [problem.message[:22] for problem in errors(file)] == ["No item has candidates"]
+    assert file.fields == ("reference",)
 
 
 def test_a_quote_that_swallows_whole_rows_evenly_is_warned_of() -> None:
-    found = read('item_id,context,cand:a,cand:b\n1,"open,x,y\n2,closed",x,y\n')
-    assert [(problem.severity, problem.row) for problem in found.problems] == [("warning", 2)]
-    assert "quotes" in found.problems[0].message
+    file = read('item_id,context,cand:a,cand:b\n1,"open,x,y\n2,closed",x,y\n')
+    assert [(problem.severity, problem.row) for problem in file.problems] == [("warning", 2)]
+    assert "quotes" in file.problems[0].message
 
 
 def test_a_quote_that_is_never_closed_costs_its_own_line_only() -> None:
-    found = read(HEADER + '1,"c,x,y\n2,d,x,y\n3,e,x,y\n')
-    assert [problem.row for problem in errors(found)] == [2]
-    assert [item.external_id for item in found.items] == ["2", "3"]
+    file = read(HEADER + '1,"c,x,y\n2,d,x,y\n3,e,x,y\n')
+    assert [problem.row for problem in errors(file)] == [2]
+    assert [item.external_id for item in file.items] == ["2", "3"]
 
 
 def test_old_mac_line_ends_end_rows() -> None:
@@ -158,23 +158,23 @@ def test_old_mac_line_ends_end_rows() -> None:
 
 
 def test_a_last_empty_cell_without_line_end_is_a_cell() -> None:
-    found = read("item_id,context,cand:a\n1,c,")
-    assert not errors(found)
-    assert found.items[0].candidates[0].text == ""
+    file = read("item_id,context,cand:a\n1,c,")
+    assert not errors(file)
+    assert file.items[0].candidates[0].text == ""
 
 
 def test_problems_beyond_the_limit_are_counted_and_stay_errors() -> None:
-    found = read(HEADER + "".join(f"{number},c,x\n" for number in range(500)))
-    assert len(found.problems) == MAX_PROBLEMS + 1
-    assert found.problems[-1] == Problem("error", None, None, "… and 300 more.")
+    file = read(HEADER + "".join(f"{number},c,x\n" for number in range(500)))
+    assert len(file.problems) == MAX_PROBLEMS + 1
+    assert file.problems[-1] == Problem("error", None, None, "… and 300 more.")
 
 
 def test_an_error_behind_many_warnings_still_counts() -> None:
     rows = "".join(f"{number},c,,y\n" for number in range(300)) + "0,c,x,y\n"
-    found = read(HEADER + rows)
-    assert not found.ok
-    assert found.problems[0].severity == "error"
-    assert "and 101 more" in found.problems[-1].message
+    file = read(HEADER + rows)
+    assert not file.ok
+    assert file.problems[0].severity == "error"
+    assert "and 101 more" in file.problems[-1].message
 
 
 def test_a_problem_reads_as_a_sentence_with_its_place() -> None:
@@ -241,13 +241,13 @@ def test_an_unknown_ending_is_refused(name: str) -> None:
 )
 def test_a_bomb_of_text_is_refused_in_words(content: bytes, words: str) -> None:
     try:
-        found = read_items(content, "items.csv")
+        file = read_items(content, "items.csv")
     except ImportRefused as refused:
-        told = str(refused)
+        messages = str(refused)
     else:
-        told = " ".join(problem.message for problem in errors(found))
-        assert not found.ok
-    assert any(word in told for word in words.split("|")), told[:300]
+        messages = " ".join(problem.message for problem in errors(file))
+        assert not file.ok
+    assert any(word in messages for word in words.split("|")), messages[:300]
 
 
 def test_more_than_a_hundred_thousand_items_are_refused() -> None:

@@ -37,13 +37,13 @@ def saved(book: openpyxl.Workbook) -> bytes:
 def replaced(data: bytes, **members: bytes) -> bytes:
     """The workbook with other members: sheet=…, shared=…, other=…"""
     names = {"sheet": SHEET, "shared": "xl/sharedStrings.xml", "other": "xl/embeddings/other.bin"}
-    wanted = {names[key]: content for key, content in members.items()}
+    contents = {names[key]: content for key, content in members.items()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
-            if name not in wanted:
+            if name not in contents:
                 new.writestr(name, old.read(name))
-        for name, content in wanted.items():
+        for name, content in contents.items():
             new.writestr(name, content)
     return buffer.getvalue()
 
@@ -56,34 +56,34 @@ def read(data: bytes, options: ReadOptions | None = None) -> ItemFile:
     return read_items(data, "items.xlsx", options or ReadOptions())
 
 
-def errors(found: ItemFile) -> list[Problem]:
-    return [problem for problem in found.problems if problem.severity == "error"]
+def errors(file: ItemFile) -> list[Problem]:
+    return [problem for problem in file.problems if problem.severity == "error"]
 
 
 def test_cells_are_texts_as_a_person_sees_them() -> None:
-    found = read(workbook(HEADER, [7, True, 1.5, "007"], ["0010", "c", " x ", "a\nb"]))
-    assert found.ok
-    assert found.kind == "wide XLSX"
-    assert [item.external_id for item in found.items] == ["7", "0010"]
-    assert (found.items[0].context_text, found.items[0].candidates[0].text) == ("TRUE", "1.5")
-    assert [candidate.text for candidate in found.items[1].candidates] == [" x ", "a\nb"]
+    file = read(workbook(HEADER, [7, True, 1.5, "007"], ["0010", "c", " x ", "a\nb"]))
+    assert file.ok
+    assert file.kind == "wide XLSX"
+    assert [item.external_id for item in file.items] == ["7", "0010"]
+    assert (file.items[0].context_text, file.items[0].candidates[0].text) == ("TRUE", "1.5")
+    assert [candidate.text for candidate in file.items[1].candidates] == [" x ", "a\nb"]
 
 
 def test_a_long_sheet_is_read() -> None:
-    found = read(workbook(["item_id", "context", "system", "text"], ["1", "c", "a", "x"], ["1", "c", "b", "y"]))
-    assert found.ok
-    assert (found.kind, len(found.items[0].candidates)) == ("long XLSX", 2)
+    file = read(workbook(["item_id", "context", "system", "text"], ["1", "c", "a", "x"], ["1", "c", "b", "y"]))
+    assert file.ok
+    assert (file.kind, len(file.items[0].candidates)) == ("long XLSX", 2)
 
 
 def test_numbers_with_more_digits_than_excel_keeps_are_errors() -> None:
-    found = read(workbook(HEADER, [1161888007138312192, "c", "x", "y"]))
-    assert (errors(found)[0].row, errors(found)[0].column) == (2, "item_id")
-    assert "15 digits" in errors(found)[0].message
+    file = read(workbook(HEADER, [1161888007138312192, "c", "x", "y"]))
+    assert (errors(file)[0].row, errors(file)[0].column) == (2, "item_id")
+    assert "15 digits" in errors(file)[0].message
 
 
 def test_excel_errors_and_formulas_without_value_are_named_and_not_read_as_empty() -> None:
-    found = read(workbook(HEADER, ["1", "c", "#N/A", "y"], ["2", "=A1", "x", "y"]))
-    assert [(problem.row, problem.message[:7]) for problem in errors(found)] == [
+    file = read(workbook(HEADER, ["1", "c", "#N/A", "y"], ["2", "=A1", "x", "y"]))
+    assert [(problem.row, problem.message[:7]) for problem in errors(file)] == [
         (2, "cell C2"),
         (3, "cell B3"),
     ]
@@ -112,10 +112,10 @@ def test_a_sheet_that_is_not_there_is_refused_with_the_visible_ones() -> None:
 
 
 def test_columns_without_name_and_repeated_columns_are_reported() -> None:
-    found = read(workbook(["id", "prompt", "response", "response"], ["1", "c", "x", "y", "stray"]))
-    assert found.ok
-    assert found.systems == ("candidate_1", "candidate_2")
-    assert any("Column 5" in problem.message for problem in found.problems)
+    file = read(workbook(["id", "prompt", "response", "response"], ["1", "c", "x", "y", "stray"]))
+    assert file.ok
+    assert file.systems == ("candidate_1", "candidate_2")
+    assert any("Column 5" in problem.message for problem in file.problems)
 
 
 def test_a_sheet_without_header_or_rows_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""What several test files share: appendix."""
+"""Ratings and an analysis with everything that the appendix of a report shows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MANY = {f"P-{n}": "human" for n in range(8)}
 def some_ratings(seed: int, systems: int, items: int, shown: int, people=PEOPLE) -> pd.DataFrame:
     """Ratings by four people and a judge, or by those named; each sees `shown` of the systems on an item.
 
-    Which ones is drawn anew each time; the judge sees all. Where they see only some, nobody rates the slider.
+    Which ones is drawn each time; the judge sees all. Where they see only some, nobody rates the slider.
     """
     rng = np.random.default_rng(seed)
     quality = rng.normal(size=(items, systems)) + np.arange(systems) / systems
@@ -86,7 +86,7 @@ def readings(places: pd.DataFrame) -> pd.DataFrame:
     for n, (item, system) in enumerate(places.drop_duplicates(["item", "system"]).itertuples(index=False)):
         text = {"text": f"{n}:-1", "length": 40 + n, "item": item, "system": system, "turn": -1}
         for who in rng.choice(["P-0", "P-1", "P-2", "P-3"], 2 + n % 3 if n else 1, replace=False):
-            starts = [7 * int(place) for place in rng.integers(0, 4, n % 4)] or [np.nan]
+            starts: list[float] = [7 * int(place) for place in rng.integers(0, 4, n % 4)] or [np.nan]
             for start in starts:
                 end, label = start + 6 * int(rng.integers(1, 3)), rng.choice(["good", "bad"])
                 rows.append(text | {"annotator": who, "start": start, "end": end, "label": label})

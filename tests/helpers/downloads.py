@@ -1,9 +1,11 @@
-"""What several test files share: asking the app for a file."""
+"""What an ASGI app answers to a request for a file."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -17,17 +19,18 @@ class Answer:
         return b"".join(self.pieces).decode()
 
 
-async def get(app, path: str) -> Answer:
+async def get(app: Callable[..., Awaitable[None]], path: str) -> Answer:
     """What the app answers, piece by piece as it is sent."""
-    answer, asked = Answer(), []
+    answer = Answer()
+    requests_sent: list[bool] = []
 
-    async def receive():
-        if asked:
+    async def receive() -> dict[str, Any]:
+        if requests_sent:
             await asyncio.sleep(3600)  # the browser stays; cancelled when the answer is complete
-        asked.append(True)
+        requests_sent.append(True)
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    async def send(message):
+    async def send(message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             answer.status_code = message["status"]
             answer.headers.update({name.decode(): value.decode() for name, value in message["headers"]})

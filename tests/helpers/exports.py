@@ -1,4 +1,4 @@
-"""What several test files share: exports."""
+"""Studies whose export has every kind of content, and what is in an export's zip."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import csv
 import io
 import uuid
 import zipfile
+from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import select
+from sqlmodel import Session
 
+from helpers.ratings import assigned
 from helpers.studies import add_person, full_answers
 from triptych import clock
-from triptych.annotate import annotations, assignments
-from triptych.annotate.annotations import SubmitMessage
+from triptych.annotate.annotations import SubmitMessage, submit
+from triptych.annotate.assignments import Assigned
 from triptych.exchange import exports
+from triptych.formats.model import ItemDraft
 from triptych.formats.writers.model import ExportOptions
-from triptych.storage.models import Assignment, Candidate, Membership, Role, Slot, StudyState, System
+from triptych.storage.models import Assignment, Candidate, Membership, Role, Slot, Study, StudyState, System
 from triptych.study import lifecycle
+from triptych.study.persons import Who
 
 FORMULA = '=HYPERLINK("http://x") now'
 
@@ -42,16 +48,16 @@ highlights: [{key: good, title: Good passage}]
 """
 
 
-def letters_of(session, work) -> dict[str, str]:
+def letters_of(session: Session, work: Assigned) -> dict[str, str]:
     """System → the letter under which the annotator sees it."""
-    wanted = select(System.name, Slot.position).join(Candidate, Candidate.system_id == System.id)
-    shown = session.execute(wanted.join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id))
+    places = select(System.name, Slot.position).join(Candidate, Candidate.system_id == System.id)
+    shown = session.execute(places.join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id))
     return {name: "ABCDEF"[position] for name, position in shown}
 
 
-def annotate(session, study, who, answers):
+def annotate(session: Session, study: Study, who: Who, answers: Callable[[dict[str, str]], Any]) -> Assignment:
     """Submits the annotator's next item with answers(letter of each system); returns its assignment."""
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
     message = SubmitMessage(
         kind="submit",
         assignment=work.token,
@@ -62,14 +68,14 @@ def annotate(session, study, who, answers):
         answers=answers(letters_of(session, work)),
         active_seconds=30.0,
     )
-    annotations.submit(session, who, message)
+    submit(session, who, message)
     return session.get_one(Assignment, work.id, populate_existing=True)
 
 
-def rejecting(*rejected, text=FORMULA):
+def rejecting(*rejected: str, text: str = FORMULA) -> Callable[[dict[str, str]], Any]:
     """Answers that reject these systems with a reason and a text, and highlight the start of plumbum's response."""
 
-    def answers(at):
+    def answers(at: dict[str, str]) -> dict[str, Any]:
         given_up = [at[name] for name in rejected]
         return full_answers() | {
             "ratings": {
@@ -87,11 +93,11 @@ def rejecting(*rejected, text=FORMULA):
     return answers
 
 
-def opened(session, rubric, items, annotators=1):
+def opened(session: Session, rubric: str, items: list[ItemDraft], annotators: int = 1) -> tuple[Study, list[Who]]:
     """An open study with these items; returns it with its annotators."""
     lead = add_person(session, uuid.uuid4().hex[:6], Role.lead)
     study = lifecycle.create_study(
-        session, lifecycle.Plan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
+        session, lifecycle.StudyPlan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
     )
     lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     people = [add_person(session, uuid.uuid4().hex[:6]) for _ in range(annotators)]
@@ -100,7 +106,7 @@ def opened(session, rubric, items, annotators=1):
     return study, people
 
 
-def unzipped(session, study, key, **options) -> dict[str, bytes]:
+def unzipped(session: Session, study: Study, key: str, **options: Any) -> dict[str, bytes]:
     """File name, without the folder → its bytes."""
     data = b"".join(exports.export_zip(session, study, key, ExportOptions(**options)))
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -108,5 +114,5 @@ def unzipped(session, study, key, **options) -> dict[str, bytes]:
         return {name.split("/", 1)[1]: archive.read(name) for name in archive.namelist()}
 
 
-def table(data: bytes) -> list[dict]:
+def table(data: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(data.decode(), newline="")))

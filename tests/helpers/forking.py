@@ -46,7 +46,7 @@ def forking() -> Iterator[Callable[..., Any]]:
         yield subprocess.Popen
         return
     script = Path(__file__).with_name("forking_parent.py")
-    command = [sys.executable, "-u", script]
+    command: list[str | Path] = [sys.executable, "-u", script]
     with subprocess.Popen(command, cwd=script.parents[2], stdin=-1, stdout=-1, text=True) as parent:
 
         def fork(

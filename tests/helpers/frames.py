@@ -69,8 +69,15 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
         ratings[name] = ratings[name].astype("str").where(ratings[name].notna()).astype("category")
     work = ratings.drop_duplicates("assignment")
     columns = ["assignment", "annotator", "kind", "item", "state", "excluded", "active_seconds", "submitted_at"]
-    name = (next(_numbers), "seed", "then")
-    frame = {"meta": {}, "leads": frozenset(), "unblinded_at": None, "number": 1, "round": "main", "name": name} | part
+    frame_name = (next(_numbers), "seed", "then")
+    frame = {
+        "meta": {},
+        "leads": frozenset(),
+        "unblinded_at": None,
+        "number": 1,
+        "round": "main",
+        "name": frame_name,
+    } | part
     design = Design(parse_rubric(rubric), {})
     work = work[columns].assign(in_place=work["state"].isin(["submitted", "ignored"])).reset_index(drop=True)
     return Frame(design=design, work=work, ratings=ratings, **frame)

@@ -1,4 +1,4 @@
-"""What several test files share: main job."""
+"""Steps of leads and annotators in a browser: an account, an upload, the next item, a download."""
 
 from __future__ import annotations
 

@@ -1,19 +1,24 @@
-"""What several test files share: ratings."""
+"""Submitting, changing and leaving out items directly, excluding people, comparing frames."""
 
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import select
+from sqlmodel import Session
 
 from helpers.studies import full_answers
 from triptych import clock
-from triptych.annotate import annotations, assignments
+from triptych.annotate import annotations as annotating
+from triptych.annotate import assignments
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage
+from triptych.annotate.assignments import Assigned
 from triptych.results.frame.model import Frame
 from triptych.storage import events
-from triptych.storage.models import Assignment, Membership
+from triptych.storage.models import Assignment, Membership, Study
+from triptych.study.persons import Who
 
 BEST_RUBRIC = """
 key: best
@@ -26,15 +31,23 @@ criteria:
 """
 
 
-def submit(session, study, who, answers=None, seconds=30.0):
+def submit(session: Session, study: Study, who: Who, answers: Any = None, seconds: float = 30.0) -> Assigned:
     """Submits the annotator's current item; returns the assignment."""
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
     resubmit(session, who, work, answers or full_answers(), seconds)
     return work
 
 
-def resubmit(session, who, work, answers, seconds=30.0):
-    work = session.get(Assignment, work.id, populate_existing=True)
+def assigned(session: Session, study: Study, who: Who) -> Assigned:
+    """The annotator's current item."""
+    work = assignments.current(session, study, who)
+    assert isinstance(work, Assigned), work
+    return work
+
+
+def resubmit(session: Session, who: Who, work: Assigned | Assignment, answers: Any, seconds: float = 30.0) -> None:
+    """Submits this assignment, whether or not it was submitted before."""
+    work = session.get_one(Assignment, work.id, populate_existing=True)
     work.reserved_at = clock.now().replace(year=2020)
     session.flush()
     message = SubmitMessage(
@@ -47,16 +60,18 @@ def resubmit(session, who, work, answers, seconds=30.0):
         answers=answers,
         active_seconds=seconds,
     )
-    annotations.submit(session, who, message)
+    annotating.submit(session, who, message)
 
 
-def first_work(session, who):
-    mine = select(Assignment).where(Assignment.person_id == who.person_id)
-    return session.scalars(mine.order_by(Assignment.id)).first()
+def first_work(session: Session, who: Who) -> Assignment:
+    """The first assignment of this person."""
+    work = select(Assignment).where(Assignment.person_id == who.person_id).order_by(Assignment.id)
+    return session.scalars(work.limit(1)).one()
 
 
-def set_aside(session, study, who, kind, reason):
-    work = assignments.current(session, study, who)
+def set_aside(session: Session, study: Study, who: Who, kind: Any, reason: str) -> Assigned:
+    """Leaves the current item out, for a reason; returns the assignment."""
+    work = assigned(session, study, who)
     message = SetAsideMessage(
         kind=kind,
         assignment=work.token,
@@ -65,13 +80,14 @@ def set_aside(session, study, who, kind, reason):
         submission=uuid.uuid4().hex,
         reason=reason,
     )
-    annotations.set_aside_item(session, who, message)
+    annotating.set_aside_item(session, who, message)
     return work
 
 
-def exclude(session, study, who, out=True):
-    wanted = select(Membership).where(Membership.study_id == study.id, Membership.person_id == who.person_id)
-    session.scalars(wanted).one().excluded_at = clock.now() if out else None
+def exclude(session: Session, study: Study, who: Who, out: bool = True) -> None:
+    """Excludes the annotator, or takes that back."""
+    membership = select(Membership).where(Membership.study_id == study.id, Membership.person_id == who.person_id)
+    session.scalars(membership).one().excluded_at = clock.now() if out else None
     session.flush()
     events.record(
         session, study.id, "annotator excluded" if out else "annotator reinstated", "P-lead", subject=who.pseudonym
@@ -83,7 +99,8 @@ def as_plain(rows: pd.DataFrame) -> list[tuple]:
     return sorted(map(tuple, rows.reindex(columns=sorted(rows.columns)).astype(str).to_numpy().tolist()))
 
 
-def same(one: Frame, other: Frame) -> bool:
-    return all(as_plain(getattr(one, part)) == as_plain(getattr(other, part)) for part in ("work", "ratings")) and list(
-        one.ratings.dtypes.index
-    ) == list(other.ratings.dtypes.index)
+def same(frame: Frame, other: Frame) -> bool:
+    """Whether both hold the same work and ratings, in columns of the same names."""
+    return all(
+        as_plain(getattr(frame, part)) == as_plain(getattr(other, part)) for part in ("work", "ratings")
+    ) and list(frame.ratings.dtypes.index) == list(other.ratings.dtypes.index)

@@ -1,4 +1,4 @@
-"""What several test files share: results pages."""
+"""Pages run by Streamlit as one person sees them; what a results page says."""
 
 from __future__ import annotations
 

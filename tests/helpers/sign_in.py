@@ -1,6 +1,8 @@
-"""What several test files share: sign in."""
+"""The pages before and after signing in: fields, buttons, and who the browser then is."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from sqlmodel import Session
@@ -39,23 +41,25 @@ def shown(test: AppTest) -> str:
         test.info,
         test.code,
     ]
-    # as the browser shows it: without the escapes, and without the word joiner that nobody sees
+    # as the browser shows it: without the escapes, and without the invisible word joiner
     unescaped = str.maketrans({"\\": None, "\u2060": None})
     return "\n".join(str(element.value).translate(unescaped) for part in parts for element in part)
 
 
-def field(test: AppTest, label: str):
-    return next(one for one in test.text_input if one.label.startswith(label))
+def field(test: AppTest, label: str) -> Any:
+    return next(field for field in test.text_input if field.label.startswith(label))
 
 
 def press(test: AppTest, label: str) -> AppTest:
-    return next(one for one in test.button if one.label == label).click().run()
+    return next(button for button in test.button if button.label == label).click().run()
 
 
 def arrival(test: AppTest) -> state.Arrival | None:
     return test.session_state["arrival"] if "arrival" in test.session_state else None  # noqa: SIM401 (it has no get)
 
 
-def signs_in(session: Session, test: AppTest) -> Who:
+def signs_in(session: Session, test: AppTest) -> Who | None:
     """Who the browser would be after posting the ticket that the page gave it."""
-    return accounts.who_is(session, accounts.use_ticket(session, arrival(test).ticket))
+    came = arrival(test)
+    assert came is not None
+    return accounts.who_is(session, accounts.use_ticket(session, came.ticket))

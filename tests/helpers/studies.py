@@ -1,4 +1,4 @@
-"""What several test files share: studies."""
+"""A small rubric, items, people and answers: what most tests are built from."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What several test files share: study pages."""
+"""Pages about studies: a lead, what is stored, and the page's buttons."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -27,13 +29,14 @@ def stored() -> list[Study]:
         return list(session.scalars(select(Study).order_by(Study.id)))
 
 
-def button(app: AppTest, label: str):
-    return next(found for found in app.button if found.label == label)
+def button(app: AppTest, label: str) -> Any:
+    return next(button for button in app.button if button.label == label)
 
 
 def labels(app: AppTest) -> list[str]:
-    return [found.label for found in app.button]
+    return [button.label for button in app.button]
 
 
 def rendered_markdown(app: AppTest) -> str:
-    return "\n".join(str(found.value) for kind in ("markdown", "error", "warning", "info") for found in app.get(kind))
+    elements: list[Any] = [element for kind in ("markdown", "error", "warning", "info") for element in app.get(kind)]
+    return "\n".join(str(element.value) for element in elements)

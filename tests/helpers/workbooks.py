@@ -1,4 +1,4 @@
-"""What several test files share: workbooks."""
+"""A spreadsheet as an annotator fills it in."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ NO_CHANGE = {"triptych.storage.events.write_pending"}
 def writing_commands() -> frozenset[str]:
     """Public functions of the core that take a session and end, however deep, in a row that changes."""
     apart = {"stats", "formats", "migrations", "web"}
-    paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.parts)]
+    paths = [path for path in (ROOT / "triptych").rglob("*.py") if not apart & set(path.relative_to(ROOT).parts)]
     where = {name: function for path in paths for name, function in functions_of(path).items()}
     writing = {name for name, function in where.items() if function.writes}
     while more := {name for name, f in where.items() if name not in writing and (f.uses - NO_CHANGE) & writing}:

@@ -7,7 +7,7 @@ import sqlite3
 import zipfile
 
 import pytest
-from helpers.moving import annotate
+from helpers.annotations import annotate_with_everything
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from sqlalchemy import select
 
@@ -28,12 +28,14 @@ def origin(tmp_path_factory):
     database.migrate(engine)
     with writing(engine) as session:
         for title in ("Another study", "The study"):
-            study = lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
+            study = lifecycle.create_study(
+                session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC, draft_items(3), "L-1"
+            )
             lifecycle.set_state(session, study, StudyState.open, "L-1")
             for name in ("ann", "ben"):
                 who = join(session, study, add_person(session, f"{name}-{study.id}"))
                 session.get_one(Person, who.person_id).name = f"Mrs {name.title()}"
-                annotate(session, study, who)
+                annotate_with_everything(session, study, who)
         session.get_one(Person, who.person_id).email = "her@address.example"
         session.add(PanelIdentity(person_id=who.person_id, panel="prolific", external_id="WHO-SHE-IS"))
     yield engine, study.slug

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.moving import annotate
+from helpers.annotations import annotate_with_everything
 from helpers.studies import SMALL_RUBRIC
 from sqlalchemy import func, null, select, text, update
 from sqlalchemy.exc import IntegrityError
@@ -25,7 +25,7 @@ def filled(sqlite_engine, make_study):
         for title in ("First study", "Second study"):
             study, _, who = make_study(session, title=title, rubric=SMALL_RUBRIC)
             for person in who:
-                annotate(session, study, person, f"a note on {title}")
+                annotate_with_everything(session, study, person, f"a note on {title}")
             session.add(PanelIdentity(person_id=who[0].person_id, panel=study.slug, external_id="P1"))
             slugs.append(study.slug)
         session.add(Setting(key="a", value="b"))
@@ -71,7 +71,7 @@ def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, p
         person = session.get_one(Person, session.scalars(select(Assignment.person_id)).first())
         last = session.execute(select(func.max(Rating.id))).scalar_one()
         who = Who(person_id=person.id, pseudonym=person.pseudonym, role=person.role, name=person.name, login_id=0)
-        annotate(session, study, who)
+        annotate_with_everything(session, study, who)
         assert session.execute(select(func.max(Rating.id))).scalar_one() > last
         assert events.first_broken(session, study.id) is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.desk import submitting
+from helpers.annotations import submitting
 from helpers.sign_in import ROUTER, be, press, shown
 from helpers.studies import ROOT
 from sqlalchemy import update

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.erasure import files_of
+from helpers.database_files import files_of
 from helpers.ratings import same, submit
 from helpers.studies import add_person, full_answers, join
 from sqlalchemy import create_engine, select, text

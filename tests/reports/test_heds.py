@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from helpers.quality import add_check, rate
+from helpers.check_items import add_check, rate
 from helpers.ratings import submit
 from helpers.reports import new_study, numbers, opened, report_of, some_answers
 from helpers.studies import full_answers

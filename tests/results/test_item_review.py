@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.item_review import look_at
+from helpers.analyses import look_at
 from helpers.ratings import exclude, set_aside, submit
 from helpers.studies import full_answers
 from sqlalchemy import update

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
-from helpers.quality import add_check, rate
 from helpers.ratings import submit
 from helpers.reports import again, report_of
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
@@ -209,7 +209,7 @@ def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(
     }
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
-        plan = lifecycle.Plan(title="Paid", seed="fixed")
+        plan = lifecycle.StudyPlan(title="Paid", seed="fixed")
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
         study.settings = {**study.settings, **stored(changed(study, **settings))}
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)

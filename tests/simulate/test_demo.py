@@ -8,7 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from helpers.erasure import files_of
+from helpers.database_files import files_of
 from helpers.studies import ROOT, add_person, count_items, draft_items
 from sqlalchemy import func, select
 

@@ -28,16 +28,16 @@ from triptych.study.settings import changed, stored
 def draft_study(session: Session, items: int = 4, raters: int = 2, names: str = "abc") -> tuple[Study, list[Who]]:
     """A draft study with annotators of these one-letter names."""
     lead = add_person(session, f"lead-{items}-{names}", Role.lead)
-    plan = lifecycle.Plan(title="A small study", seed="fixed", raters_per_item=raters)
+    plan = lifecycle.StudyPlan(title="A small study", seed="fixed", raters_per_item=raters)
     study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), lead.pseudonym, lead.person_id)
     return study, [join(session, study, add_person(session, name)) for name in names]
 
 
-def told(plan: plans.Plan, severity: str = "error") -> list[str]:
+def told(plan: plans.AssignmentPlan, severity: str = "error") -> list[str]:
     return [str(problem) for problem in plan.problems if problem.severity == severity]
 
 
-def read(session: Session, study: Study, text: str) -> plans.Plan:
+def read(session: Session, study: Study, text: str) -> plans.AssignmentPlan:
     return plans.read(session, study, text.encode(), "plan.csv")
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.serving import Server, World, build_world, running_app
 
 from bench.client import OUR_HEADERS, Annotator
+from bench.server import Server, running_app
+from bench.world import World, build_world
 from triptych.web.session import COOKIE
 from triptych.web.work import MAX_BODY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from helpers.desk import login_of, submitting
+from helpers.annotations import login_of, submitting
 from helpers.studies import SMALL_RUBRIC, join
 from sqlalchemy import select
 

@@ -50,7 +50,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.study import lifecycle
-from triptych.study.lifecycle import MOST_RATERS, Design, Plan
+from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
 
 ASKED_FOR_SCORES = (
@@ -95,7 +95,9 @@ def _ratings(files: Sequence[FinishedRatings]) -> Iterator[ImportedRating]:
     return (rating for file in files for rating in file.ratings)
 
 
-def import_ratings(session: Session, plan: Plan, ratings: Assembled, who: Who, *, stays_open: bool = False) -> Study:
+def import_ratings(
+    session: Session, plan: StudyPlan, ratings: Assembled, who: Who, *, stays_open: bool = False
+) -> Study:
     """Writes the study: closed, or open for further annotators; unless it is open it takes nobody.
 
     Raises NotAllowed for anybody but a lead or an unusable plan, and ImportRefused where an error is left, or the

@@ -84,7 +84,7 @@ def _items(key: str) -> Sequence[ItemDraft]:
 
 def _make(session: Session, path: Path, items: Sequence[ItemDraft]) -> Study:
     rubric = load_rubric(path)
-    plan = lifecycle.Plan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
+    plan = lifecycle.StudyPlan(title=f"Demo: {rubric.title}", demo=True, seed=f"demo {rubric.key}")
     study = lifecycle.create_study(session, plan, path.read_text(encoding="utf-8"), items, ACTOR)
     lifecycle.set_state(session, study, StudyState.open, ACTOR)
     return study

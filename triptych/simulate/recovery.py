@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -99,7 +100,7 @@ def checks(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
 def _rankings(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
     """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
     for key, (_, table) in one.tables.items():
-        means: dict[str, dict[str, float]] = {
+        means: dict[str, dict[Any, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
             "found": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
         }

@@ -41,7 +41,7 @@ def apart(criteria: Iterable[ProposedCriterion]) -> dict[tuple[str, str], str]:
 
 
 def _beyond(asked: Asked, ratings: Mapping[str, Mapping[str, list[ImportedRating]]]) -> Iterator[ProposedCriterion]:
-    """given: name in the files → judge, "" for people → ratings.
+    """ratings: name in the files → judge, "" for people → ratings.
 
     What people gave under a strange name, and scores that make no scale, stay what does not fit.
     """

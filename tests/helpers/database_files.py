@@ -1,4 +1,4 @@
-"""What several test files share: erasure."""
+"""The bytes of a database's files, to look for what was erased."""
 
 from __future__ import annotations
 
