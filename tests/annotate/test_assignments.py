@@ -11,8 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 
 import pytest
-from helpers.annotations import submission
-from helpers.desk import submitting
+from helpers.annotations import submission, submitting
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event, func, insert, select
