@@ -11,8 +11,8 @@ from components.results import charts, figures
 from components.shell.words import NONE, limits, number, p_value, percent, signed, signed_limits
 from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
 from triptych.results.criterion import titles_apart
-from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import LengthOf, StudyAnalysis
+from triptych.rubric.answers import LETTERS
 from triptych.stats.coefficients import AgreementTable, Coefficient
 from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect

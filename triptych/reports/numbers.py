@@ -17,9 +17,9 @@ from triptych.reports.recompute.agreement import AS_CATEGORY, SET_APART
 from triptych.reports.trust import trust
 from triptych.results.contrasts import Contrast
 from triptych.results.criterion import Agreement, CriterionResult, SystemResult, within
-from triptych.results.frame.model import LETTERS
 from triptych.results.pay import PayMeter
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.answers import LETTERS
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Estimate

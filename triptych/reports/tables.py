@@ -12,8 +12,8 @@ from triptych.reports.recompute.agreement import SET_APART
 from triptych.reports.trust_tables import trust_tables
 from triptych.results.contrasts import HOCHBERG, Contrast
 from triptych.results.criterion import Agreement, CriterionResult, interval_note, titles_apart
-from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.answers import LETTERS
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -9,8 +9,8 @@ from operator import attrgetter
 from triptych.reports.further import Further
 from triptych.reports.places import Number, Place
 from triptych.results.annotators import AnnotatorLook, EffectsOf
-from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.answers import LETTERS
 from triptych.stats.diagnostics import AnnotatorAgreement, Drift, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect
 from triptych.stats.spans import SpanAgreement

@@ -10,7 +10,7 @@ import numpy as np
 from triptych.results.contrasts import not_comparable
 from triptych.results.criterion import RESAMPLES, Ratings, agreement_values, criterion_ratings, ends_of, or_words
 from triptych.results.frame.counted import counted_work
-from triptych.results.frame.model import RATED, Counted, Frame
+from triptych.results.frame.model import Counted, Frame
 from triptych.results.texts import Texts
 from triptych.stats.coefficients import AgreementTable, intra_annotator
 from triptych.stats.columns import codes
@@ -40,6 +40,7 @@ from triptych.stats.icc import Reliability, reliability
 from triptych.stats.leave_one_out import WithoutAnnotator, without_each
 from triptych.stats.pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
 from triptych.stats.rates import Rate, rate
+from triptych.storage.models import RATED
 
 NO_TIMES = "Not defined: when the annotations were made is not known."
 NO_SCALE = "Not defined: no criterion has a scale of points."

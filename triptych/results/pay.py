@@ -16,7 +16,8 @@ import numpy as np
 
 from triptych.errors import UndefinedStatistic
 from triptych.results.criterion import or_words
-from triptych.results.frame.model import FINISHED, Frame
+from triptych.results.frame.model import Frame
+from triptych.storage.models import FINISHED
 from triptych.study.settings import Pay
 
 HOUR = 3600

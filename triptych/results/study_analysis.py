@@ -35,7 +35,7 @@ from triptych.results.criterion import (
 )
 from triptych.results.disagreement import Disagreement, disagreement
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
-from triptych.results.frame.model import RATED, Counted, Frame, StudyName
+from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
 from triptych.results.warnings import Finding, NotRun, all_findings, all_not_run, findings, not_run
@@ -45,6 +45,7 @@ from triptych.stats.correlation import Correlations
 from triptych.stats.effects import PositionEffect, length_effect
 from triptych.stats.ordinal_model import OrdinalModel, ordinal_model
 from triptych.stats.spans import SpanAgreement, span_agreement
+from triptych.storage.models import RATED
 
 KEPT = 8
 MOST_FITTED = 20_000
