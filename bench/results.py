@@ -18,7 +18,7 @@ from bench.options import Options
 from bench.rated import ANNOTATORS, rated_world
 from bench.server import Server, running_app
 from bench.world import World
-from components.shell.live import SECONDS
+from components.shell.live import POLL_SECONDS
 
 LARGE, USUAL = 1_000_000, 9_000
 TABS, EVERY = 20, 4.0
@@ -63,8 +63,8 @@ def many_tabs(options: Options, home: Path) -> list[Figure]:
     with running_app(home) as server:
         shares = asyncio.run(_followed(world, server, seconds))
     note = (
-        f"{TABS} results pages of a study with {USUAL:,} ratings, which ask every {SECONDS} s, and an annotation every "
-        f"{EVERY:g} s; share of a core over {seconds:.0f} s each"
+        f"{TABS} results pages of a study with {USUAL:,} ratings, which ask every {POLL_SECONDS} s, and an annotation "
+        f"every {EVERY:g} s; share of a core over {seconds:.0f} s each"
     )
     return [at_most(f"{TABS} open results pages: server CPU", "%", shares, 15, note=note)]
 
@@ -102,13 +102,13 @@ async def _page(world: World, server: Server) -> AsyncIterator[PageSession]:
 
 async def _ask(page: PageSession, number: int) -> None:
     """The page's own clock: its fragment runs every few seconds, and draws the page again if something changed."""
-    await asyncio.sleep(SECONDS * number / TABS)
+    await asyncio.sleep(POLL_SECONDS * number / TABS)
     if not page.fragment:
         raise PageFailed("The page does not follow its study.")
     while True:
         began = time.perf_counter()
         await page.run(fragment=page.fragment)
-        await asyncio.sleep(max(SECONDS - (time.perf_counter() - began), 0))
+        await asyncio.sleep(max(POLL_SECONDS - (time.perf_counter() - began), 0))
 
 
 async def _rate(annotator: Annotator) -> None:

@@ -49,7 +49,7 @@ def build_world(home: Path, items: int = 200, annotators: int = 1, raters: int =
         database.migrate(engine)
         with database.writing(engine) as session:
             lead = accounts.create_lead(session, "Bench", "a passcode for benchmarks only")
-            plan = lifecycle.Plan(
+            plan = lifecycle.StudyPlan(
                 title="Bench", raters_per_item=raters, access=Access.invited, presentation="side_by_side", seed="bench"
             )
             study = lifecycle.create_study(session, plan, RUBRIC.read_text(), _items(items), lead.pseudonym, lead.id)

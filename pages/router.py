@@ -52,7 +52,7 @@ BOOKMARKS = [Path(path).stem for pages in ALL_PAGES.values() for path, _ in page
 
 
 def entrance(who: Who | None) -> tuple[str, str] | None:
-    """The page that an arrival or a link in the address asks for."""
+    """The page that an arrival or a link in the address asks for, with its title."""
     if state.arrival():
         return "everyone/arriving.py", "Welcome"
     if "join" in st.query_params:
@@ -60,10 +60,10 @@ def entrance(who: Who | None) -> tuple[str, str] | None:
     if "setup" in st.query_params and who is None:
         return "everyone/setup.py", "Set up"
     with state.reading() as session:
-        from_panel = accounts.panel_study(session, st.query_params.to_dict())
-    if from_panel:
+        comes_from_panel = accounts.panel_study(session, st.query_params.to_dict())
+    if comes_from_panel:
         return "everyone/panel.py", "Welcome"
-    return None if who else ("everyone/sign_in.py", "Sign in")
+    return None
 
 
 def pages_of(who: Who) -> dict[str, list[st.Page]]:
@@ -79,9 +79,9 @@ def pages_of(who: Who) -> dict[str, list[st.Page]]:
 def show() -> None:
     """Show the requested page, if this person may open it."""
     who = state.identify()
-    way_in = entrance(who)
-    if way_in:
-        path, title = way_in
+    door = entrance(who)
+    if who is None or door:
+        path, title = door or ("everyone/sign_in.py", "Sign in")
         aliases = [st.Page(path, title=title, url_path=name, visibility="hidden") for name in BOOKMARKS]
         st.navigation([st.Page(path, title=title, default=True), *aliases], position="hidden").run()
     else:

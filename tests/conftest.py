@@ -166,7 +166,7 @@ def make_study() -> Callable[..., tuple[Study, Who, list[Who]]]:
     ) -> tuple[Study, Who, list[Who]]:
         lead = add_person(session, f"lead{uuid.uuid4().hex[:6]}", Role.lead)
         title = plan.pop("title", "A small study")
-        planned = lifecycle.Plan(title=title, seed="fixed", **plan)
+        planned = lifecycle.StudyPlan(title=title, seed="fixed", **plan)
         study = lifecycle.create_study(session, planned, rubric, draft_items(items), lead.pseudonym, lead.person_id)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         people = [

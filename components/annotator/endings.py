@@ -11,7 +11,7 @@ from triptych import clock
 from triptych.annotate.assignments import Nothing
 from triptych.annotate.onboarding import Ending
 
-SAYS = {
+MESSAGES = {
     Nothing.not_open: ("Not open yet", "The lead has not opened this study. Come back to this page when it starts."),
     Nothing.paused: (
         "Paused",
@@ -43,8 +43,8 @@ SAYS = {
         "Other annotators are working on the last items. This page checks again by itself.",
     ),
 }
-MAY_PASS = (Nothing.paused, Nothing.nothing_free)
-LOOK_AGAIN = 15
+TEMPORARY = (Nothing.paused, Nothing.nothing_free)
+CHECK_SECONDS = 15
 
 
 def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = None) -> None:
@@ -52,7 +52,7 @@ def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = N
 
     `go_back` opens what they submitted last, where that may still be changed.
     """
-    heading, sentence = SAYS[reason]
+    heading, sentence = MESSAGES[reason]
     st.title(heading, anchor=False)
     st.write(sentence)
     if ending.code:
@@ -60,8 +60,8 @@ def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = N
         st.code(ending.code, language=None)
     if ending.address:
         st.link_button("Back to the panel", ending.address, type="primary", icon=":material/open_in_new:")
-    if reason in MAY_PASS:
-        follow(_quarter_minute, _quarter_minute())
+    if reason in TEMPORARY:
+        follow(_check_number, _check_number())
     with st.container(horizontal=True):
         if st.button("My work", icon=":material/arrow_back:"):
             st.switch_page("annotator/my_work.py")
@@ -69,5 +69,5 @@ def draw(reason: Nothing, ending: Ending, go_back: Callable[[], None] | None = N
             st.button("Back to what I submitted", icon=":material/undo:", on_click=go_back)
 
 
-def _quarter_minute() -> int:
-    return int(clock.now().timestamp()) // LOOK_AGAIN
+def _check_number() -> int:
+    return int(clock.now().timestamp()) // CHECK_SECONDS

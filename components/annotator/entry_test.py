@@ -15,10 +15,10 @@ from triptych.stats.numbers import counted
 
 def prepare(sheet: Sheet, on_start: Callable[[], None]) -> None:
     """What the test asks, the page to study before it, and the result of the previous attempt."""
-    asked = counted(sheet.asked, "question" if sheet.test.kind == "questions" else "item")
-    needed = f"{sheet.test.percent} % of the answers must be right to take part"
+    tasks = counted(sheet.asked, "question" if sheet.test.kind == "questions" else "item")
+    pass_mark = f"{sheet.test.percent} % of the answers must be right to take part"
     tries = "one attempt" if sheet.test.attempts == 1 else f"{sheet.test.attempts} attempts"
-    with column(plain(sheet.title), f"The test has {asked}; {needed}. You have {tries}.", READING):
+    with column(plain(sheet.title), f"The test has {tasks}; {pass_mark}. You have {tries}.", READING):
         if sheet.last:
             st.warning(f"{_reached(sheet.last)} You may try again.")
             explained(sheet.last)
@@ -38,8 +38,8 @@ def ask(sheet: Sheet, on_answer: Callable[[str], None], on_hand_in: Callable[[],
     with column(plain(sheet.title), "Every answer is saved as soon as you choose it.", READING):
         for number, question in enumerate(sheet.questions, 1):
             _ask(sheet, number, question, on_answer)
-        given = sum(question.given is not None for question in sheet.questions)
-        st.caption(f"{given} of {len(sheet.questions)} answered. After handing in you cannot change them.")
+        answered = sum(question.given is not None for question in sheet.questions)
+        st.caption(f"{answered} of {len(sheet.questions)} answered. After handing in you cannot change them.")
         st.button("Hand in", type="primary", on_click=on_hand_in)
 
 
@@ -76,18 +76,18 @@ def failed(outcome: Outcome) -> None:
 
 def explained(outcome: Outcome) -> None:
     """Every answer, with the right one and its reason where they may be shown."""
-    for one in outcome.answers:
+    for answer in outcome.answers:
         with st.container(border=True, gap="xxsmall"):
-            _explain(one)
+            _explain(answer)
 
 
-def _explain(one: Explained) -> None:
-    st.badge("right" if one.correct else "not right", color="green" if one.correct else "orange")
-    st.text(one.text)
-    given = f"Your answer: {one.given}"
-    st.text(given if one.correct or not one.right else f"{given}\nRight answer: {one.right}")
-    if one.reason:
-        st.caption(plain(one.reason))
+def _explain(answer: Explained) -> None:
+    st.badge("right" if answer.correct else "not right", color="green" if answer.correct else "orange")
+    st.text(answer.text)
+    given = f"Your answer: {answer.given}"
+    st.text(given if answer.correct or not answer.right else f"{given}\nRight answer: {answer.right}")
+    if answer.reason:
+        st.caption(plain(answer.reason))
 
 
 def _reached(outcome: Outcome) -> str:

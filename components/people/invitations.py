@@ -15,11 +15,11 @@ from triptych.people.invitations import Guest, GuestList, Invited
 from triptych.stats.numbers import counted
 from triptych.storage.models import Role
 
-LIST = (
+LIST_HINT = (
     "A CSV file with a line per person: name, and optionally email and role (annotator or lead). Either everybody on "
     "it is invited, or nobody."
 )
-ONCE = "Copy these links now: they are not stored and cannot be shown again. Each is valid for 90 days."
+ONCE_HINT = "Copy these links now: they are not stored and cannot be shown again. Each is valid for 90 days."
 LINKS_HEADER = ("name", "email", "role", "pseudonym", "link")
 
 
@@ -35,20 +35,20 @@ def guest_form(role: Role) -> tuple[str, str] | None:
 
 def list_upload(key: str) -> bytes | None:
     """The bytes of an uploaded list."""
-    st.caption(LIST)
+    st.caption(LIST_HINT)
     uploaded = st.file_uploader("List", ["csv", "tsv", "txt"], key=key)
     return uploaded.getvalue() if uploaded else None
 
 
-def list_preview(found: GuestList) -> bool:
+def list_preview(guest_list: GuestList) -> bool:
     """The people on the list and its problems, by row; returns whether to invite them."""
     for severity, title in (("error", "Nobody is invited until this is corrected:"), ("note", "Notes:")):
-        told = [problem for problem in found.problems if problem.severity == severity]
-        if told:
-            st.text("\n".join([title, *map(str, sorted(told, key=_row))]))
-    if found.guests:
-        st.dataframe(_guests(found.guests), hide_index=True, key="guests")
-    return found.ok and st.button(f"Invite {counted(len(found.guests), 'person', 'people')}", type="primary")
+        lines = [problem for problem in guest_list.problems if problem.severity == severity]
+        if lines:
+            st.text("\n".join([title, *map(str, sorted(lines, key=_row))]))
+    if guest_list.guests:
+        st.dataframe(_guests(guest_list.guests), hide_index=True, key="guests")
+    return guest_list.ok and st.button(f"Invite {counted(len(guest_list.guests), 'person', 'people')}", type="primary")
 
 
 def _row(problem: Problem) -> int:
@@ -60,17 +60,17 @@ def _guests(guests: Sequence[Guest]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Row", "Name", "E-mail", "Role"])
 
 
-def links(made: Sequence[Invited]) -> None:
+def links(invited: Sequence[Invited]) -> None:
     """The new links: one to copy, several as a table and a file."""
-    if not made:
+    if not invited:
         return
-    if len(made) == 1:
-        st.text(f"Personal link of {made[0].name or made[0].pseudonym}. {ONCE}")
-        st.code(addresses.personal_address(made[0].secret), language=None, wrap_lines=True)
+    if len(invited) == 1:
+        st.text(f"Personal link of {invited[0].name or invited[0].pseudonym}. {ONCE_HINT}")
+        st.code(addresses.personal_address(invited[0].secret), language=None, wrap_lines=True)
         return
-    given = [(one.name, one.email or "", one.role, one.pseudonym) for one in made]
-    rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, made, strict=True)]
-    st.text(f"{len(made)} personal links. {ONCE}")
+    given = [(one.name, one.email or "", one.role, one.pseudonym) for one in invited]
+    rows = [(*facts, addresses.personal_address(one.secret)) for facts, one in zip(given, invited, strict=True)]
+    st.text(f"{len(invited)} personal links. {ONCE_HINT}")
     st.dataframe(pd.DataFrame(rows, columns=["Name", "E-mail", "Role", "Pseudonym", "Link"]), hide_index=True)
     csv = "".join(write_csv(rows, LINKS_HEADER)).encode("utf-8-sig")
     st.download_button("Download as CSV", csv, "links.csv", "text/csv", on_click="ignore", icon=":material/download:")

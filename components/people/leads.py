@@ -15,37 +15,37 @@ from triptych.people.invitations import Invited
 from triptych.people.roster import Member
 from triptych.storage.models import Role, Study
 
-ADD = "Somebody with a lead account on this server."
-INVITE = "They open the link, choose a passcode, and can then do everything in this study that you can."
-NEW_LINK = "For a lead who lost their link before choosing a passcode. The earlier link stops working."
-REMOVE = "Their account stays, if they have one; they no longer see this study."
+ADD_HINT = "Somebody with a lead account on this server."
+INVITE_HINT = "They open the link, choose a passcode, and can then do everything in this study that you can."
+NEW_LINK_HINT = "For a lead who lost their link before choosing a passcode. The earlier link stops working."
+REMOVE_HINT = "Their account stays, if they have one; they no longer see this study."
 
 
 def leads(study: Study, everybody: Sequence[Member], actor: str) -> Invited | None:
     """Draws the leads and what can be done about them; returns an invited lead with their new link."""
     leads_table(everybody)
-    made = None
+    invited = None
     with st.container(horizontal=True):
         with st.popover("Add a lead"):
             _add(study, actor)
         with st.popover("Invite a new lead"):
-            st.text(INVITE)
-            given = guest_form(Role.lead)
-            if given:
-                made = state.run_command(invitations.invite_one, study, *given, Role.lead, actor)
+            st.text(INVITE_HINT)
+            guest = guest_form(Role.lead)
+            if guest:
+                invited = state.run_command(invitations.invite_one, study, *guest, Role.lead, actor)
         fellow = [member for member in everybody if member.role == Role.lead]
         waiting = [member for member in fellow if not member.can_sign_in]
         if waiting:
             with st.popover("New link"):
-                made = _new_link(study, waiting, actor) or made
+                invited = _new_link(study, waiting, actor) or invited
         if len(fellow) > 1:
             with st.popover("Remove a lead"):
                 _remove(study, fellow, actor)
-    return made
+    return invited
 
 
 def _add(study: Study, actor: str) -> None:
-    st.text(ADD)
+    st.text(ADD_HINT)
     with st.form("add-lead", clear_on_submit=True, border=False):
         name = st.text_input("Name they sign in with", max_chars=accounts.LONGEST_NAME)
         if st.form_submit_button("Add"):
@@ -54,7 +54,7 @@ def _add(study: Study, actor: str) -> None:
 
 
 def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | None:
-    st.text(NEW_LINK)
+    st.text(NEW_LINK_HINT)
     chosen = choose_member(waiting, "Invited lead", "waiting")
     if not st.button("Create a new link", type="primary"):
         return None
@@ -63,7 +63,7 @@ def _new_link(study: Study, waiting: Sequence[Member], actor: str) -> Invited | 
 
 
 def _remove(study: Study, fellow: Sequence[Member], actor: str) -> None:
-    st.text(REMOVE)
+    st.text(REMOVE_HINT)
     chosen = choose_member(fellow, "Lead", "fellow")
     if st.button("Remove this lead", type="primary"):
         done = f"{chosen.pseudonym} no longer leads this study."

@@ -12,26 +12,26 @@ from triptych.people.roster import Member
 from triptych.privacy.erasure import Copy
 from triptych.storage.models import Kind, Study
 
-LINK = "A new personal link, for someone who lost the link or return code. The earlier link stops working."
-DISABLE = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
-ENABLE = "Lets this person sign in again."
-LET_IN = {
+LINK_HINT = "A new personal link, for someone who lost the link or return code. The earlier link stops working."
+DISABLE_HINT = "Signs this person out everywhere at once. Nothing is lost; they can sign in again when you enable them."
+ENABLE_HINT = "Lets this person sign in again."
+LET_IN_HINTS = {
     "failed_test": "This person did not pass the entry test. If you let them in, they get items; "
     "their attempts stay on record.",
     "screened_out": "This person did not agree to take part. If you let them in, they are asked to consent again.",
 }
-WITHDRAW = {
+WITHDRAW_HINTS = {
     "keep": "Ends this person's part in the study for good. Their ratings stay and are marked surplus, as the consent "
     "says; their explanations, comments and notes and what they have not submitted are removed. Their items become "
     "free again.",
     "delete": "Ends this person's part in the study for good. All their work is deleted, as the consent says. Their "
     "items become free again.",
 }
-NAME_GOES = (
+NAME_HINT = (
     "Their name and address, links and logins are removed too, unless they take part in another study here. The "
     "database is rewritten, which can take a minute; nobody can save meanwhile."
 )
-ERASE = (
+ERASE_HINT = (
     "Withdraws this person from every study of yours and removes for good: name, e-mail address, panel ids, links, "
     "logins, explanations, comments and notes, also from the log. Ratings stay or are deleted as the consent says. The "
     "database is rewritten, which can take a minute; nobody can save meanwhile."
@@ -48,19 +48,19 @@ def steps(member: Member, study: Study, promised: str) -> tuple[str, str] | None
         can_come = human and not (member.disabled or member.withdrawn_at)
         chosen = [
             step
-            for step, offered, label, told, icon in (
-                ("link", can_come, "New personal link", LINK, ":material/link:"),
-                ("disable", human and not member.disabled, "Disable", DISABLE, ":material/lock:"),
-                ("enable", member.disabled and not member.erased, "Enable", ENABLE, ":material/lock_open:"),
+            for step, offered, label, hint, icon in (
+                ("link", can_come, "New personal link", LINK_HINT, ":material/link:"),
+                ("disable", human and not member.disabled, "Disable", DISABLE_HINT, ":material/lock:"),
+                ("enable", member.disabled and not member.erased, "Enable", ENABLE_HINT, ":material/lock_open:"),
             )
-            if offered and st.button(label, help=told, icon=icon)
+            if offered and st.button(label, help=hint, icon=icon)
         ]
         why = _reason_to_let_in(member)
         if why is not None:
             chosen.append("let in")
-        if not member.withdrawn_at and _sure("Withdraw", f"{WITHDRAW[promised]} {NAME_GOES}", member):
+        if not member.withdrawn_at and _confirmed("Withdraw", f"{WITHDRAW_HINTS[promised]} {NAME_HINT}", member):
             chosen.append("withdraw")
-        if human and not member.erased and _sure("Erase", ERASE, member):
+        if human and not member.erased and _confirmed("Erase", ERASE_HINT, member):
             chosen.append("erase")
         for form in ("json", "csv"):
             address = f"people/{study.slug}/{member.pseudonym}.{form}"
@@ -73,31 +73,31 @@ def _reason_to_let_in(member: Member) -> str | None:
     if member.turned_away_as is None or member.withdrawn_at:
         return None
     with st.popover("Let in"), st.form(f"let-in-{member.pseudonym}", border=False):
-        st.text(LET_IN[member.turned_away_as])
+        st.text(LET_IN_HINTS[member.turned_away_as])
         why = st.text_input("Why", max_chars=LONGEST_REASON, key=f"why-{member.pseudonym}")
         return why if st.form_submit_button(f"Let {member.pseudonym} in", type="primary") else None
 
 
-def _sure(label: str, what: str, member: Member) -> bool:
+def _confirmed(label: str, consequence: str, member: Member) -> bool:
     """Whether the lead confirmed a step that cannot be undone."""
     with st.popover(label):
-        st.text(what)
+        st.text(consequence)
         sure = st.checkbox("I am sure", key=f"{label}-sure-{member.pseudonym}")
         return st.button(f"{label} {member.pseudonym}", type="primary", disabled=not sure)
 
 
-def copies(found: Sequence[Copy]) -> bool | None:
+def copies(remaining: Sequence[Copy]) -> bool | None:
     """Copies that still contain people who have left; once confirmed, whether to delete reports too."""
-    if not found:
+    if not remaining:
         st.text("No backup, capsule or report on this computer contains anybody who was erased or has withdrawn.")
         return None
     st.text("These copies still contain people who have left since. A backup contains everybody else's work as well.")
     rows = [
-        {"Copy": one.name, "Where": str(one.path or "in the database"), "Made": moment(one.made_at), "Contains": who}
-        for one in found
-        for who in [", ".join(one.holds)]
+        {"Copy": copy.name, "Where": str(copy.path or "in the database"), "Made": moment(copy.made_at), "Contains": who}
+        for copy in remaining
+        for who in [", ".join(copy.holds)]
     ]
     st.dataframe(rows, hide_index=True, key="copies")
-    reports = any(one.path is None for one in found)
+    reports = any(copy.path is None for copy in remaining)
     with_reports = reports and st.checkbox("Delete the reports as well; their numbers can then no longer be looked up")
     return bool(with_reports) if st.button("Delete these copies", type="primary") else None

@@ -8,39 +8,39 @@ import streamlit as st
 from components.shell.state import say
 from triptych.results.pay import PayMeter, money, rate_of
 
-HOW = (
+TIME_NOTE = (
     "Active time of finished annotations: pauses over 120 seconds and hidden tabs are not counted. "
     "Not included: attention, gold and repeated items, instructions, training and the entry test. The table of "
     "annotators shows how long training and test took."
 )
 
 
-def pay_meter(found: PayMeter, whose: str) -> None:
+def pay_meter(meter: PayMeter, whose: str) -> None:
     """The meter of finished annotations; `whose` says which, as in: this study."""
-    pay = found.pay
-    st.text(f"{rate_of(pay)}, with a median of {found.seconds:.0f} active seconds per item in {whose}.")
+    pay = meter.pay
+    st.text(f"{rate_of(pay)}, with a median of {meter.seconds:.0f} active seconds per item in {whose}.")
     with st.container(horizontal=True, gap="medium"):
-        for name, rate in found.quantiles.items():
+        for name, rate in meter.quantiles.items():
             st.metric(f"{name}, per hour", money(rate, pay.currency), width="content")
-    if found.warning:
-        say(found.warning, "warning")
+    if meter.warning:
+        say(meter.warning, "warning")
     elif pay.floor_per_hour is None:
         st.caption("No least pay per hour is set, so nothing here can warn. Set it under Design, Panel and pay.")
     else:
         st.text(f"Nobody earns less than {money(pay.floor_per_hour, pay.currency)} per hour.")
     rows = [
         {
-            "Annotator": one.annotator,
-            "Items": one.items,
-            "Active s per item": round(one.seconds),
-            f"{pay.currency} per hour": f"{one.per_hour:.2f}",
-            "Below the least": "yes" if one.below else "",
+            "Annotator": annotator.annotator,
+            "Items": annotator.items,
+            "Active s per item": round(annotator.seconds),
+            f"{pay.currency} per hour": f"{annotator.per_hour:.2f}",
+            "Below the least": "yes" if annotator.below else "",
         }
-        for one in found.annotators
+        for annotator in meter.annotators
     ]
     with st.expander(f"By annotator, lowest first ({len(rows)})"):
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="pay")
-    st.caption(HOW)
+    st.caption(TIME_NOTE)
 
 
 def guess(slug: str) -> float | None:

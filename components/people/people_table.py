@@ -44,7 +44,7 @@ def people_table(rows: Sequence[AnnotatorProgress]) -> None:
 
 def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
     """The annotators with their names, state and consent."""
-    shown = {
+    columns = {
         "Annotator": [row.pseudonym for row in rows],
         "Name": [row.name or "" for row in rows],
         "E-mail": [row.email or "" for row in rows],
@@ -54,8 +54,8 @@ def members_table(rows: Sequence[Member], asks_consent: bool) -> None:
         "Consent": [_consent(row) for row in rows],
         "Link valid until": [f"{row.link_until:%Y-%m-%d}" if row.link_until else "" for row in rows],
     }
-    kept = [name for name, cells in shown.items() if any(cells) and (name != "Consent" or asks_consent)]
-    st.dataframe(pd.DataFrame({name: shown[name] for name in kept}), hide_index=True, key="members")
+    names = [name for name, cells in columns.items() if any(cells) and (name != "Consent" or asks_consent)]
+    st.dataframe(pd.DataFrame({name: columns[name] for name in names}), hide_index=True, key="members")
 
 
 def _consent(row: Member) -> str:

@@ -11,8 +11,8 @@ from components.results import charts, figures
 from components.shell.words import NONE, limits, number, p_value, percent, signed, signed_limits
 from triptych.results.annotators import speed_flag
 from triptych.results.criterion import titles_apart
-from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.annotators import AnnotatorLook, EffectsOf, PeopleOf
 from triptych.stats.analysis.study import LengthOf
 from triptych.stats.coefficients import AgreementTable, Coefficient

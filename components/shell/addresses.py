@@ -14,8 +14,8 @@ THIS_COMPUTER = {"127.0.0.1", "localhost", "::1"}
 
 def app_address() -> str:
     """The address under which this browser reaches the app, without the page."""
-    found = urlsplit(st.context.url or "http://localhost")
-    return f"{found.scheme}://{found.netloc}{found.path.rpartition('/')[0]}"
+    url = urlsplit(st.context.url or "http://localhost")
+    return f"{url.scheme}://{url.netloc}{url.path.rpartition('/')[0]}"
 
 
 def reaches_this_computer_only() -> bool:

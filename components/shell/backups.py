@@ -12,20 +12,20 @@ from components.shell.words import NONE, moment
 from triptych.operations.backup import Backup, Restored
 from triptych.storage.models import Study
 
-HELD = (
+CONTENT_NOTE = (
     "A backup holds the whole database at the moment you press the button: every study, including names. Everybody can "
     "go on working meanwhile, and everything saved before is in it."
 )
-BACK = (
+RESTORE_NOTE = (
     "The backup replaces the database. What was saved since is no longer in it; a backup of the present state is made "
     "first. Annotators at work may have to reload, and you may have to sign in again. Every study's log records the "
     "restore."
 )
-NOT_HERE = (
+COMMAND_NOTE = (
     "You can restore a backup on this page only with SQLite, and if you lead every study. Otherwise the administrator "
     "stops the app and runs:"
 )
-CAPSULE = (
+CAPSULE_NOTE = (
     "One file with all of this study: its own database, rubric, codebook and hashes. It opens on another machine with "
     "python -m triptych open-capsule. It contains people by pseudonym only, and systems by name."
 )
@@ -33,40 +33,40 @@ CAPSULE = (
 
 def make_button() -> bool:
     """Whether the lead wants a backup now."""
-    st.text(HELD)
+    st.text(CONTENT_NOTE)
     return st.button("Back up now", icon=":material/backup:")
 
 
-def backup_table(found: Sequence[Backup], slug: str) -> None:
+def backup_table(backups: Sequence[Backup], slug: str) -> None:
     """The backups in the folder, and this study's last event in each."""
-    if not found:
+    if not backups:
         st.text("There is no backup yet.")
         return
     rows = []
-    for one in found:
-        number = next((head.number for head in one.heads if head.slug == slug), None)
+    for made in backups:
+        number = next((head.number for head in made.heads if head.slug == slug), None)
         rows.append(
             {
-                "Made": moment(one.at),
-                "File": one.name,
-                "Size": f"{one.size / 2**20:.1f} MB",
+                "Made": moment(made.at),
+                "File": made.name,
+                "Size": f"{made.size / 2**20:.1f} MB",
                 "Last event of this study": NONE if number is None else str(number),
             }
         )
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="backups")
     st.text("The backups are in this folder of the computer that runs Triptych. Copy them to another computer.")
-    st.code(str(found[0].path.parent), language=None, wrap_lines=True)
+    st.code(str(backups[0].path.parent), language=None, wrap_lines=True)
 
 
-def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
+def choose_restore(backups: Sequence[Backup], allowed: bool) -> str | None:
     """The backup to restore, once the lead has ticked the confirmation."""
     with st.expander("Restore a backup", key="go-back"):
         if not allowed:
-            st.text(NOT_HERE)
+            st.text(COMMAND_NOTE)
             st.code("python -m triptych restore FILE", language=None)
             return None
-        st.text(BACK)
-        names = {one.name: f"{moment(one.at)} ({one.name})" for one in found if one.path.suffix == ".db"}
+        st.text(RESTORE_NOTE)
+        names = {made.name: f"{moment(made.at)} ({made.name})" for made in backups if made.path.suffix == ".db"}
         if not names:
             st.text("There is no backup yet.")
             return None
@@ -77,17 +77,17 @@ def choose_restore(found: Sequence[Backup], allowed: bool) -> str | None:
     return chosen if sent and sure else None
 
 
-def restored(done: Restored) -> str:
+def restored(result: Restored) -> str:
     """The message after a restore."""
-    kept = f" The state before is in {done.before.name}." if done.before else ""
-    people = ", ".join(done.again)
+    previous = f" The state before is in {result.before.name}." if result.before else ""
+    people = ", ".join(result.again)
     again = f" Withdrawn or erased since, and in it again: {people}. Withdraw or erase them again." if people else ""
-    return f"The database was restored from {done.name}.{kept}{again}"
+    return f"The database was restored from {result.name}.{previous}{again}"
 
 
 def capsule(study: Study) -> None:
     """The link to the study's capsule; only after unblinding, for it names the systems."""
-    st.text(CAPSULE)
+    st.text(CAPSULE_NOTE)
     if study.unblinded_at is None:
         st.text("This study is blind. Unblind it on its results page first.")
         return

@@ -8,8 +8,8 @@ from components.shell import state
 from triptych.privacy import erasure
 from triptych.storage.database import Wiped
 
-LEFT = "left in the files"
-WHY = {
+UNCLEARED = "left in the files"
+REASONS = {
     Wiped.somebody_reads: "Somebody was reading, so the erased bytes are still in the file. Clear it in a moment.",
     Wiped.not_ours: "The erased bytes are still in the database's files, which only the owner of its tables may "
     "rewrite. The server's administrator finds the command in docs/deploying.md under Erasing somebody.",
@@ -18,14 +18,14 @@ WHY = {
 
 def clear() -> None:
     """Remove every byte of what was erased from the files; call it outside of every transaction."""
-    state.remember(LEFT, erasure.wipe(state.engine()))
+    state.remember(UNCLEARED, erasure.wipe(state.engine()))
 
 
 def what_is_left() -> None:
     """Why the last clearing left something, if it did; where another try can help, a button for it."""
-    left = state.recall(LEFT, Wiped.done)
-    if left in WHY:
-        state.say(WHY[left], "warning")
-    if left == Wiped.somebody_reads and st.button("Clear"):
+    outcome = state.recall(UNCLEARED, Wiped.done)
+    if outcome in REASONS:
+        state.say(REASONS[outcome], "warning")
+    if outcome == Wiped.somebody_reads and st.button("Clear"):
         clear()
         st.rerun()

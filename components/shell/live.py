@@ -15,9 +15,9 @@ from triptych.storage import events
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Study
 
-SECONDS = 3
-SHARE = 0.08  # of a core, for all open pages of a study together
-LONGEST = 60.0  # seconds
+POLL_SECONDS = 3
+CPU_SHARE = 0.08  # of a core, for all open pages of a study together
+MAX_WAIT_SECONDS = 60.0  # seconds
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Pace:
 
         A number goes back when a backup was restored; the last one then means nothing any more.
         """
-        waited = now - self.since >= min(self.spent / SHARE, LONGEST)
+        waited = now - self.since >= min(self.spent / CPU_SHARE, MAX_WAIT_SECONDS)
         if number < self.told or (number > self.told and waited):
             self.told, self.since, self.spent = number, now, 0.0
         return self.told
@@ -64,7 +64,7 @@ def number_now(study: Study) -> int:
 def follow(version: Callable[[], int], seen: int) -> None:
     """Runs the whole page again as soon as `version()` differs from `seen`; widgets keep their values."""
 
-    @st.fragment(run_every=SECONDS)
+    @st.fragment(run_every=POLL_SECONDS)
     def poll() -> None:
         with suppress(DatabaseAway):  # the next poll may succeed
             if version() != seen:
@@ -79,7 +79,7 @@ def follow_at_a_pace(name: str, version: Callable[[], int], seen: int) -> None:
     def due() -> int:
         number, now = version(), time.monotonic()
         with _lock:
-            told = _paces.setdefault(name, Pace(number, now)).tell(number, now)
-        return told if told > seen or number < seen else seen
+            drawn = _paces.setdefault(name, Pace(number, now)).tell(number, now)
+        return drawn if drawn > seen or number < seen else seen
 
     follow(due, seen)

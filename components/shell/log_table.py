@@ -10,12 +10,13 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE
+from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
 from triptych.storage.events import Entry, Filters
 
-PAGE = 100
+PAGE_ROWS = 100
 MISSING = "missing"
 
 
@@ -26,7 +27,7 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Fi
     chosen = first.multiselect("What happened", kinds, placeholder="Everything", key="kind", **bound)
     who = second.multiselect("Who", people, placeholder="Everybody", key="person", **bound)
     item = third.text_input("Item id", key="item", **bound)
-    days = fifth.date_input("Days (UTC)", value=(), key=f"days-{slug}")
+    days = fifth.date_input("Days (UTC)", value=[], key=f"days-{slug}")
     number = fourth.number_input("Annotation", min_value=1, value=None, step=1, key=f"annotation-{slug}")
     since, until = _ends(days)
     return Filters(frozenset(chosen), frozenset(who), item.strip(), number, since, until)
@@ -34,10 +35,10 @@ def choose_filters(kinds: Sequence[str], people: Sequence[str], slug: str) -> Fi
 
 def _ends(days: Any) -> tuple[datetime | None, datetime | None]:
     """The first moment of the first day, and the first after the last one."""
-    given: list[date] = list(days) if isinstance(days, list | tuple) else [days]
-    if not given:
+    bounds: list[date] = list(days) if isinstance(days, list | tuple) else [days]
+    if not bounds:
         return None, None
-    return _midnight(given[0]), _midnight(given[-1] + timedelta(days=1))
+    return _midnight(bounds[0]), _midnight(bounds[-1] + timedelta(days=1))
 
 
 def _midnight(day: date) -> datetime:
@@ -46,10 +47,10 @@ def _midnight(day: date) -> datetime:
 
 def choose_page(count: int, slug: str) -> int:
     """The index of the first event to show."""
-    pages = max(-(-count // PAGE), 1)
+    pages = max(-(-count // PAGE_ROWS), 1)
     if pages == 1:
         return 0
-    return PAGE * (st.number_input(f"Page (of {pages})", 1, pages, 1, key=f"page-{slug}-{pages}", width=160) - 1)
+    return PAGE_ROWS * (st.number_input(f"Page (of {pages})", 1, pages, 1, key=f"page-{slug}-{pages}", width=160) - 1)
 
 
 def log_table(entries: Sequence[Entry], slug: str) -> Entry | None:
@@ -90,11 +91,11 @@ def changes(entry: Entry) -> None:
     elif entry.old is None and entry.new is None:
         st.text("It has no values, or they were erased with the person they were about.")
     else:
-        st.dataframe(pd.DataFrame(told(entry.old, entry.new)), hide_index=True, key=f"changes-{event.number}")
+        st.dataframe(pd.DataFrame(changed_values(entry.old, entry.new)), hide_index=True, key=f"changes-{event.number}")
     st.caption(f"Hash {event.hash}")
 
 
-def told(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[str, str]]:
+def changed_values(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[str, str]]:
     """One line per value: before, after; of an annotation one per rating, explanation and highlight."""
     before, after = _flat(old or {}), _flat(new or {})
     names = [*after, *(name for name in before if name not in after)]
@@ -104,33 +105,33 @@ def told(old: dict[str, Any] | None, new: dict[str, Any] | None) -> list[dict[st
 
 
 def _flat(values: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for name, value in values.items():
         if name in PARTS:
-            found |= PARTS[name](value)
+            cells |= PARTS[name](value)
         else:
-            found[name.replace("_", " ")] = NONE if value is None else str(value)
-    return found
+            cells[name.replace("_", " ")] = NONE if value is None else str(value)
+    return cells
 
 
 def _ratings(rows: list[Any]) -> dict[str, str]:
-    found = {}
-    for position, criterion, number, option, missing, reasons, text in rows:
-        place = f"{criterion}, {_place(position)}"
-        chosen = MISSING if missing and option is None else option
-        found[place] = str(chosen) if number is None else f"{number:g}"
-        if reasons or text:
-            found[f"{place}: explanation"] = " · ".join([*reasons, *([text] if text else [])])
-    return found
+    cells = {}
+    for rating in (LoggedRating(*row) for row in rows):
+        place = f"{rating.criterion}, {_place(rating.position)}"
+        chosen = MISSING if rating.missing and rating.option is None else rating.option
+        cells[place] = str(chosen) if rating.number is None else f"{rating.number:g}"
+        if rating.reasons or rating.text:
+            cells[f"{place}: explanation"] = " · ".join([*rating.reasons, *([rating.text] if rating.text else [])])
+    return cells
 
 
 def _highlights(rows: list[Any]) -> dict[str, str]:
-    found = {}
-    for number, (position, turn, start, end, label, comment) in enumerate(rows, 1):
-        place = _place(position) if turn is None else f"{_place(position)}, turn {turn + 1}"
-        said = f"{label}, characters {start} to {end}"
-        found[f"highlight {number}, {place}"] = f"{said}: {comment}" if comment else said
-    return found
+    cells = {}
+    for number, mark in enumerate((LoggedHighlight(*row) for row in rows), 1):
+        place = _place(mark.position) if mark.turn is None else f"{_place(mark.position)}, turn {mark.turn + 1}"
+        span = f"{mark.label}, characters {mark.start} to {mark.end}"
+        cells[f"highlight {number}, {place}"] = f"{span}: {mark.comment}" if mark.comment else span
+    return cells
 
 
 def _set_aside(rows: list[Any]) -> dict[str, str]:
@@ -159,15 +160,15 @@ def head(number: int, last_hash: str) -> None:
     )
 
 
-def verdict(found: Verdict) -> None:
+def verdict(check: Verdict) -> None:
     """Whether every row agrees with the log; the first rows that do not."""
-    if found.holds:
-        st.success(found.sentence)
+    if check.holds:
+        st.success(check.sentence)
         return
-    if found.broken:
+    if check.broken:
         st.error("The log itself was changed outside the app.")
-        st.text(found.broken)
+        st.text(check.broken)
         return
-    rows = counted(len(found.differences), "row")
+    rows = counted(len(check.differences), "row")
     st.error(f"{rows} changed outside the app, unlike what the log says.")
-    st.dataframe(pd.DataFrame({"What differs": found.differences[:PAGE]}), hide_index=True)
+    st.dataframe(pd.DataFrame({"What differs": check.differences[:PAGE_ROWS]}), hide_index=True)

@@ -24,7 +24,7 @@ MESSAGES, ARRIVAL = "messages", "arrival"
 PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 AUTOLINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[\w.+\-])(?=@)", re.IGNORECASE)
-_found = threading.local()
+_identified = threading.local()
 MAY_OPEN = {"annotator": {Role.annotator, Role.lead}, "lead": {Role.lead}}
 
 
@@ -67,8 +67,8 @@ def current_person() -> Who | None:
 
 def identify() -> Who | None:
     """As `current_person`, for the router: the page that it runs need not ask again."""
-    _found.who = current_person()
-    return _found.who
+    _identified.who = current_person()
+    return _identified.who
 
 
 def has_cookie() -> bool:
@@ -81,7 +81,7 @@ def require(role: str) -> Who:
 
     `role` is "annotator" (leads may annotate too) or "lead".
     """
-    who = _found.__dict__.pop("who", None) or current_person()
+    who = _identified.__dict__.pop("who", None) or current_person()
     if who is None:
         say("You are signed out. Reload the page to sign in again; everything that was saved is safe.")
         st.stop()
@@ -144,8 +144,8 @@ def sign_in_by(identify: Callable[[Session], Person | tuple[Person, str]]) -> No
     """Sign in the person that the command returns, with a new return code if it gives one; a refusal is a message."""
 
     def command(session: Session) -> Arrival:
-        found = identify(session)
-        person, code = found if isinstance(found, tuple) else (found, None)
+        result = identify(session)
+        person, code = result if isinstance(result, tuple) else (result, None)
         return Arrival(accounts.issue_sign_in_ticket(session, person), code)
 
     arrival = run_command(command)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.study.import_preview import import_preview
-from components.study.settings_form import Wanted, finish, is_draft, keep_label, reason_for
+from components.study.settings_form import DesignRequest, finish, is_draft, reason_for, save_label
 from components.study.study_form import choose_file
 from triptych.rubric.model import Rubric
 from triptych.stats.numbers import counted
@@ -48,7 +48,7 @@ def item_table(lines: Sequence[ItemLine], total: int) -> None:
     st.dataframe(table, hide_index=True, height=min(320, 40 + 35 * len(table)), key="items")
 
 
-def more_items(study: Study, rubric: Rubric) -> Wanted | None:
+def more_items(study: Study, rubric: Rubric) -> DesignRequest | None:
     """A file of items, shown before anything is stored."""
     key = f"items-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
     file = choose_file(rubric, key)
@@ -60,12 +60,12 @@ def more_items(study: Study, rubric: Rubric) -> Wanted | None:
     ways = [ADD, REPLACE] if is_draft(study) and study.item_count else [ADD]
     way = st.radio("What to do with this file", ways, key=f"{key}-what") if len(ways) > 1 else ADD
     reason = reason_for(study, key)
-    if not st.button(keep_label(study), type="primary", key=f"{key}-keep"):
+    if not st.button(save_label(study), type="primary", key=f"{key}-keep"):
         return None
-    return Wanted(Parts(items=file, replace_items=way == REPLACE), reason)
+    return DesignRequest(Parts(items=file, replace_items=way == REPLACE), reason)
 
 
-def retired_items(study: Study) -> Wanted | None:
+def retired_items(study: Study) -> DesignRequest | None:
     """Ids of items to retire, or to remove from a draft."""
     key = f"retire-{study.slug}-{study.event_number if is_draft(study) else ''}"
     with st.form(key, border=False, clear_on_submit=True):
@@ -77,4 +77,4 @@ def retired_items(study: Study) -> Wanted | None:
         ids = st.text_area("Ids of the items, one per line", height=110, key=f"{key}-ids")
         reason = finish(study, key)
     named = tuple(dict.fromkeys(line for line in map(str.strip, ids.splitlines()) if line))
-    return Wanted(Parts(retire=named), reason) if reason is not None and named else None
+    return DesignRequest(Parts(retire=named), reason) if reason is not None and named else None

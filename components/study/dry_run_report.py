@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -15,14 +18,14 @@ from triptych.simulate.recovery import Check, Recovered
 from triptych.stats.numbers import counted
 from triptych.stats.undefined import Undefined
 
-USUAL = Recipe()
+DEFAULTS = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
 NO_TIME = Undefined("Not defined: simulated annotators take no time.")
-UNCLEAR = (
+UNCLEAR_NOTE = (
     "Unclear means that the study is too small for this effect, or the effect too small for the study: the planner "
     "says what more annotators or more items would do."
 )
-WRONG = (
+WRONG_NOTE = (
     "An effect was found the wrong way round, or where none was planted. Once in twenty tests that is bad "
     "luck: run it again with another random seed. If it happens again, the study is too small."
 )
@@ -32,28 +35,28 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
     """The recipe set by the sliders, when the button was pressed."""
     with st.form(f"recipe-{slug}"):
         left, right = st.columns(2)
-        given = {
-            "annotators": left.slider("Simulated annotators", 2, 40, USUAL.annotators, key=f"people-{slug}"),
-            "items": right.slider("Items at most", 2, max(items, 3), min(items, USUAL.items), key=f"most-{slug}"),
-            "careless": left.slider("Answering at random", 0, 3, USUAL.careless, key=f"careless-{slug}"),
-            "seed": right.number_input("Random seed", 1, 9999, USUAL.seed, key=f"seed-{slug}"),
+        counts = {
+            "annotators": left.slider("Simulated annotators", 2, 40, DEFAULTS.annotators, key=f"people-{slug}"),
+            "items": right.slider("Items at most", 2, max(items, 3), min(items, DEFAULTS.items), key=f"most-{slug}"),
+            "careless": left.slider("Answering at random", 0, 3, DEFAULTS.careless, key=f"careless-{slug}"),
+            "seed": right.number_input("Random seed", 1, 9999, DEFAULTS.seed, key=f"seed-{slug}"),
         }
         st.caption("How large the effects are, in percent of the width of a scale:")
         left, right = st.columns(2)
-        shares = {
-            "gap": left.slider("From the worst system to the best", 0, 60, _percent(USUAL.gap), key=f"gap-{slug}"),
+        shares: dict[str, Any] = {
+            "gap": left.slider("From the worst system to the best", 0, 60, _percent(DEFAULTS.gap), key=f"gap-{slug}"),
             "first": right.slider(
-                "Gain of the response shown first", 0, 40, _percent(USUAL.first), key=f"first-{slug}"
+                "Gain of the response shown first", 0, 40, _percent(DEFAULTS.first), key=f"first-{slug}"
             ),
             "spread": left.slider(
-                "How much annotators differ in strictness", 0, 20, _percent(USUAL.spread), key=f"spread-{slug}"
+                "How much annotators differ in strictness", 0, 20, _percent(DEFAULTS.spread), key=f"spread-{slug}"
             ),
             "severe": right.slider(
-                "How much stricter one of them is", 0, 40, _percent(USUAL.severe), key=f"severe-{slug}"
+                "How much stricter one of them is", 0, 40, _percent(DEFAULTS.severe), key=f"severe-{slug}"
             ),
         }
         if st.form_submit_button("Run", type="primary", icon=":material/play_arrow:"):
-            return Recipe(**given, **{name: share / 100 for name, share in shares.items()})
+            return replace(Recipe(**counts), **{name: share / 100 for name, share in shares.items()})
     return None
 
 
@@ -63,7 +66,7 @@ def _percent(share: float) -> int:
 
 def report(run: DryRun, slug: str) -> None:
     """Planted and recovered effects, then the tables of a paper."""
-    one = run.analysis
+    analysis = run.analysis
     st.subheader("Recovered", anchor=False)
     st.text(
         f"{counted(run.annotators, 'simulated annotator')} made {counted(run.annotations, 'annotation')} of "
@@ -71,18 +74,18 @@ def report(run: DryRun, slug: str) -> None:
     )
     rows = pd.DataFrame([_row(check) for check in run.checks])
     st.dataframe(rows, hide_index=True, height="content", key=f"checks-{slug}")
-    found = {check.recovered for check in run.checks}
-    if Recovered.unclear in found:
-        st.caption(UNCLEAR)
-    if Recovered.no in found:
-        st.caption(WRONG)
+    outcomes = {check.recovered for check in run.checks}
+    if Recovered.unclear in outcomes:
+        st.caption(UNCLEAR_NOTE)
+    if Recovered.no in outcomes:
+        st.caption(WRONG_NOTE)
     st.subheader("The tables of the paper", anchor=False)
     st.text("As the results page will show them, from simulated ratings: they show nothing about your systems.")
-    _comparison(one, slug)
+    _comparison(analysis, slug)
     st.subheader("Agreement", anchor=False)
-    trust.agreement(one, f"dry-run-{slug}")
+    trust.agreement(analysis, f"dry-run-{slug}")
     st.subheader("Annotators", anchor=False)
-    trust.annotators(one.annotators, NO_TIME)
+    trust.annotators(analysis.annotators, NO_TIME)
 
 
 def _row(check: Check) -> dict[str, str]:
@@ -95,19 +98,22 @@ def _row(check: Check) -> dict[str, str]:
     }
 
 
-def _comparison(one: StudyAnalysis, slug: str) -> None:
+def _comparison(analysis: StudyAnalysis, slug: str) -> None:
     """Means and differences of one criterion."""
-    results = {result.criterion.key: result for result in one.criteria}
+    results = {result.criterion.key: result for result in analysis.criteria}
     key = st.selectbox(
         "Criterion", list(results), format_func=lambda key: results[key].criterion.title, key=f"criterion-{slug}"
     )
-    mine = one.contrasts_of(key)
-    if any(not isinstance(contrast.difference, Undefined) for contrast in mine):
-        said = verdict(one, key)
-        st.text(said)
+    contrasts = analysis.contrasts_of(key)
+    if any(not isinstance(contrast.difference, Undefined) for contrast in contrasts):
+        sentence = verdict(analysis, key)
+        st.text(sentence)
         charts.show(
-            figures.forest(mine, one.names, results[key].widest), f"dry-forest-{slug}", f"dry-run-{slug}-{key}", said
+            figures.forest(contrasts, analysis.names, results[key].widest),
+            f"dry-forest-{slug}",
+            f"dry-run-{slug}-{key}",
+            sentence,
         )
-        st.dataframe(comparisons.contrast_table(mine, one), hide_index=True, key=f"dry-contrasts-{slug}")
-        st.caption(plain(f"{comparisons.whom_for(mine)} {one.family}"))
-    comparisons.means(one, results[key], f"dry-run-{slug}")
+        st.dataframe(comparisons.contrast_table(contrasts, analysis), hide_index=True, key=f"dry-contrasts-{slug}")
+        st.caption(plain(f"{comparisons.whom_for(contrasts)} {analysis.family}"))
+    comparisons.means(analysis, results[key], f"dry-run-{slug}")

@@ -17,10 +17,10 @@ from triptych.formats import (
 )
 from triptych.stats.numbers import counted
 
-LONGEST = 2000
+MAX_CHARACTERS = 2000
 SEVERITIES = {"error": "Errors", "warning": "Warnings", "note": "Notes"}
-MANY = 12
-BLIND_NO_MORE = (
+MAX_LINES = 12
+BLINDING_NOTE = (
     "This names the system of each response. If you will rate in this study yourself, ask somebody else to check it."
 )
 
@@ -38,7 +38,7 @@ def import_preview(file: ItemFile, misfits: Sequence[str]) -> None:
         with right:
             st.subheader("First item", anchor=False)
             if file.items[0].candidates:
-                st.caption(BLIND_NO_MORE)
+                st.caption(BLINDING_NOTE)
             _item(file.items[0])
 
 
@@ -53,18 +53,18 @@ def _problems(file: ItemFile) -> None:
     """Whether the file can be imported, then every problem on a line of its own, by row."""
     counts = Counter(problem.severity for problem in file.problems)
     if counts["error"]:
-        told = counted(counts["error"], "error")
-        state.say(f"{told}. Nothing can be imported until the file is corrected and uploaded again.")
+        errors = counted(counts["error"], "error")
+        state.say(f"{errors}. Nothing can be imported until the file is corrected and uploaded again.")
     elif file.ok:
         state.say("The file can be imported.", "success")
     else:
         state.say("There is no item in the file.")
     for severity, title in SEVERITIES.items():
-        found = [problem for problem in file.problems if problem.severity == severity]
-        if found:
+        problems = [problem for problem in file.problems if problem.severity == severity]
+        if problems:
             st.caption(title)
-            with st.container(border=True, height=320 if len(found) > MANY else "content"):
-                st.text("\n".join(str(problem) for problem in sorted(found, key=_place)))
+            with st.container(border=True, height=320 if len(problems) > MAX_LINES else "content"):
+                st.text("\n".join(str(problem) for problem in sorted(problems, key=_place)))
 
 
 def _place(problem: Problem) -> tuple[bool, str, int]:
@@ -101,6 +101,6 @@ def _content(label: str, text: str | None, turns: Sequence[TurnDraft]) -> None:
     whole = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) if text is None else text
     with st.container(gap=None):
         st.caption(label)
-        st.text(whole[:LONGEST] or "(empty)")
-        if len(whole) > LONGEST:
-            st.caption(f"… and {len(whole) - LONGEST:,} more characters")
+        st.text(whole[:MAX_CHARACTERS] or "(empty)")
+        if len(whole) > MAX_CHARACTERS:
+            st.caption(f"… and {len(whole) - MAX_CHARACTERS:,} more characters")

@@ -14,11 +14,11 @@ from triptych.study.design import Amendment
 from triptych.study.lint import LintFinding
 from triptych.study.settings import settings_of
 
-FREEZES = (
+LAUNCH_NOTE = (
     "Launching opens the study and freezes rubric, items, settings and plan under one hash, which every rating and "
     "every export carries. Later changes are amendments: dated, with a reason, printed in reports."
 )
-NOT_DECLARED = (
+PREREGISTRATION_NOTE = (
     "Nothing is preregistered. If you want to declare beforehand which difference counts, with how many items and "
     "annotators, and when you stop, do it now under Preregistration: it is frozen with the rest."
 )
@@ -27,11 +27,11 @@ NOT_DECLARED = (
 def launch_form(study: Study, findings: Sequence[LintFinding]) -> bool:
     """The linter's findings, what launching means, and the button; whether it was pressed."""
     lint_list(findings)
-    st.text(FREEZES)
+    st.text(LAUNCH_NOTE)
     if settings_of(study).preregistration.declared:
         st.text("The preregistration is frozen with it.")
     else:
-        st.info(NOT_DECLARED)
+        st.info(PREREGISTRATION_NOTE)
     blocked = not study.item_count or any(finding.blocking for finding in findings)
     return st.button("Launch the study", type="primary", icon=":material/rocket_launch:", disabled=blocked)
 
@@ -46,11 +46,11 @@ def frozen(study: Study, amendments: Sequence[Amendment]) -> None:
         return
     table = pd.DataFrame(
         {
-            "When": [moment(one.at) for one in amendments],
-            "Who": [one.who for one in amendments],
-            "Changed": [", ".join(one.parts) for one in amendments],
-            "Reason": [one.reason for one in amendments],
-            "Design hash since then": [one.design_hash[:12] for one in amendments],
+            "When": [moment(amendment.at) for amendment in amendments],
+            "Who": [amendment.who for amendment in amendments],
+            "Changed": [", ".join(amendment.parts) for amendment in amendments],
+            "Reason": [amendment.reason for amendment in amendments],
+            "Design hash since then": [amendment.design_hash[:12] for amendment in amendments],
         }
     )
     st.dataframe(table, hide_index=True, key="amendments")

@@ -11,19 +11,19 @@ from triptych.study import lint
 from triptych.study.lint import LintFinding
 
 KINDS = {"grave": "error", "warning": "warning", "note": "info"}
-MOST_IDS = 12
+MAX_IDS = 12
 
 
 def lint_list(findings: Sequence[LintFinding]) -> None:
     """Every finding with its advice and its items; only blocking findings prevent a launch."""
-    shown, folded = lint.gravest_first(findings)
-    if not shown:
+    graver, folded = lint.gravest_first(findings)
+    if not graver:
         state.say("Nothing was found that prevents the launch.", "success")
-    for finding in shown:
+    for finding in graver:
         _finding(finding)
     if folded:
-        what = "more" if shown else "note" if len(folded) == 1 else "notes"
-        with st.expander(f"{len(folded)} {what}"):
+        noun = "more" if graver else "note" if len(folded) == 1 else "notes"
+        with st.expander(f"{len(folded)} {noun}"):
             for finding in folded:
                 _finding(finding)
 
@@ -33,6 +33,6 @@ def _finding(finding: LintFinding) -> None:
     state.say(f"{finding.text} {finding.advice}{stop}", KINDS[finding.severity])
     if finding.items:
         placed = zip(finding.items, finding.rows, strict=True)
-        named = [f"{item} (item {row:,})" for item, row in placed][:MOST_IDS]
-        more = f" … and {len(finding.items) - MOST_IDS:,} more" if len(finding.items) > MOST_IDS else ""
+        named = [f"{item} (item {row:,})" for item, row in placed][:MAX_IDS]
+        more = f" … and {len(finding.items) - MAX_IDS:,} more" if len(finding.items) > MAX_IDS else ""
         st.text(", ".join(named) + more)

@@ -15,7 +15,7 @@ from triptych.storage.models import Study
 from triptych.study import plans
 from triptych.study.pairing import PlanLine
 
-AUTOMATIC = (
+PLAN_NOTE = (
     "Without a plan every annotator gets the item that needs annotations most. With a plan each annotator gets their "
     "own planned items and nothing else, so invite everybody first."
 )
@@ -24,7 +24,7 @@ COLUMNS = ["annotator", "item_id", "rank"]
 
 
 @dataclass(frozen=True)
-class PlanWanted:
+class PlanChange:
     """Lines for a study's plan (none: items are assigned automatically), and the reason."""
 
     lines: tuple[PlanLine, ...]
@@ -35,39 +35,39 @@ def plan_form(
     study: Study,
     stored: Sequence[PlanLine],
     propose: Callable[[], Sequence[PlanLine] | None],
-    read: Callable[[bytes, str], plans.Plan | None],
-) -> PlanWanted | None:
+    read: Callable[[bytes, str], plans.AssignmentPlan | None],
+) -> PlanChange | None:
     """The stored plan, or the proposed or uploaded one, as a table to edit; returns the plan to store.
 
     Nothing of a file with mistakes is used, so that half a plan is never stored.
     """
-    st.text(AUTOMATIC)
-    offered, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
+    st.text(PLAN_NOTE)
+    proposal, turn = f"plan-offered-{study.slug}", f"plan-turn-{study.slug}"
     if st.button("Propose a balanced plan", key=f"plan-propose-{study.slug}"):
-        state.remember(offered, propose() or ())
-        _let_go_of_file(turn)
+        state.remember(proposal, propose() or ())
+        _empty_uploader(turn)
         st.rerun()
     name = f"A plan of your own ({', '.join(COLUMNS)})"
     upload = st.file_uploader(name, list(plans.ENDINGS), key=f"plan-file-{study.slug}-{state.recall(turn, 0)}")
-    found = None if upload is None else read(upload.getvalue(), upload.name)
-    if found is not None and found.problems:
-        state.say("The plan has problems:" if found.ok else REFUSED, "warning" if found.ok else "error")
-        st.text("\n".join(map(str, found.problems)))
-    lines = (found.lines if found.ok else ()) if found else state.recall(offered) or stored
+    uploaded = None if upload is None else read(upload.getvalue(), upload.name)
+    if uploaded is not None and uploaded.problems:
+        state.say("The plan has problems:" if uploaded.ok else REFUSED, "warning" if uploaded.ok else "error")
+        st.text("\n".join(map(str, uploaded.problems)))
+    lines = (uploaded.lines if uploaded.ok else ()) if uploaded else state.recall(proposal) or stored
     edited = _table(lines, study) if lines else ()
     reason = reason_for(study, f"plan-{study.slug}") if lines else ""
     with st.container(horizontal=True):
-        keep = bool(lines) and st.button("Save this plan" if is_draft(study) else "Amend the plan", type="primary")
-        drop = bool(stored) and st.button("Remove the plan")
-    if drop:
-        _let_go_of_file(turn)
-    if keep or drop:
-        state.forget(offered)
-        return PlanWanted(() if drop else edited, reason)
+        save = bool(lines) and st.button("Save this plan" if is_draft(study) else "Amend the plan", type="primary")
+        remove = bool(stored) and st.button("Remove the plan")
+    if remove:
+        _empty_uploader(turn)
+    if save or remove:
+        state.forget(proposal)
+        return PlanChange(() if remove else edited, reason)
     return None
 
 
-def _let_go_of_file(turn: str) -> None:
+def _empty_uploader(turn: str) -> None:
     """Empty the uploader: a widget with another key starts without a file."""
     state.remember(turn, state.recall(turn, 0) + 1)
 

@@ -16,28 +16,28 @@ from triptych.study.settings import settings_of
 
 NO_STUDY = "No study yet"
 SCALES = {"3 points": 2, "5 points": 4, "7 points": 6, "10 points": 9, "Yes or no, in percent": PERCENT}
-SCATTER = {
+SCATTER_LABELS = {
     "high": "High: annotators often differ",
     "low": "Low: annotators mostly agree",
 }
-SECONDS, PAY = 90, 12.0
-FEWEST_ITEMS, USUALLY, MOST_ITEMS, MOST_RATERS, MOST_PEOPLE = 10, 500, 2000, 10, 40
-ENOUGH = 0.8
-HOW = (
+DEFAULT_SECONDS, DEFAULT_PAY = 90, 12.0
+MIN_ITEMS, SLIDER_ITEMS, MAX_ITEMS, MAX_RATERS, MAX_ANNOTATORS = 10, 500, 2000, 10, 40
+GOOD_CHANCE = 0.8
+CHANCE_NOTE = (
     "The chance that the 95 % interval of the difference, for annotators like these, leaves 0 out: a thousand "
     "simulated studies for the plan itself, two hundred for each cell of the map, which may be off by a few percent. "
     "Planners mostly ask for 80 %."
 )
 
 
-def choose_for(mine: Sequence[Study]) -> str | None:
+def choose_for(studies: Sequence[Study]) -> str | None:
     """The slug of the study to plan for, None where there is none yet; the address keeps it."""
-    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in mine}
-    asked = st.query_params.get("study")
+    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in studies}
+    requested = st.query_params.get("study")
     options = [None, *titles]
-    place = options.index(asked) if asked in titles else 0
+    place = options.index(requested) if requested in titles else 0
     chosen = st.selectbox(
-        "Plan for", options, place, format_func=lambda slug: titles.get(slug, NO_STUDY), key=f"for-{asked}"
+        "Plan for", options, place, format_func=lambda slug: titles.get(slug, NO_STUDY), key=f"for-{requested}"
     )
     if chosen is None:
         st.query_params.pop("study", None)
@@ -46,39 +46,39 @@ def choose_for(mine: Sequence[Study]) -> str | None:
     return chosen
 
 
-def choose_basis(known: Sequence[Basis], slug: str) -> Basis:
+def choose_basis(bases: Sequence[Basis], slug: str) -> Basis:
     """A criterion of a round with ratings, or a preset."""
     left, right = st.columns(2)
     chosen = left.selectbox(
         "How much ratings scatter",
-        [*known, *SCATTER],
-        format_func=lambda one: f"As in {one.title}" if isinstance(one, Basis) else SCATTER[one],
+        [*bases, *SCATTER_LABELS],
+        format_func=lambda option: f"As in {option.title}" if isinstance(option, Basis) else SCATTER_LABELS[option],
         key=f"basis-{slug}",
     )
     if isinstance(chosen, Basis):
         return chosen
     scale = right.selectbox("Scale", list(SCALES), 1, key=f"scale-{slug}")
-    return preset(chosen, SCALES[scale])
+    return preset(str(chosen), SCALES[scale])
 
 
 def choose_plan(study: Study | None, slug: str) -> Plan:
     """Items, raters per item, annotators; at first those of the study."""
-    there, raters, part = _of_study(study) if study else (100, 3, PERCENT)
-    most = min(max(there, USUALLY), MOST_ITEMS)
-    step = 1 if there % 10 else 10  # a slider rounds to its steps
+    items, raters, part = _of_study(study) if study else (100, 3, PERCENT)
+    max_items = min(max(items, SLIDER_ITEMS), MAX_ITEMS)
+    step = 1 if items % 10 else 10  # a slider rounds to its steps
     columns = st.columns(4)
     given = {
         "items": columns[0].slider(
-            "Items", FEWEST_ITEMS, most, min(max(there, FEWEST_ITEMS), most), step, key=f"i-{slug}"
+            "Items", MIN_ITEMS, max_items, min(max(items, MIN_ITEMS), max_items), step, key=f"i-{slug}"
         ),
-        "raters": columns[1].slider("Annotators per item", 1, MOST_RATERS, min(raters, MOST_RATERS), key=f"r-{slug}"),
-        "annotators": columns[2].slider("Annotators in total", 2, MOST_PEOPLE, 10, key=f"a-{slug}"),
+        "raters": columns[1].slider("Annotators per item", 1, MAX_RATERS, min(raters, MAX_RATERS), key=f"r-{slug}"),
+        "annotators": columns[2].slider("Annotators in total", 2, MAX_ANNOTATORS, 10, key=f"a-{slug}"),
     }
     part = columns[3].slider(
         "Items that all of them rate, %", 0, PERCENT, part, key=f"o-{slug}", help="The others get one annotator."
     )
-    if not FEWEST_ITEMS <= there <= MOST_ITEMS:
-        st.caption(f"The study has {there:,} items; the planner takes {FEWEST_ITEMS} to {MOST_ITEMS:,}.")
+    if not MIN_ITEMS <= items <= MAX_ITEMS:
+        st.caption(f"The study has {items:,} items; the planner takes {MIN_ITEMS} to {MAX_ITEMS:,}.")
     overlap = None if part == PERCENT else round(given["items"] * part / PERCENT)
     return Plan(**given, overlap=overlap)
 
@@ -114,29 +114,29 @@ def choose_effort(basis: Basis, pay: float | None, currency: str, slug: str) -> 
         "Active seconds per annotation",
         10,
         900,
-        int(min(max(basis.seconds or SECONDS, 10), 900)),
+        int(min(max(basis.seconds or DEFAULT_SECONDS, 10), 900)),
         5,
         key=f"s-{slug}-{basis.seconds}",
     )
-    rate = right.number_input(f"Pay per hour, {currency}", 0.0, 1000.0, pay or PAY, 0.5, key=f"p-{slug}-{pay}")
+    rate = right.number_input(f"Pay per hour, {currency}", 0.0, 1000.0, pay or DEFAULT_PAY, 0.5, key=f"p-{slug}-{pay}")
     return seconds, rate
 
 
-def outlook(found: Outlook, currency: str) -> None:
+def outlook(forecast: Outlook, currency: str) -> None:
     """The plan in numbers, and whether more annotators or more items would help it more."""
-    plan, effort = found.advice.plan, found.effort
+    plan, effort = forecast.advice.plan, forecast.effort
     with st.container(horizontal=True):
         st.metric("Chance to show it", percent(plan.rate.share))
         st.metric("Annotations", plan.plan.annotations)
         st.metric("Hours in total", f"{effort.hours:.1f}")
         st.metric("Hours per annotator", f"{effort.hours_each:.1f}")
         st.metric("Cost", f"{effort.cost:,.0f} {currency}")
-    say(f"{plan.sentence} {found.advice.sentence}", "success" if plan.rate.share >= ENOUGH else "info")
+    say(f"{plan.sentence} {forecast.advice.sentence}", "success" if plan.rate.share >= GOOD_CHANCE else "info")
 
 
-def chances(found: Chances, name: str) -> None:
+def chances(grid: Chances, name: str) -> None:
     """The chances of plans around this one, as a map."""
     st.subheader("Around this plan", anchor=False)
     st.text("The chance to show the difference, in percent, with the present annotators per item.")
-    charts.show(figures.chances(found), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
-    st.caption(HOW)
+    charts.show(figures.chances(grid), f"chances-{name}", f"{name}-plan", "The chance of plans around this one.")
+    st.caption(CHANCE_NOTE)

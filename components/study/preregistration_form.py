@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-from components.study.settings_form import Wanted, finish, form_key, is_draft, long_text
+from components.study.settings_form import DesignRequest, finish, form_key, is_draft, long_text
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 from triptych.study import preregistration
@@ -12,41 +14,44 @@ from triptych.study.design import Parts
 from triptych.study.settings import settings_of
 
 
-def preregistered(study: Study, rubric: Rubric) -> Wanted | None:
+def preregistered(study: Study, rubric: Rubric) -> DesignRequest | None:
     """The form of a draft, and the declaration as a text."""
-    said = settings_of(study).preregistration
-    wanted = _form(study, rubric) if is_draft(study) else None
-    if said.declared:
+    declaration = settings_of(study).preregistration
+    request = _form(study, rubric) if is_draft(study) else None
+    if declaration.declared:
         st.caption("As a text, for a registry such as OSF")
-        st.code(preregistration.as_text(study, rubric, said), language=None, wrap_lines=True)
+        st.code(preregistration.as_text(study, rubric, declaration), language=None, wrap_lines=True)
     elif not is_draft(study):
         st.text("Nothing was preregistered before this study was launched.")
-    return wanted
+    return request
 
 
-def _form(study: Study, rubric: Rubric) -> Wanted | None:
+def _form(study: Study, rubric: Rubric) -> DesignRequest | None:
     """What is declared before launch."""
     now, key = settings_of(study).preregistration, form_key(study, "preregistration")
     titles = {criterion.key: criterion.title for criterion in rubric.asked(study.round)}
-    known = [one for one in now.criteria if one in titles]
+    reported = [key for key in now.criteria if key in titles]
     with st.form(key, border=False):
-        criteria = st.multiselect("Criteria that will be reported", list(titles), known, titles.get, key=f"{key}-all")
-        place = list(titles).index(now.primary_criterion) if now.primary_criterion in titles else None
-        first = st.selectbox("Primary criterion", list(titles), place, titles.get, placeholder="None", key=f"{key}-one")
+        criteria = st.multiselect(
+            "Criteria that will be reported", list(titles), reported, titles.__getitem__, key=f"{key}-all"
+        )
+        index = list(titles).index(now.primary_criterion) if now.primary_criterion in titles else None
+        options: Any = {"format_func": titles.__getitem__, "placeholder": "None", "key": f"{key}-one"}
+        primary = st.selectbox("Primary criterion", list(titles), index, **options)
         label = "Primary contrast: which systems, which difference, which test"
         contrast = st.text_input(label, now.primary_contrast, max_chars=500, key=f"{key}-contrast")
         sample = long_text("Items and annotators: how many, and why", now.sample, f"{key}-n")
-        stop = long_text("When collection stops", now.stop_rule, f"{key}-stop")
-        out = long_text("Who and what will be left out of the results", now.exclusions, f"{key}-out")
+        stop_rule = long_text("When collection stops", now.stop_rule, f"{key}-stop")
+        exclusions = long_text("Who and what will be left out of the results", now.exclusions, f"{key}-out")
         reason = finish(study, key)
     if reason is None:
         return None
-    said = {
+    values = {
         "criteria": criteria,
-        "primary_criterion": first or "",
+        "primary_criterion": primary or "",
         "primary_contrast": contrast,
         "sample": sample,
-        "stop_rule": stop,
-        "exclusions": out,
+        "stop_rule": stop_rule,
+        "exclusions": exclusions,
     }
-    return Wanted(Parts(settings={"preregistration": said}), reason)
+    return DesignRequest(Parts(settings={"preregistration": values}), reason)

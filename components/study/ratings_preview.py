@@ -20,31 +20,33 @@ from triptych.formats.ratings.assemble import Asked, Assembled, assemble
 from triptych.formats.ratings.proposal import MAX_OPTIONS, ProposedCriterion, Use, number_in
 from triptych.stats.numbers import counted
 
-SIZE = f"at most {MAX_UPLOAD // 2**20} MB each"
-USES: dict[Use, str] = {
+SIZE_LIMIT = f"at most {MAX_UPLOAD // 2**20} MB each"
+USE_LABELS: dict[Use, str] = {
     "ordinal": "Ordinal: an order, the steps may differ",
     "interval": "Interval: the steps are equal",
     "nominal": "Nominal: no order",
     "leave out": "Leave out",
 }
 PROPOSED, EXISTING = "Proposed from the values", "An existing rubric"
-CHECK_ENDS = "Compare lowest and highest with the scale that was used: a point that nobody chose is not in the files."
-SHOWN_VALUES = 12
-MOST_OFFERED = 200
-MANY = 12
+ENDS_NOTE = "Compare lowest and highest with the scale that was used: a point that nobody chose is not in the files."
+MAX_VALUES = 12
+MAX_OFFERED = 200
+MAX_LINES = 12
 READ, ASSEMBLED = "ratings_read", "ratings_assembled"
 
 
 def choose_files() -> tuple[FinishedRatings, ...]:
     """The uploaded files of people and of judge models; empty while there is none or one cannot be read."""
     left, right = st.columns(2)
-    title = f"Ratings and highlights by people ({SIZE})"
+    title = f"Ratings and highlights by people ({SIZE_LIMIT})"
     people = left.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="ratings_files")
-    title = f"Scores by a model as a judge ({SIZE})"
+    title = f"Scores by a model as a judge ({SIZE_LIMIT})"
     judges = right.file_uploader(title, [*ENDINGS, ARCHIVE], accept_multiple_files=True, key="judge_files")
-    uploads: list[tuple[Any, RaterKind]] = [(one, "human") for one in people] + [(one, "judge") for one in judges]
+    uploads: list[tuple[Any, RaterKind]] = [(upload, "human") for upload in people] + [
+        (upload, "judge") for upload in judges
+    ]
     try:
-        read = [_kept(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
+        read = [_read_once(upload, kind, lambda u, k: read_files(u.getvalue(), u.name, k)) for upload, kind in uploads]
         return tuple(chain.from_iterable(read))
     except ImportRefused as refusal:
         state.say(str(refusal))
@@ -53,12 +55,12 @@ def choose_files() -> tuple[FinishedRatings, ...]:
 
 def choose_items() -> tuple[ItemFile | None, bool]:
     """The items' texts, if there are any, and whether the import can go on with them."""
-    title = f"Items, if you have the texts and they are not in these files ({SIZE})"
+    title = f"Items, if you have the texts and they are not in these files ({SIZE_LIMIT})"
     upload = st.file_uploader(title, list(READERS), key="items_of_ratings")
     if upload is None:
         return None, True
     try:
-        file = _kept(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
+        file = _read_once(upload, "items", lambda u, _: read_items(u.getvalue(), u.name))
     except ImportRefused as refusal:
         state.say(str(refusal))
         return None, False
@@ -68,13 +70,13 @@ def choose_items() -> tuple[ItemFile | None, bool]:
     return file, file.ok
 
 
-def _kept(upload: Any, kind: str, read: Any) -> Any:
+def _read_once(upload: Any, kind: str, read: Any) -> Any:
     """Read a file once, not in every run."""
-    kept = state.recall(READ, {})
-    if (upload.file_id, kind) not in kept:
-        kept = {**kept, (upload.file_id, kind): read(upload, kind)}
-        state.remember(READ, kept)
-    return kept[upload.file_id, kind]
+    cache = state.recall(READ, {})
+    if (upload.file_id, kind) not in cache:
+        cache = {**cache, (upload.file_id, kind): read(upload, kind)}
+        state.remember(READ, cache)
+    return cache[upload.file_id, kind]
 
 
 def forget_files() -> None:
@@ -87,9 +89,9 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
     """Every file: its format, what was recognised, what was ignored, every problem by row."""
     for file in files:
         with st.container(border=True):
-            found = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
-            found["item"] = len(file.items.items) if file.items else 0
-            parts = [counted(number, word) for word, number in found.items() if number]
+            counts = {"rating": len(file.ratings), "highlight": len(file.highlights), "free text": len(file.notes)}
+            counts["item"] = len(file.items.items) if file.items else 0
+            parts = [counted(number, word) for word, number in counts.items() if number]
             st.text(f"{file.name}: {file.format}, {', '.join(parts) or 'nothing'}")
             rows = [{"In the file": name, "Read as": meaning} for name, meaning in file.recognised.items()]
             rows += [{"In the file": name, "Read as": "ignored"} for name in file.ignored]
@@ -98,16 +100,16 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
             problems(file.problems)
 
 
-def problems(found: Iterable[Problem]) -> None:
+def problems(problems: Iterable[Problem]) -> None:
     """Errors, then warnings and notes, one on a line; every text of the file is shown unformatted."""
-    told = list(found)
+    told = list(problems)
     errors = [str(problem) for problem in told if problem.severity == "error"]
     others = [str(problem) for problem in told if problem.severity != "error"]
     if errors:
         state.say("Nothing can be imported until this is corrected:")
     for lines in (errors, others):
         if lines:
-            with st.container(border=bool(errors), height=320 if len(lines) > MANY else "content"):
+            with st.container(border=bool(errors), height=320 if len(lines) > MAX_LINES else "content"):
                 st.text("\n".join(lines))
 
 
@@ -116,8 +118,8 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
     way = st.radio("Rubric", [PROPOSED, EXISTING], horizontal=True, key="rubric_way")
     try:
         if way == PROPOSED:
-            st.caption(CHECK_ENDS)
-            criteria = tuple(_criterion(one) for one in import_ratings.proposed(files))
+            st.caption(ENDS_NOTE)
+            criteria = tuple(_criterion(criterion) for criterion in import_ratings.proposed(files))
             return import_ratings.asked_as_proposed("Imported ratings", files, criteria)
         chosen = choose_rubric()
         return None if chosen is None else _mapped(import_ratings.asked_by(chosen[0], files))
@@ -128,34 +130,36 @@ def choose_asked(files: Sequence[FinishedRatings]) -> Asked | None:
 
 def _mapped(asked: Asked) -> Asked:
     """Criteria that the rubric lacks may be left out; those added for judges' scores are listed."""
-    added = [one.title for one in asked.rubric.criteria if one.key in asked.scores]
+    added = [criterion.title for criterion in asked.rubric.criteria if criterion.key in asked.scores]
     if added:
         st.text(f"Added to the rubric for scores of judges, to be compared as metrics are: {', '.join(added)}.")
-    strangers = [name for name, key in asked.names.items() if not key]
-    if not strangers:
+    unmatched = [name for name, key in asked.names.items() if not key]
+    if not unmatched:
         return asked
-    left_out = st.multiselect("Not in this rubric; leave out", strangers, key="strangers")
+    left_out = st.multiselect("Not in this rubric; leave out", unmatched, key="strangers")
     return replace(asked, names=dict(asked.names) | dict.fromkeys(left_out))
 
 
-def _criterion(one: ProposedCriterion) -> ProposedCriterion:
+def _criterion(proposal: ProposedCriterion) -> ProposedCriterion:
     """One proposed criterion, as the lead changes it."""
     with st.container(border=True):
         left, right = st.columns([2, 5])
-        left.text(one.name)
-        left.caption("about the item" if one.about == "item" else "about each response")
-        most = sorted(one.values.items(), key=_in_order)[:SHOWN_VALUES]
-        more = f" and {len(one.values) - len(most):,} more" if len(one.values) > len(most) else ""
-        right.text("Values: " + ", ".join(f"{_shown(value)} ({number:,})" for value, number in most) + more)
-        for remark in one.remarks:
+        left.text(proposal.name)
+        left.caption("about the item" if proposal.about == "item" else "about each response")
+        most = sorted(proposal.values.items(), key=_in_order)[:MAX_VALUES]
+        more = f" and {len(proposal.values) - len(most):,} more" if len(proposal.values) > len(most) else ""
+        right.text("Values: " + ", ".join(f"{_display(value)} ({number:,})" for value, number in most) + more)
+        for remark in proposal.remarks:
             state.say(remark, "warning")
         with right:
-            changed = _scale(one)
-        if changed.unfit:
-            rows = sum(one.values[value] for value in changed.unfit)
-            shown = ", ".join(repr(value) for value in changed.unfit[:SHOWN_VALUES])
-            state.say(f"{rows:,} rating(s) do not fit: {shown}. Change the scale, or choose them under Means missing.")
-        return changed
+            chosen = _scale(proposal)
+        if chosen.unfit:
+            rows = sum(proposal.values[value] for value in chosen.unfit)
+            misfits = ", ".join(repr(value) for value in chosen.unfit[:MAX_VALUES])
+            state.say(
+                f"{rows:,} rating(s) do not fit: {misfits}. Change the scale, or choose them under Means missing."
+            )
+        return chosen
 
 
 def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
@@ -164,46 +168,45 @@ def _in_order(counted: tuple[str, int]) -> tuple[float, int]:
     return (float("inf") if number is None else number), -counted[1]
 
 
-def _shown(value: str) -> str:
+def _display(value: str) -> str:
     return value or "(empty)"
 
 
-def _scale(one: ProposedCriterion) -> ProposedCriterion:
-    uses = list(USES) if one.numbers else ["nominal", "ordinal", "leave out"]
-    if not one.numbers and not 0 < len(one.labels) <= MAX_OPTIONS:
+def _scale(proposal: ProposedCriterion) -> ProposedCriterion:
+    uses: list[Use] = list(USE_LABELS) if proposal.numbers else ["nominal", "ordinal", "leave out"]
+    if not proposal.numbers and not 0 < len(proposal.labels) <= MAX_OPTIONS:
         uses = ["leave out"]
-    key = f"proposed-{one.key}"
-    use = st.selectbox("Level", uses, uses.index(one.use), USES.__getitem__, key=f"{key}-use")
+    key = f"proposed-{proposal.key}"
+    use = st.selectbox("Level", uses, uses.index(proposal.use), USE_LABELS.__getitem__, key=f"{key}-use")
     if use == "leave out":
-        return replace(one, use=use)
-    offered = [*one.unfit, *one.missing, *(value for value in one.values if value not in (*one.unfit, *one.missing))]
-    offered = offered[:MOST_OFFERED]
-    missing = tuple(st.multiselect("Means missing", offered, one.missing, _shown, key=f"{key}-missing"))
-    if one.numbers:
+        return replace(proposal, use=use)
+    offered = list(dict.fromkeys([*proposal.unfit, *proposal.missing, *proposal.values]))[:MAX_OFFERED]
+    missing = tuple(st.multiselect("Means missing", offered, proposal.missing, _display, key=f"{key}-missing"))
+    if proposal.numbers:
         columns = st.columns(3)
-        low = columns[0].number_input("Lowest", value=float(one.low), format="%g", key=f"{key}-low")
-        high = columns[1].number_input("Highest", value=float(one.high), format="%g", key=f"{key}-high")
-        step = columns[2].number_input("Step", 1e-6, None, float(one.step), format="%g", key=f"{key}-step")
-        return replace(one, use=use, low=low, high=high, step=step, missing=missing)
-    labels = one.labels
+        low = columns[0].number_input("Lowest", value=float(proposal.low), format="%g", key=f"{key}-low")
+        high = columns[1].number_input("Highest", value=float(proposal.high), format="%g", key=f"{key}-high")
+        step = columns[2].number_input("Step", 1e-6, None, float(proposal.step), format="%g", key=f"{key}-step")
+        return replace(proposal, use=use, low=low, high=high, step=step, missing=missing)
+    labels = proposal.labels
     if use == "ordinal":
         labels = tuple(st.multiselect("Options, lowest first", labels, labels, key=f"{key}-labels"))
-    good = tuple(st.multiselect("Counts as positive", labels, list(one.positive), key=f"{key}-positive"))
-    return replace(one, use=use, labels=labels, missing=missing, positive=good)
+    good = tuple(st.multiselect("Counts as positive", labels, list(proposal.positive), key=f"{key}-positive"))
+    return replace(proposal, use=use, labels=labels, missing=missing, positive=good)
 
 
 def assembled(files: Sequence[FinishedRatings], asked: Asked, items: ItemFile | None) -> Assembled:
     """All files combined, recomputed only when something has changed."""
-    before = state.recall(ASSEMBLED)
-    if before is None or before[0] != (files, asked, items):
-        before = ((files, asked, items), assemble(files, asked, items))
-        state.remember(ASSEMBLED, before)
-    return before[1]
+    cached = state.recall(ASSEMBLED)
+    if cached is None or cached[0] != (files, asked, items):
+        cached = ((files, asked, items), assemble(files, asked, items))
+        state.remember(ASSEMBLED, cached)
+    return cached[1]
 
 
-def assembled_preview(found: Assembled) -> None:
+def assembled_preview(result: Assembled) -> None:
     """The study to be made, and every problem that only shows when the files are read together."""
-    st.text(found.summary()[-1])
-    problems(found.problems)
-    if found.ok:
+    st.text(result.summary()[-1])
+    problems(result.problems)
+    if result.ok:
         state.say("The ratings can be imported.", "success")

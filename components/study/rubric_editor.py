@@ -9,8 +9,8 @@ from triptych.errors import InvalidRubric
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 
-LONGEST = 400_000
-HINT = (
+MAX_CHARACTERS = 400_000
+EDITOR_HINT = (
     "The text holds criteria, scales, reasons, guidelines, training items and the entry test; the README of the folder "
     "rubrics/ describes every field. Mistakes are shown when you leave the field or press Ctrl+Enter."
 )
@@ -18,9 +18,9 @@ HINT = (
 
 def rubric_editor(text: str, key: str) -> tuple[str, Rubric] | None:
     """The text in the field and its rubric; None while its mistakes are shown."""
-    given = st.text_area("The rubric's text (YAML)", text, height=480, max_chars=LONGEST, key=key)
-    st.caption(HINT)
-    return checked_rubric(given, "line")
+    edited = st.text_area("The rubric's text (YAML)", text, height=480, max_chars=MAX_CHARACTERS, key=key)
+    st.caption(EDITOR_HINT)
+    return checked_rubric(edited, "line")
 
 
 def checked_rubric(text: str, name: str) -> tuple[str, Rubric] | None:

@@ -10,10 +10,10 @@ from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Ask, Best, Choice, Likert, Scale
 
 
-def rubric_preview(rubric: Rubric, asked: Sequence[Criterion]) -> None:
+def rubric_preview(rubric: Rubric, criteria: Sequence[Criterion]) -> None:
     """The criteria of one round, in order, with definition and answers. All texts are shown unformatted."""
     st.text(rubric.summary)
-    for criterion in asked:
+    for criterion in criteria:
         with st.container(border=True):
             left, right = st.columns([2, 5])
             left.text(criterion.title)
@@ -41,6 +41,6 @@ def answers_of(scale: Scale) -> list[str]:
 def _line(answer: str, ask: Ask | None) -> str:
     if ask is None:
         return answer.rstrip()
-    wanted = ["a reason"] if ask.reasons else []
-    wanted += ["their own words"] if ask.free_text == "required" else []
-    return f"{answer.rstrip()}  (asks for {' and '.join(wanted)})"
+    explanations = ["a reason"] if ask.reasons else []
+    explanations += ["their own words"] if ask.free_text == "required" else []
+    return f"{answer.rstrip()}  (asks for {' and '.join(explanations)})"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import state
 from components.shell.words import read_aloud
@@ -17,12 +18,12 @@ from triptych.formats import MAX_UPLOAD, READERS, ItemFile, ReadOptions, join_fi
 from triptych.rubric.files import parse_rubric, shipped_rubrics
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Access, Round
-from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 from triptych.study.settings import USUAL_CHECKS
 
-OWN = "A file of my own"
-WAYS = ["One file", "One file per system"]
-MOST_SIDE_BY_SIDE = 3
+OWN_FILE = "A file of my own"
+FILE_LAYOUTS = ["One file", "One file per system"]
+COLUMNS = 3
 ACCESS = {
     Access.open: "Open: anybody with the address, under a name",
     Access.invited: "Invited: personal links only",
@@ -40,17 +41,29 @@ PRESENTATIONS = {
 }
 
 
+Key = TypeVar("Key", bound=str)
+
+
+def choose_key(
+    place: DeltaGenerator, label: str, names: Mapping[Key, str], current: str, key: str, **options: Any
+) -> Key:
+    """A select box over the keys of `names`, which it shows by name; `current` is chosen at first."""
+    keys = list(names)
+    index = next(index for index, name in enumerate(keys) if name == current)
+    return place.selectbox(label, keys, index, format_func=names.__getitem__, key=key, **options)
+
+
 def choose_rubric() -> tuple[str, Rubric] | None:
     """The rubric's YAML and the rubric; None while there is none, or its mistakes are shown."""
     shipped = {key: _loaded(path, path.stat().st_mtime_ns) for key, path in shipped_rubrics().items()}
     titles = {key: rubric.title for key, (_, rubric) in shipped.items()}
-    chosen = st.selectbox("Rubric", [*shipped, OWN], format_func=lambda key: titles.get(key, key), key="rubric")
-    text, name = (shipped[chosen][0], chosen) if chosen != OWN else _own_text()
+    chosen = st.selectbox("Rubric", [*shipped, OWN_FILE], format_func=lambda key: titles.get(key, key), key="rubric")
+    text, name = (shipped[chosen][0], chosen) if chosen != OWN_FILE else _own_text()
     if text is None:
         return None
     if st.toggle("Change its text here", key=f"edit-{name}"):
         return rubric_editor(text, f"rubric_text-{name}")
-    return shipped[chosen] if chosen != OWN else checked_rubric(text, name)
+    return shipped[chosen] if chosen != OWN_FILE else checked_rubric(text, name)
 
 
 def _own_text() -> tuple[str | None, str]:
@@ -76,7 +89,10 @@ def _loaded(path: Path, changed_at: int) -> tuple[str, Rubric]:
 def choose_file(rubric: Rubric, key: str = "item_file") -> ItemFile | None:
     """The uploaded items, read as the lead chose; None while there is no file, or it cannot be read."""
     several = (
-        st.segmented_control("Responses come in", WAYS, default=WAYS[0], required=True, key=f"{key}-way") != WAYS[0]
+        st.segmented_control(
+            "Responses come in", FILE_LAYOUTS, default=FILE_LAYOUTS[0], required=True, key=f"{key}-way"
+        )
+        != FILE_LAYOUTS[0]
     )
     label = f"Items ({', '.join(READERS).upper()}; at most {MAX_UPLOAD // 2**20} MB)"
     if several:
@@ -108,7 +124,7 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
             "Every file holds the same item ids and the responses of one system. Contexts may be in any of them."
         )
         return None
-    columns = st.columns(min(len(uploads), MOST_SIDE_BY_SIDE))
+    columns = st.columns(min(len(uploads), COLUMNS))
     named = []
     for place, upload in enumerate(uploads):
         with columns[place % len(columns)]:
@@ -126,13 +142,13 @@ def _joined(uploads: Sequence[Any], rubric: Rubric, key: str) -> ItemFile | None
 
 def _read(upload: st.runtime.uploaded_file_manager.UploadedFile, options: ReadOptions) -> ItemFile:
     """Read a file once for each way of reading it, not in every run."""
-    name, kept = state.recall("files_read", ("", {}))
+    name, cache = state.recall("files_read", ("", {}))
     if name != upload.file_id:
-        kept = {}
-    if options not in kept:
-        kept[options] = read_items(upload.getvalue(), upload.name, options)
-    state.remember("files_read", (upload.file_id, kept))
-    return kept[options]
+        cache = {}
+    if options not in cache:
+        cache[options] = read_items(upload.getvalue(), upload.name, options)
+    state.remember("files_read", (upload.file_id, cache))
+    return cache[options]
 
 
 def _choose_sheet(file: ItemFile) -> str | None:
@@ -147,25 +163,23 @@ def _choose_last_turn(file: ItemFile, rubric: Rubric) -> tuple[str | None, str |
     field = left.selectbox("Append as last turn", file.fields, index=None, placeholder="Nothing", key="append_field")
     if field is None:
         return None, None
-    known = [name for speaker in rubric.speakers for name in speaker.names]
-    names = list(dict.fromkeys([*file.speakers, *known]))
+    speakers = [name for speaker in rubric.speakers for name in speaker.names]
+    names = list(dict.fromkeys([*file.speakers, *speakers]))
     label = "Speaker"
     return field, right.selectbox(label, names, index=None, accept_new_options=True, key="append_speaker")
 
 
-def choose_plan(rubric: Rubric) -> Plan:
+def choose_plan(rubric: Rubric) -> StudyPlan:
     """What the lead decides about a study, unchecked."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, help="Annotators see it.", key="title")
     left, right = st.columns(2)
     raters = left.number_input("Annotators per item", 1, MOST_RATERS, 3, key="raters")
     limit = right.number_input("Most items for one annotator", 1, None, None, placeholder="No limit", key="limit")
-    access = left.selectbox("Who may take part", list(ACCESS), format_func=ACCESS.__getitem__, key="access")
-    ways = list(PRESENTATIONS)
-    place = ways.index(rubric.presentation)
-    shown = {"format_func": PRESENTATIONS.__getitem__, "key": f"presentation-{rubric.key}"}
-    presentation = right.selectbox("Responses appear", ways, place, **shown)
-    study_round = left.selectbox("Round", list(ROUNDS), 1, format_func=ROUNDS.__getitem__, key="round")
-    return Plan(
+    access = choose_key(left, "Who may take part", ACCESS, Access.open, "access")
+    key = f"presentation-{rubric.key}"
+    presentation = choose_key(right, "Responses appear", PRESENTATIONS, rubric.presentation, key)
+    study_round = choose_key(left, "Round", ROUNDS, Round.main, "round")
+    return StudyPlan(
         title=title.strip(),
         raters_per_item=raters,
         access=access,

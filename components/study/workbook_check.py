@@ -13,19 +13,19 @@ from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
-NEW = "Somebody new, by name"
+NEW_PERSON = "Somebody new, by name"
 SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
-MANY = 12
-LEFT = "Store what is complete, and leave items that were not begun for later"
+MAX_ROWS = 12
+PARTLY_LABEL = "Store what is complete, and leave items that were not begun for later"
 
 
 def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
     """(pseudonym or name, whether it is a name, number of items) for a new workbook."""
     first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
-    chosen = first.selectbox("Annotator", [*pseudonyms, NEW], key="workbook_for")
-    name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW else ""
+    chosen = first.selectbox("Annotator", [*pseudonyms, NEW_PERSON], key="workbook_for")
+    name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW_PERSON else ""
     count = third.number_input("Items at most", 1, MOST_ITEMS, 25, key="workbook_items")
-    return (name, True, count) if chosen == NEW else (chosen, False, count)
+    return (name, True, count) if chosen == NEW_PERSON else (chosen, False, count)
 
 
 def workbook_list(study: Study, lines: Sequence[WorkbookLine], cancel: Callable[[int], None]) -> None:
@@ -53,30 +53,30 @@ def _story(line: WorkbookLine) -> str:
     return " · ".join(parts)
 
 
-def workbook_check(found: Returned) -> None:
+def workbook_check(returned: Returned) -> None:
     """Whether the file can be stored, then every finding, by row."""
-    st.text(f"The workbook of {found.pseudonym}: {_counts(found)}.")
-    wrong = sum(finding.severity == "error" for finding in found.findings)
+    st.text(f"The workbook of {returned.pseudonym}: {_counts(returned)}.")
+    wrong = sum(finding.severity == "error" for finding in returned.findings)
     if wrong:
-        told = "One cell or row" if wrong == 1 else f"{wrong} cells or rows"
-        state.say(f"{told} must be corrected. Nothing is stored until then: correct the file and upload it again.")
-    elif found.messages:
-        state.say(f"Everything is correct. {counted(len(found.messages), 'item')} can be stored.", "success")
+        cells = "One cell or row" if wrong == 1 else f"{wrong} cells or rows"
+        state.say(f"{cells} must be corrected. Nothing is stored until then: correct the file and upload it again.")
+    elif returned.messages:
+        state.say(f"Everything is correct. {counted(len(returned.messages), 'item')} can be stored.", "success")
     else:
         state.say("There is nothing to store: what is filled in was handed in before.", "info")
-    if found.findings:
+    if returned.findings:
         st.dataframe(
             pd.DataFrame(
                 {
-                    "Row": [NONE if one.row is None else str(one.row) for one in found.findings],
-                    "Column": [one.column or NONE for one in found.findings],
-                    "Kind": [SEVERITIES[one.severity] for one in found.findings],
-                    "What is wrong": [one.what for one in found.findings],
-                    "What would be right": [one.right or NONE for one in found.findings],
+                    "Row": [NONE if finding.row is None else str(finding.row) for finding in returned.findings],
+                    "Column": [finding.column or NONE for finding in returned.findings],
+                    "Kind": [SEVERITIES[finding.severity] for finding in returned.findings],
+                    "What is wrong": [finding.what for finding in returned.findings],
+                    "What would be right": [finding.right or NONE for finding in returned.findings],
                 }
             ),
             hide_index=True,
-            height=460 if len(found.findings) > MANY else "content",
+            height=460 if len(returned.findings) > MAX_ROWS else "content",
             column_config={
                 "Row": st.column_config.TextColumn(width=50),
                 "Column": st.column_config.TextColumn(width=150),
@@ -88,9 +88,9 @@ def workbook_check(found: Returned) -> None:
         )
 
 
-def _counts(found: Returned) -> str:
+def _counts(returned: Returned) -> str:
     """How many items are new, unchanged or open, as a text."""
-    parts = [(len(found.messages), "to store"), (found.unchanged, "stored before and the same")]
-    rest = found.items - len(found.messages) - found.unchanged
+    parts = [(len(returned.messages), "to store"), (returned.unchanged, "stored before and the same")]
+    rest = returned.items - len(returned.messages) - returned.unchanged
     parts.append((rest, "open or with errors"))
-    return f"{counted(found.items, 'item')}, " + ", ".join(f"{number} {what}" for number, what in parts if number)
+    return f"{counted(returned.items, 'item')}, " + ", ".join(f"{number} {what}" for number, what in parts if number)

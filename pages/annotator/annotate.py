@@ -13,11 +13,12 @@ from components.workbench import workbench
 from triptych.annotate import assignments, desk, onboarding
 from triptych.annotate import entry_test as admission
 from triptych.annotate.assignments import Nothing
-from triptych.annotate.onboarding import Stage, Step
+from triptych.annotate.onboarding import Ending, Stage, Step, Welcome
 from triptych.errors import TriptychError
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway
 from triptych.study import lifecycle
+from triptych.study.settings import Consent
 
 MY_WORK = "annotator/my_work.py"
 
@@ -26,7 +27,7 @@ slug = st.query_params.get("study") or state.recall("study")
 if not slug:
     st.switch_page(MY_WORK)
 state.remember("study", slug)
-TOLD, BACK = f"told-{slug}", f"back-{slug}"
+PASSED, BACK = f"passed-{slug}", f"back-{slug}"
 
 
 def run(command: Any, *args: Any) -> None:
@@ -40,20 +41,20 @@ def answer(sheet: admission.Sheet, question: str) -> None:
 
 
 def draw(step: Step) -> None:
-    match step.stage:
-        case Stage.consent:
-            agree = (accounts.consent, step.consent.version)
-            consent.ask(step.consent, lambda: run(*agree), lambda: run(onboarding.refuse))
-        case Stage.instructions:
-            consent.instruct(step.welcome, lambda: run(onboarding.read_instructions))
-        case Stage.test if not step.sheet.begun:
-            entry_test.prepare(step.sheet, lambda: run(admission.start))
-        case Stage.test:
-            entry_test.ask(step.sheet, partial(answer, step.sheet), lambda: run(admission.hand_in))
-        case Stage.passed:
-            entry_test.passed(step.outcome, lambda: state.remember(TOLD, True))
-        case _:
-            endings.draw(Nothing(step.stage), step.ending)
+    match step:
+        case Step(stage=Stage.consent, consent=Consent() as text):
+            agree = (accounts.consent, text.version)
+            consent.ask(text, lambda: run(*agree), lambda: run(onboarding.refuse))
+        case Step(stage=Stage.instructions, welcome=Welcome() as welcome):
+            consent.instruct(welcome, lambda: run(onboarding.read_instructions))
+        case Step(stage=Stage.test, sheet=admission.Sheet(begun=False) as sheet):
+            entry_test.prepare(sheet, lambda: run(admission.start))
+        case Step(stage=Stage.test, sheet=admission.Sheet() as sheet):
+            entry_test.ask(sheet, partial(answer, sheet), lambda: run(admission.hand_in))
+        case Step(stage=Stage.passed, outcome=admission.Outcome() as outcome):
+            entry_test.passed(outcome, lambda: state.remember(PASSED, True))
+        case Step(ending=Ending() as ending):
+            endings.draw(Nothing(step.stage), ending)
             if step.outcome:
                 entry_test.failed(step.outcome)
 
@@ -62,12 +63,12 @@ try:
     with state.writing() as session:
         study = lifecycle.by_slug(session, slug)
         step = onboarding.step(session, study, who)
-        if step and step.stage == Stage.passed and state.recall(TOLD):
+        if step and step.stage == Stage.passed and state.recall(PASSED):
             step = None
         back = state.recall(BACK)
         showing = assignments.changeable(session, study, who, back) if back else None
-        laid = None if step else desk.lay(session, study, who, showing=showing)
-        ending = onboarding.ending(study, laid.nothing) if laid and laid.nothing else None
+        on_desk = desk.Desk() if step else desk.lay(session, study, who, showing=showing)
+        ending = onboarding.ending(study, on_desk.nothing) if on_desk.nothing else None
         last = assignments.changeable(session, study, who) if ending else None
 except DatabaseAway:
     raise  # the router shows this, and checks again by itself
@@ -80,14 +81,15 @@ if step:
     begun = step.sheet and (step.sheet.number, step.sheet.begun)
     entrance.begin_at_top(f"{slug} {step.stage} {begun}")
     st.stop()
-if laid.view is None:
-    endings.draw(laid.nothing, ending, partial(state.remember, BACK, last) if last else None)
+if on_desk.nothing and ending:
+    endings.draw(on_desk.nothing, ending, partial(state.remember, BACK, last) if last else None)
+if on_desk.view is None:
     st.stop()
 # from here the workbench loads the next items itself; it returns when there is none, or to stop for today
-left = workbench(laid.view, key=f"workbench-{slug}", showing=laid.showing)
+left = workbench(on_desk.view, key=f"workbench-{slug}", showing=on_desk.showing)
 if left:
     state.forget(BACK)
 if left == "stop":
     st.switch_page(MY_WORK)
-if left and laid.showing:
+if left and on_desk.showing:
     st.rerun()  # to the current item of the desk

@@ -14,26 +14,28 @@ from triptych.stats.numbers import counted
 from triptych.storage.database import DatabaseAway
 from triptych.storage.models import Study, StudyState
 
-STORED = (
+STORED_NOTE = (
     "Stored about you: your name and e-mail address if you or the lead gave them, a pseudonym, when you joined and "
     "agreed, and everything you submit: ratings, highlights, explanations, notes and the time an item took. Results "
     "and files that leave this server carry your pseudonym, never your name."
 )
-ENDS = {
+WITHDRAWAL_NOTES = {
     "keep": "You get no further item. Your ratings stay in the results under your pseudonym; your explanations, "
     "comments and notes, and what you have not submitted, are removed.",
     "delete": "You get no further item. All your work in this study is removed.",
 }
-FINAL = (
+FINAL_NOTE = (
     "Your name is removed too, unless you take part in another study here; you are then signed out for good. This "
     "cannot be undone."
 )
-DONE = "You have withdrawn from this study. Thank you for your work."
+WITHDRAWN_MESSAGE = "You have withdrawn from this study. Thank you for your work."
 
 
 def withdraw(study: Study) -> None:
     # callbacks run before the page checks the person: they may have signed out in another tab since the last run
-    if state.current_person() == who and state.run_command(withdrawal.withdraw_myself, study, who, done=DONE):
+    if state.current_person() == who and state.run_command(
+        withdrawal.withdraw_myself, study, who, done=WITHDRAWN_MESSAGE
+    ):
         with suppress(DatabaseAway):  # they have withdrawn; the next clearing removes what is left in the files
             erasure.wipe(state.engine())
 
@@ -51,7 +53,7 @@ def draw(part: Part) -> None:
             st.caption(f"You withdrew {moment(part.withdrawn_at)}.")
             return
         with st.popover("Withdraw from this study"):
-            st.text(f"{ENDS[part.promised]} {FINAL}")
+            st.text(f"{WITHDRAWAL_NOTES[part.promised]} {FINAL_NOTE}")
             sure = st.checkbox("I want to withdraw", key=f"sure-{part.study.slug}")
             place = f"withdraw-{part.study.slug}"
             st.button("Withdraw now", key=place, disabled=not sure, on_click=withdraw, args=(part.study,))
@@ -60,7 +62,7 @@ def draw(part: Part) -> None:
 who = state.require("annotator")
 st.title("My data", anchor=False)
 state.show_messages()
-st.text(STORED)
+st.text(STORED_NOTE)
 with st.container(horizontal=True):
     st.link_button("Everything as JSON", "my-data.json", icon=":material/download:")
     st.link_button("My ratings as CSV", "my-data.csv", icon=":material/download:")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.annotate import assignments
+from triptych.annotate import assignments, progress
 from triptych.people import accounts, membership
+from triptych.people.membership import AnnotatorMembership
 from triptych.stats.numbers import counted
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle
@@ -20,7 +19,7 @@ STATES = {
     StudyState.paused: "paused by the lead",
     StudyState.closed: "closed",
 }
-SHOWN = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of the annotator
+STATE_NAMES = {AssignmentState.surplus: "submitted"}  # that others were faster is no fault of the annotator
 
 who = state.require("annotator")
 
@@ -35,7 +34,7 @@ def join(study: Study) -> None:
         go(study)
 
 
-def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> None:
+def draw(study: Study, member: AnnotatorMembership, done: progress.Progress, work: list) -> None:
     with st.container(border=True):
         st.text(study.title)
         if member.turned_away_as or member.withdrawn_at:
@@ -48,18 +47,18 @@ def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> N
             label = "Continue" if done.done else "Start"
             st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
         else:
-            st.caption(f"This study is {STATES[StudyState(study.state)]}.")
+            st.caption(f"This study is {STATES[study.state]}.")
         if work:
             with st.expander(f"What I have done ({len(work)})"):
-                st.dataframe(listed(work), hide_index=True, width="stretch")
+                st.dataframe(work_table(work), hide_index=True, width="stretch")
 
 
-def listed(work: list) -> pd.DataFrame:
+def work_table(work: list) -> pd.DataFrame:
     """The annotator's own annotations, newest first; items have numbers in their own order, never names."""
     rows = [
         {
             "Item": number,
-            "State": SHOWN.get(one.state, one.state),
+            "State": STATE_NAMES.get(one.state, one.state),
             "Submitted": one.submitted_at,
             "Minutes": round(one.active_seconds / 60, 1),
         }
@@ -74,21 +73,21 @@ if chosen:
 st.title("My work", anchor=False)
 state.show_messages()
 with state.reading() as session:
-    mine = lifecycle.for_annotator(session, who.person_id)
-    drawn = [
+    studies = lifecycle.for_annotator(session, who.person_id)
+    parts = [
         (
             s,
             membership.membership_of(session, s, who),
-            assignments.progress(session, s, who),
+            progress.of_work(session, s, who),
             assignments.own_work(session, s, who),
         )
-        for s in mine
+        for s in studies
     ]
-    open_to_her = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    others = [study for study in open_to_her if study.slug not in {one.slug for one in mine}]
-for study, member, done, work in drawn:
+    joinable = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
+    others = [study for study in joinable if study.slug not in {one.slug for one in studies}]
+for study, member, done, work in parts:
     draw(study, member, done, work)
-if not drawn:
+if not parts:
     st.write("You are not in a study yet.")
 if others:
     st.subheader("Studies you can join", anchor=False)
@@ -96,5 +95,5 @@ for study in others:
     with st.container(border=True, horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.text(study.title)
         st.button("Join", key=f"join-{study.slug}", on_click=join, args=(study,))
-if drawn:
+if parts:
     st.page_link(MY_DATA, label="What is stored about me, and how to withdraw", icon=":material/lock:")

@@ -12,14 +12,14 @@ from triptych.study import lifecycle
 
 slug = st.query_params["study"]
 who = state.current_person()
-given = st.query_params.to_dict()
+parameters = st.query_params.to_dict()
 
 
-def come(session):
+def join(session):
     study = lifecycle.by_slug(session, slug)
     panel = panel_of(study)
     return accounts.join_from_panel(
-        session, study, panel.name, given.get(panel.id_param, ""), given.get(panel.session_param, "")
+        session, study, panel.name, parameters.get(panel.id_param, ""), parameters.get(panel.session_param, "")
     )
 
 
@@ -28,6 +28,6 @@ with column("Welcome"):
         state.say(f"You are signed in as the lead {who.pseudonym}. Opening this link signs you out.", "info")
         if not st.button("Open it as this participant"):
             st.stop()
-    state.sign_in_by(come)
+    state.sign_in_by(join)
     state.show_messages()
     st.write("Open the study again from your panel. If this happens again, write to the study's contact there.")

@@ -12,19 +12,19 @@ from triptych.storage.models import Study
 from triptych.study import lifecycle
 
 
-def choose(found: list[Study], key: str) -> str:
+def choose(studies: list[Study], key: str) -> str:
     """The slug of the chosen study; nothing to choose where there is one."""
-    titles = {study.slug: study.title + (" (closed)" if study.state == "closed" else "") for study in found}
+    titles = {study.slug: study.title + (" (closed)" if study.state == "closed" else "") for study in studies}
     slugs = list(titles)
     if len(slugs) == 1:
         st.text(titles[slugs[0]])
         return slugs[0]
-    return st.selectbox("Study", slugs, format_func=titles.get, key=key)
+    return st.selectbox("Study", slugs, format_func=titles.__getitem__, key=key)
 
 
-def named(found: list[Study]) -> list[Study]:
+def named(studies: list[Study]) -> list[Study]:
     """Only the study that the link names, if it names one."""
-    return [study for study in found if linked in (None, study.slug)]
+    return [study for study in studies if linked in (None, study.slug)]
 
 
 def why_closed() -> str:
@@ -39,27 +39,27 @@ def why_closed() -> str:
     return ""
 
 
-def take_part(found: list[Study], why_not: str) -> None:
+def take_part(studies: list[Study], why_not: str) -> None:
     if why_not:
         state.say(why_not, "info")
         return
-    if not found:
+    if not studies:
         st.write("No study is open to everybody at the moment. If you were invited, open your personal link.")
         return
     with st.form("take_part", border=False):
-        slug = choose(found, "join_study")
+        slug = choose(studies, "join_study")
         name = st.text_input("Your name", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         st.caption("Only the lead of the study sees your name. In results you appear under a pseudonym.")
         if st.form_submit_button("Start", type="primary", width="stretch"):
             state.sign_in_by(lambda session: accounts.join_open_study(session, lifecycle.by_slug(session, slug), name))
 
 
-def come_back(found: list[Study]) -> None:
-    if not found:
+def come_back(studies: list[Study]) -> None:
+    if not studies:
         st.write("There is no study to return to with a return code. If you were invited, open your personal link.")
         return
     with st.form("come_back", border=False):
-        slug = choose(found, "return_study")
+        slug = choose(studies, "return_study")
         name = st.text_input("Your name in this study", max_chars=accounts.LONGEST_NAME, autocomplete="name")
         code = st.text_input("Return code", placeholder="XXXX-XXXX", max_chars=20, autocomplete="off")
         st.caption("Lost it? The lead of your study can send you a personal link.")
@@ -90,8 +90,8 @@ with state.reading() as session:
 with column("Triptych", "Read, compare and rate responses side by side."):
     if state.has_cookie():
         state.say("You were signed out, here or in another tab. Everything that was saved is safe.", "info")
-    shown = None if open_now or why_not else "Lead"
-    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=shown)
+    default_tab = None if open_now or why_not else "Lead"
+    first, second, third = st.tabs(["Take part", "I have a return code", "Lead"], default=default_tab)
     with first:
         take_part(open_now, why_not)
     with second:

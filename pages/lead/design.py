@@ -11,28 +11,26 @@ from components.study.launch_form import frozen, launch_form
 from components.study.plan_form import plan_form
 from components.study.rubric_editor import rubric_editor
 from components.study.rubric_preview import rubric_preview
-from components.study.settings_form import Wanted, is_draft
+from components.study.settings_form import DesignRequest, is_draft
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Study
 from triptych.study import design, lifecycle, lint, pairing, plans
 from triptych.study import launch as launching
 from triptych.study.design import Parts
 
-KEPT, SEEN = "Saved.", "sections seen"
+SAVED_MESSAGE, SEEN = "Saved.", "sections seen"
 
 
-def keep(study: Study, wanted: Wanted | None) -> None:
+def save(study: Study, request: DesignRequest | None) -> None:
     """Save what a form asked for, or show why it cannot be saved."""
-    if wanted is not None:
-        state.run_command(design.amend, study, wanted.parts, wanted.reason, who.pseudonym, done=KEPT)
+    if request is not None:
+        state.run_command(design.amend, study, request.parts, request.reason, who.pseudonym, done=SAVED_MESSAGE)
         st.rerun()
 
 
 def what_is_asked(study: Study, rubric: Rubric) -> None:
-    address = {"study": study.slug}
-    st.page_link(
-        "lead/preview.py", label="See it as annotators will", icon=":material/visibility:", query_params=address
-    )
+    label, address = "See it as annotators will", {"study": study.slug}
+    st.page_link("lead/preview.py", label=label, icon=":material/visibility:", query_params=address)
     if not is_draft(study):
         st.caption("The rubric is fixed after launch: ratings refer to its criteria.")
         rubric_preview(rubric, rubric.asked(study.round))
@@ -43,7 +41,7 @@ def what_is_asked(study: Study, rubric: Rubric) -> None:
     if changed is None:
         return
     if st.button("Use this rubric", type="primary", disabled=changed[0] == text):
-        keep(study, Wanted(Parts(rubric_yaml=changed[0]), ""))
+        save(study, DesignRequest(Parts(rubric_yaml=changed[0]), ""))
     with st.expander(f"{len(changed[1].asked(study.round))} questions in the {study.round} round"):
         rubric_preview(changed[1], changed[1].asked(study.round))
 
@@ -53,28 +51,28 @@ def items(study: Study, rubric: Rubric) -> None:
         lines = design.item_lines(session, study)
     design_items.item_table(lines, study.item_count)
     st.subheader("More items", anchor=False)
-    keep(study, design_items.more_items(study, rubric))
+    save(study, design_items.more_items(study, rubric))
     if lines:
         with st.expander("Retire items" if not is_draft(study) else "Remove items"):
-            keep(study, design_items.retired_items(study))
+            save(study, design_items.retired_items(study))
 
 
 def plan(study: Study, rubric: Rubric) -> None:
     with state.reading() as session:
         stored = pairing.lines_of(session, study)
     run = state.run_command
-    wanted = plan_form(
+    change = plan_form(
         study, stored, lambda: run(plans.propose, study), lambda data, name: run(plans.read, study, data, name)
     )
-    if wanted is not None:
-        run(plans.store, study, wanted.lines, who.pseudonym, wanted.reason, done=KEPT)
+    if change is not None:
+        run(plans.store, study, change.lines, who.pseudonym, change.reason, done=SAVED_MESSAGE)
         st.rerun()
 
 
 def checks(study: Study, rubric: Rubric) -> None:
     with state.reading() as session:
         counts = design.check_items(session, study)
-    keep(study, settings_form.check_rules(study, **counts))
+    save(study, settings_form.check_rules(study, **counts))
 
 
 def launch(study: Study, rubric: Rubric) -> None:
@@ -89,28 +87,29 @@ def launch(study: Study, rubric: Rubric) -> None:
 
 
 SECTIONS = {
-    "Basics": lambda study, _: keep(study, settings_form.basics(study)),
+    "Basics": lambda study, _: save(study, settings_form.basics(study)),
     "Rubric": what_is_asked,
     "Items": items,
     "Plan": plan,
-    "Annotators' path": lambda study, rubric: keep(study, settings_form.path(study, rubric)),
-    "Panel and pay": lambda study, _: keep(study, settings_form.panel(study)),
+    "Annotators' path": lambda study, rubric: save(study, settings_form.path(study, rubric)),
+    "Panel and pay": lambda study, _: save(study, settings_form.panel(study)),
     "Checks": checks,
-    "Preregistration": lambda study, rubric: keep(study, preregistration_form.preregistered(study, rubric)),
+    "Preregistration": lambda study, rubric: save(study, preregistration_form.preregistered(study, rubric)),
     "Launch": launch,
 }
 who = state.require("lead")
 st.title("Design", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     rubric = lifecycle.design_of(session, study).rubric
 state.show_messages()
 st.page_link("lead/study.py", label="Overview", icon=":material/arrow_back:", query_params={"study": slug})
-asked = st.query_params.get("section")
-tabs = st.tabs(list(SECTIONS), default=asked if asked in SECTIONS else None, key=f"design-{slug}", on_change="rerun")
+requested = st.query_params.get("section")
+default = requested if requested in SECTIONS else None
+tabs = st.tabs(list(SECTIONS), default=default, key=f"design-{slug}", on_change="rerun")
 # a section stays drawn once seen, so that typed values survive a change of tab; the last one has no fields
 seen = state.recall(SEEN, frozenset()) | {(slug, name) for name, tab in zip(SECTIONS, tabs, strict=True) if tab.open}
 state.remember(SEEN, seen)

@@ -11,7 +11,7 @@ from triptych.simulate.dry_run import DryRun, dry_run
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
-WHAT = (
+INTRODUCTION = (
     "Simulated annotators fill a copy of this study: some systems are made better than others, one annotator is "
     "strict, one answers at random, and the response shown first gains. The analysis does not know this. An effect "
     "that it recovers can be shown by your study; one that stays unclear cannot. Nothing of the copy is stored."
@@ -21,9 +21,13 @@ WHAT = (
 def run(study: Study, recipe: Recipe) -> DryRun | None:
     """The run with a progress bar; None after a message where the recipe cannot be run."""
     bar = st.progress(0.0, "Simulated annotators are working …")
+
+    def show_share(share: float) -> None:
+        bar.progress(share)
+
     try:
         with state.reading() as session:
-            return dry_run(session, study, recipe, bar.progress)
+            return dry_run(session, study, recipe, show_share)
     except TriptychError as refusal:
         state.say(str(refusal))
         return None
@@ -34,19 +38,19 @@ def run(study: Study, recipe: Recipe) -> DryRun | None:
 who = state.require("lead")
 st.title("Dry run", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
-st.text(WHAT)
+st.text(INTRODUCTION)
 if study.item_count < 2:
     st.info("This study has no items to try out yet. Add items first.")
     st.stop()
 recipe = dry_run_report.choose_recipe(study.item_count, slug)
 if recipe is not None:
     state.remember(f"dry-run-{slug}", run(study, recipe))
-made = state.recall(f"dry-run-{slug}")
-if made is not None:
-    dry_run_report.report(made, slug)
+result = state.recall(f"dry-run-{slug}")
+if result is not None:
+    dry_run_report.report(result, slug)
     address = {"study": slug}
     st.page_link("lead/planner.py", label="Planner", icon=":material/insights:", query_params=address)

@@ -9,7 +9,7 @@ from components.study import ratings_preview as preview
 from triptych.exchange import import_ratings
 from triptych.formats.ratings.assemble import Assembled
 from triptych.storage.models import Access
-from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, Plan
+from triptych.study.lifecycle import LONGEST_TITLE, MOST_RATERS, StudyPlan
 
 FORMATS = (
     "Tables with item_id, system, annotator, criterion, value (or a column for each criterion or annotator), as CSV, "
@@ -20,14 +20,14 @@ FORMATS = (
 CLOSED, OPEN = "Finished: the study is closed", "Unfinished: the study stays open for people you invite"
 
 
-def choose_plan(found: Assembled) -> tuple[Plan, bool]:
+def choose_plan(assembled: Assembled) -> tuple[StudyPlan, bool]:
     """Title, and whether the study goes on, which needs the texts."""
     title = st.text_input("Title", max_chars=LONGEST_TITLE, key="title")
-    state_after = st.radio("These ratings are", [CLOSED, OPEN] if found.has_texts else [CLOSED], key="state_after")
+    state_after = st.radio("These ratings are", [CLOSED, OPEN] if assembled.has_texts else [CLOSED], key="state_after")
     raters = 1
     if state_after == OPEN:
         raters = st.number_input("Annotators per item in total", 1, MOST_RATERS, 3, key="raters")
-    return Plan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
+    return StudyPlan(title=title.strip(), raters_per_item=raters, access=Access.invited), state_after == OPEN
 
 
 who = state.require("lead")
@@ -43,18 +43,18 @@ if not usable or not all(file.ok for file in files):
     st.stop()
 
 st.subheader("2. The scales", anchor=False)
-asked = preview.choose_asked(files)
-if asked is None:
+mapping = preview.choose_asked(files)
+if mapping is None:
     st.stop()
 
 st.subheader("3. The study", anchor=False)
-found = preview.assembled(files, asked, items)
-preview.assembled_preview(found)
-if not found.ok:
+assembled = preview.assembled(files, mapping, items)
+preview.assembled_preview(assembled)
+if not assembled.ok:
     st.stop()
-plan, stays_open = choose_plan(found)
+plan, stays_open = choose_plan(assembled)
 if st.button("Import", type="primary"):
-    study = state.run_command(import_ratings.import_ratings, plan, found, who, stays_open=stays_open)
+    study = state.run_command(import_ratings.import_ratings, plan, assembled, who, stays_open=stays_open)
     if study:
         preview.forget_files()
         st.switch_page("lead/results.py", query_params={"study": study.slug})

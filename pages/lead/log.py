@@ -11,7 +11,7 @@ from triptych.storage import events
 from triptych.study import lifecycle
 
 
-def entries() -> None:
+def event_section() -> None:
     """The log, filtered and paged."""
     with state.reading() as session:
         kinds, people = events.occurring(session, study)
@@ -23,14 +23,14 @@ def entries() -> None:
         return
     start = log_table.choose_page(count, slug)
     with state.reading() as session:
-        shown, _ = events.listed(session, study, filters, start, log_table.PAGE)
+        page_entries, _ = events.listed(session, study, filters, start, log_table.PAGE_ROWS)
     st.text(f"{counted(count, 'event')}{' with these filters' if filters != events.Filters() else ''}, newest first.")
-    picked = log_table.log_table(shown, slug)
+    picked = log_table.log_table(page_entries, slug)
     if picked:
         log_table.changes(picked)
 
 
-def whole() -> None:
+def integrity() -> None:
     """Head of the log; the check reads everything, so it runs on request only."""
     log_table.head(study.event_number, study.event_hash)
     if st.button("Check everything now", help="Replays the log and compares it with every stored row."):
@@ -38,22 +38,22 @@ def whole() -> None:
             log_table.verdict(verify.verify(session, lifecycle.led_by(session, who, slug)))
 
 
-def safe() -> None:
+def backup_section() -> None:
     """Backups, restoring one, and the study's capsule."""
     if backups.make_button():
-        attempt(lambda: f"{backup.make(state.engine()).name} was created.")
-    found = backup.listed()
-    backups.backup_table(found, slug)
+        run(lambda: f"{backup.make(state.engine()).name} was created.")
+    stored = backup.listed()
+    backups.backup_table(stored, slug)
     with state.reading() as session:
         allowed = backup.may_restore(session, who)
-    chosen = backups.choose_restore(found, allowed)
+    chosen = backups.choose_restore(stored, allowed)
     if chosen:
-        attempt(lambda: backups.restored(backup.restore_as(state.engine(), chosen, who)))
+        run(lambda: backups.restored(backup.restore_as(state.engine(), chosen, who)))
     st.subheader("Study capsule", anchor=False)
     backups.capsule(study)
 
 
-def attempt(command) -> None:
+def run(command) -> None:
     """Run a command on the whole database, outside of a session's transaction."""
     try:
         with st.spinner("This may take a moment."):
@@ -62,13 +62,13 @@ def attempt(command) -> None:
         state.say(str(refusal))
 
 
-SECTIONS = {"Events": entries, "Integrity check": whole, "Backup and capsule": safe}
+SECTIONS = {"Events": event_section, "Integrity check": integrity, "Backup and capsule": backup_section}
 
 who = state.require("lead")
 st.title("Log", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
 state.show_messages()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from components.people import invitations as inviting
+from components.people import invitations as forms
 from components.people import member_actions
 from components.people.leads import leads
 from components.people.people_table import choose_member, members_table
@@ -21,43 +21,43 @@ from triptych.storage.models import Access, Role
 from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
-MADE = "links made"
+NEW_LINKS = "links made"
 
 
-def keep_links(made: list[Invited] | None) -> None:
+def keep_links(invited: list[Invited] | None) -> None:
     """Show new links until others are made, or the page is reloaded."""
-    if made:
-        state.remember(MADE, [(slug, one) for one in made])
+    if invited:
+        state.remember(NEW_LINKS, [(slug, invitation) for invitation in invited])
     st.rerun()
 
 
 def invite() -> None:
     if study.access == Access.panel:
         st.text("Annotators of this study come from a panel; its address is on the page Overview.")
-    one, many = st.tabs(["One person", "A list"])
-    with one:
-        given = inviting.guest_form(Role.annotator)
-    with many:
-        data = inviting.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was invited
+    single, several = st.tabs(["One person", "A list"])
+    with single:
+        guest = forms.guest_form(Role.annotator)
+    with several:
+        data = forms.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was invited
         if data is not None:
             invite_list(data)
-    if given:
-        made = state.run_command(invitations.invite_one, study, *given, Role.annotator, who.pseudonym)
-        keep_links(made and [made])
+    if guest:
+        invited = state.run_command(invitations.invite_one, study, *guest, Role.annotator, who.pseudonym)
+        keep_links(invited and [invited])
 
 
 def invite_list(data: bytes) -> None:
     try:
         with state.reading() as session:
-            found = invitations.read_list(session, study, data)
+            guest_list = invitations.read_list(session, study, data)
     except ImportRefused as refusal:
         state.say(str(refusal))
         return
-    if inviting.list_preview(found):
-        keep_links(state.run_command(invitations.invite_all, study, found.guests, who.pseudonym))
+    if forms.list_preview(guest_list):
+        keep_links(state.run_command(invitations.invite_all, study, guest_list.guests, who.pseudonym))
 
 
-def take(step: str, why: str, member: Member) -> None:
+def run_step(step: str, why: str, member: Member) -> None:
     """Run the chosen step for an annotator."""
     name, run = member.pseudonym, state.run_command
     if step == "link":
@@ -79,8 +79,8 @@ def take(step: str, why: str, member: Member) -> None:
 who = state.require("lead")
 st.title("People", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     everybody = roster.members_of(session, study)
@@ -88,7 +88,7 @@ with state.reading() as session:
 annotators = [member for member in everybody if member.role == Role.annotator]
 state.show_messages()
 what_is_left()
-inviting.links([one for where, one in state.recall(MADE, []) if where == slug])
+forms.links([one for where, one in state.recall(NEW_LINKS, []) if where == slug])
 st.subheader("Invite annotators", anchor=False)
 invite()
 st.subheader("Annotators", anchor=False)
@@ -100,7 +100,7 @@ if annotators:
         promised = withdrawal.promised_to(session, study, chosen.pseudonym)
     step = member_actions.steps(chosen, study, promised)
     if step:
-        take(*step, chosen)
+        run_step(*step, chosen)
 else:
     st.text("Nobody has joined yet. Invite people above, or give out the address on the page Overview.")
 st.subheader("Leads", anchor=False)

@@ -12,7 +12,7 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-WHAT = (
+INTRODUCTION = (
     "How many items and annotators does a study need? Set the difference between two systems that it should show, and "
     "move the sliders. How much answers scatter and how long they take comes from the ratings of a pilot or, before "
     "there is one, from published studies."
@@ -22,15 +22,19 @@ WHAT = (
 def bases_of(study: Study, who: Who) -> list[Basis]:
     """The criteria of every round of the series that has ratings."""
     with state.reading() as session:
-        return [basis for one in planner.rounds(session, who, study) for basis in planner.bases(session, one)]
+        return [
+            basis
+            for study_round in planner.rounds(session, who, study)
+            for basis in planner.bases(session, study_round)
+        ]
 
 
 @st.fragment
-def planning(study: Study | None, known: list[Basis]) -> None:
+def planning(study: Study | None, bases: list[Basis]) -> None:
     """Everything that a slider changes, and nothing else."""
     slug = study.slug if study else "new"
     currency = settings_of(study).pay.currency if study else "USD"
-    basis = planner_form.choose_basis(known, slug)
+    basis = planner_form.choose_basis(bases, slug)
     plan = planner_form.choose_plan(study, slug)
     shift = planner_form.choose_difference(basis, slug)
     paid = planner.pay_per_hour(study, basis.seconds) if study and basis.seconds else None
@@ -46,11 +50,11 @@ def planning(study: Study | None, known: list[Basis]) -> None:
 who = state.require("lead")
 st.title("Planner", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-st.text(WHAT)
-slug = planner_form.choose_for(mine)
-study = next((one for one in mine if one.slug == slug), None)
-known = bases_of(study, who) if study else []
-if study and not known:
+    studies = lifecycle.for_lead(session, who)
+st.text(INTRODUCTION)
+slug = planner_form.choose_for(studies)
+study = next((one for one in studies if one.slug == slug), None)
+bases = bases_of(study, who) if study else []
+if study and not bases:
     st.caption("No round of this series has enough ratings yet to show how much they scatter.")
-planning(study, known)
+planning(study, bases)

@@ -12,8 +12,8 @@ from triptych.study import contents, lifecycle
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     rubric = lifecycle.design_of(session, study).rubric
@@ -24,5 +24,5 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     address = {"study": slug, "section": "Rubric"}
     st.page_link("lead/design.py", label="Design", icon=":material/tune:", query_params=address)
 st.caption("Try everything: nothing is sent or stored. Annotators see the responses in a balanced order.")
-shown = preview.view_of(study, rubric, items, chosen)
-workbench(shown, key=f"preview-{slug}-{preview.name_of(shown)}")
+view = preview.view_of(study, rubric, items, chosen)
+workbench(view, key=f"preview-{slug}-{preview.name_of(view)}")

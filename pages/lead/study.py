@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from components.people.people_table import progress
 from components.shell import live, state
 from components.shell.clearing import clear
 from components.shell.study_choice import choose_study
-from components.study import copies
+from components.study import duplicate_form
+from components.study.access_address import access_address
 from components.study.study_form import PRESENTATIONS
-from components.study.way_in import way_in
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.progress import Overview, overview
@@ -42,7 +44,7 @@ PLACES = [
 
 def state_of(study: Study) -> None:
     """The study's state, the possible changes of it, and links to its pages."""
-    st.write(STATES[StudyState(study.state)])
+    st.write(STATES[study.state])
     address = {"study": study.slug}
     with st.container(horizontal=True, vertical_alignment="center"):
         if study.state == StudyState.draft:
@@ -57,9 +59,9 @@ def state_of(study: Study) -> None:
 
 
 def steps(study: Study) -> None:
-    for to in sorted(lifecycle.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
+    for to in sorted(lifecycle.ALLOWED_NEXT[study.state], reverse=True):
         label, help_text = STEPS[to]
-        main = "primary" if to == StudyState.open else "secondary"
+        main: Literal["primary", "secondary"] = "primary" if to == StudyState.open else "secondary"
         if st.button(label, key=f"to-{to}", help=help_text, type=main):
             state.run_command(lifecycle.set_state, study, to, who.pseudonym)
             st.rerun()
@@ -67,14 +69,16 @@ def steps(study: Study) -> None:
 
 def more(study: Study) -> None:
     """Duplicating the study, and deleting a draft."""
-    wanted = copies.copy_form(study, free)
-    if wanted is not None:
-        to = {"next_round": wanted.next_round, "with_items": wanted.with_items}
-        made = state.run_command(duplicate.duplicate, study, wanted.title, who, done="The draft was created.", **to)
-        if made:
-            st.switch_page("lead/study.py", query_params={"study": made.slug})
+    request = duplicate_form.copy_form(study, free)
+    if request is not None:
+        options = {"next_round": request.next_round, "with_items": request.with_items}
+        draft = state.run_command(
+            duplicate.duplicate, study, request.title, who, done="The draft was created.", **options
+        )
+        if draft:
+            st.switch_page("lead/study.py", query_params={"study": draft.slug})
         st.rerun()
-    if copies.delete_form(study):
+    if duplicate_form.delete_form(study):
         if state.run_command(lifecycle.delete_draft, study, done="The draft was deleted."):
             clear()
         st.switch_page("lead/studies.py")
@@ -83,9 +87,9 @@ def more(study: Study) -> None:
 def facts(study: Study, view: Overview) -> None:
     """Progress, and the design in one line."""
     progress(view)
-    shown = PRESENTATIONS[study.presentation].lower()
-    st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {shown}")
-    others = [one for one in mine if one.series == study.series and one.id != study.id]
+    presentation = PRESENTATIONS[study.presentation].lower()
+    st.caption(f"{counted(study.raters_per_item, 'annotator')} per item · {study.round} round · {presentation}")
+    others = [other for other in studies if other.series == study.series and other.id != study.id]
     for other in others:
         label = f"{other.round.capitalize()} round of the same series"
         st.page_link("lead/study.py", label=label, query_params={"study": other.slug})
@@ -94,8 +98,8 @@ def facts(study: Study, view: Overview) -> None:
 who = state.require("lead")
 st.title("Study", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     number = events.last_number(session, study.id)
@@ -105,7 +109,7 @@ state.show_messages()
 state_of(study)
 facts(study, view)
 st.subheader("For annotators", anchor=False)
-way_in(study)
+access_address(study)
 
 
 live.follow(lambda: live.number_now(study), number)

@@ -6,14 +6,14 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.study_choice import choose_study
-from components.study.workbook_check import LEFT, choose_annotator, workbook_check, workbook_list
+from components.study.workbook_check import PARTLY_LABEL, choose_annotator, workbook_check, workbook_list
 from triptych.annotate import workbooks
 from triptych.errors import TriptychError
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study, StudyState
 from triptych.study import lifecycle
 
-WHAT = (
+INTRODUCTION = (
     "For people who would rather work in a spreadsheet. A workbook holds items reserved for its annotator, in their "
     "own order and without any system's name. Send it by e-mail, and upload it here when it comes back."
 )
@@ -23,13 +23,13 @@ def make(study: Study) -> None:
     """A new workbook, for an annotator of the study or for somebody new."""
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
-    whom, is_name, count = choose_annotator(pseudonyms)
+    annotator, is_name, count = choose_annotator(pseudonyms)
     if st.button("Make a workbook", type="primary", disabled=study.state != StudyState.open):
         command = workbooks.make_for_new if is_name else workbooks.make
-        made = state.run_command(command, study, whom, int(count), who.pseudonym)
-        if made:
+        workbook = state.run_command(command, study, annotator, int(count), who.pseudonym)
+        if workbook:
             state.remember(
-                "workbook_said", f"Workbook {made.id} holds {counted(made.items, 'item')}. Download it below."
+                "workbook_said", f"Workbook {workbook.id} holds {counted(workbook.items, 'item')}. Download it below."
             )
         st.rerun()
     if study.state != StudyState.open:
@@ -49,35 +49,37 @@ def take_back(study: Study) -> None:
     data, partly = upload.getvalue(), False
     try:
         with state.reading() as session:
-            found = workbooks.check(session, study, data)
-        if found.only_unfinished and (partly := st.checkbox(LEFT, key="workbook_partly")):
+            checked = workbooks.check(session, study, data)
+        if checked.only_unfinished and (partly := st.checkbox(PARTLY_LABEL, key="workbook_partly")):
             with state.reading() as session:
-                found = workbooks.check(session, study, data, partly=True)
+                checked = workbooks.check(session, study, data, partly=True)
     except TriptychError as refusal:
         state.say(str(refusal))
         return
-    workbook_check(found)
-    if found.ok and found.messages and st.button("Store the answers", type="primary"):
+    workbook_check(checked)
+    if checked.ok and checked.messages and st.button("Store the answers", type="primary"):
         stored = state.run_command(workbooks.take_back, study, data, who.pseudonym, partly=partly)
         if stored:
-            told = f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
-            state.remember("workbook_said", told)
+            receipt = (
+                f"Stored: {counted(stored.stored, 'item')} of {stored.pseudonym}. The receipt is {stored.receipt}."
+            )
+            state.remember("workbook_said", receipt)
         st.rerun()
 
 
 who = state.require("lead")
 st.title("Workbooks", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     lines = workbooks.listed(session, study)
 state.show_messages()
-said = state.take("workbook_said")
-if said:
-    state.say(said, "success")
-st.text(WHAT)
+message = state.take("workbook_said")
+if message:
+    state.say(message, "success")
+st.text(INTRODUCTION)
 st.subheader("Make a workbook", anchor=False)
 make(study)
 st.subheader("Upload a filled workbook", anchor=False)

@@ -116,7 +116,7 @@ def test_only_the_meta_fields_that_the_rubric_shows_reach_annotators(sqlite_engi
     )
     yaml = shipped_rubrics()["rrgen"].read_text()
     with writing(sqlite_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="Reviews"), yaml, [item], "lead")
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="Reviews"), yaml, [item], "lead")
         lifecycle.set_state(session, study, StudyState.open, "lead")
         seen = see(session, study, join(session, study, add_person(session, "ann")))
 
@@ -130,7 +130,7 @@ def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
     item = ItemDraft("x", None, (), (CandidateDraft("unknown", None, turns),), {}, {}, 1)
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     with writing(sqlite_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="Talks"), yaml, [item], "lead")
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="Talks"), yaml, [item], "lead")
         lifecycle.set_state(session, study, StudyState.open, "lead")
         who = join(session, study, add_person(session, "ann"))
         session.execute(lifecycle.delete(lifecycle.Item).where(lifecycle.Item.purpose == "training"))

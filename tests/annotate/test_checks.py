@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from triptych.annotate import annotations, assignments, blinding, checks, desk
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Nothing
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
+from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
@@ -162,7 +163,7 @@ def checked(module_engine):
     with writing(module_engine) as session:
 
         def make(items: int, *drafts: ItemDraft, **rules: int):
-            plan = lifecycle.Plan(title="Checked", seed="fixed", raters_per_item=1)
+            plan = lifecycle.StudyPlan(title="Checked", seed="fixed", raters_per_item=1)
             study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(items), "lead")
             study.settings = stored(StudySettings(checks=Checks(**rules)))
             add_check_items(session, study, sorted_out(drafts)[1], "lead")
@@ -171,6 +172,7 @@ def checked(module_engine):
 
         yield make
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def some_checks() -> list[ItemDraft]:
@@ -254,13 +256,14 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
 )
 def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_engine, reference, why):
     with writing(module_engine) as session:
-        study = lifecycle.create_study(session, lifecycle.Plan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
+        study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
 
         with pytest.raises(ImportRefused, match=f"Item gold-2: .*{why}"):
             add_check_items(session, study, drafts, "lead")
         assert len(session.scalars(select(Item.id)).all()) == 1
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def rate(session, study, who, most: int) -> list[str]:

@@ -49,7 +49,7 @@ class World:
         annotator = add_person(session, "annotator")
         self.lead, self.annotator = lead.person_id, annotator.person_id
         for presentation in ("side_by_side", "succession"):
-            plan = lifecycle.Plan(title=f"Study {presentation}", presentation=presentation, seed="blind")
+            plan = lifecycle.StudyPlan(title=f"Study {presentation}", presentation=presentation, seed="blind")
             made = lifecycle.create_from_file(session, plan, RUBRIC, read_items(items(), FILE), lead)
             session.execute(text("UPDATE candidate SET id = id + :base WHERE id < :base"), {"base": CANDIDATE_BASE})
             lifecycle.set_state(session, made, StudyState.open, lead.pseudonym)

@@ -26,7 +26,7 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 def fill(session: Any) -> None:
     """One open study; every test brings annotators of its own."""
     lead = add_person(session, "lead", Role.lead)
-    plan = lifecycle.Plan(title=SLUG, seed="keeping", raters_per_item=50)
+    plan = lifecycle.StudyPlan(title=SLUG, seed="keeping", raters_per_item=50)
     study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)
     lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
 

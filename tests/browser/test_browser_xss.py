@@ -169,8 +169,10 @@ class World:
         lead = add_person(session, f"lead {SHORT[0]}", Role.lead)
         self.lead = lead.person_id
         for title in PAYLOADS[1:]:
-            lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, items()[:1], "seed", self.lead)
-        plan = lifecycle.Plan(title=PAYLOADS[0], seed="xss", presentation="side_by_side")
+            lifecycle.create_study(
+                session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC, items()[:1], "seed", self.lead
+            )
+        plan = lifecycle.StudyPlan(title=PAYLOADS[0], seed="xss", presentation="side_by_side")
         study = lifecycle.create_study(session, plan, rubric(), items(), lead.pseudonym, self.lead)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         self.slug = study.slug

@@ -49,7 +49,7 @@ from triptych.storage.models import (
     System,
 )
 from triptych.study import lifecycle
-from triptych.study.lifecycle import Plan
+from triptych.study.lifecycle import StudyPlan
 from triptych.study.system_names import system_names
 from triptych.web.session import web_engine
 
@@ -362,7 +362,9 @@ def test_nothing_is_half_imported(sqlite_engine, monkeypatch):
 
     monkeypatch.setattr(import_ratings._Writer, "_highlights", fail)
     with pytest.raises(RuntimeError), database.writing(sqlite_engine) as session:
-        import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "l", Role.lead))
+        import_ratings.import_ratings(
+            session, StudyPlan(title="x"), together(ROWS), add_person(session, "l", Role.lead)
+        )
     with database.reading(sqlite_engine) as session:
         counts = [
             session.execute(select(func.count()).select_from(t)).scalar_one() for t in (Study, Item, Person, Rating)
@@ -373,9 +375,11 @@ def test_nothing_is_half_imported(sqlite_engine, monkeypatch):
 def test_only_a_lead_imports_and_a_study_needs_a_title(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         with pytest.raises(NotAllowed):
-            import_ratings.import_ratings(session, Plan(title="x"), together(ROWS), add_person(session, "a"))
+            import_ratings.import_ratings(session, StudyPlan(title="x"), together(ROWS), add_person(session, "a"))
         with pytest.raises(NotAllowed, match="title"):
-            import_ratings.import_ratings(session, Plan(title=""), together(ROWS), add_person(session, "l", Role.lead))
+            import_ratings.import_ratings(
+                session, StudyPlan(title=""), together(ROWS), add_person(session, "l", Role.lead)
+            )
 
 
 def test_leaving_everything_out_or_too_many_labels_is_refused_in_words():
@@ -393,7 +397,7 @@ def test_both_databases_take_an_import(engine):
     with database.writing(engine) as session:
         header = "item_id,system,annotator,criterion,value,explanation,repeat\n"
         found = together(header + "1,m,w,c,4,Why,\n1,m,w,c,5,Again,r\n1,m,v,c,yes,,\n".replace("yes", "3"))
-        study = import_ratings.import_ratings(session, Plan(title="x"), found, add_person(session, "l", Role.lead))
+        study = import_ratings.import_ratings(session, StudyPlan(title="x"), found, add_person(session, "l", Role.lead))
     with database.reading(engine) as session:
         assert sorted(frame_of(session, study).ratings["value"]) == [3, 4]
         found = verify.verify(session, session.get_one(Study, study.id))

@@ -52,7 +52,7 @@ def open_studies(engine: Engine) -> Iterator[Callable[..., Any]]:
             rubric: str = SMALL_RUBRIC, gold: int = 0, items: int = 3, **settings: Any
         ) -> tuple[Session, Study, Who]:
             study = lifecycle.create_study(
-                session, lifecycle.Plan(title="S", seed="s"), rubric, draft_items(items), "lead"
+                session, lifecycle.StudyPlan(title="S", seed="s"), rubric, draft_items(items), "lead"
             )
             study.settings = stored(StudySettings(codes=CODES, **settings))
             reference = "fluency = 3 ± 1 (As agreed.); verdict = accept|unsure"
@@ -63,6 +63,7 @@ def open_studies(engine: Engine) -> Iterator[Callable[..., Any]]:
 
         yield making
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def answer_all(session: Session, study: Study, who: Who, answers: Mapping[str, str] = RIGHT) -> None:

@@ -97,7 +97,7 @@ def opened(session: Session, rubric: str, items: list[ItemDraft], annotators: in
     """An open study with these items; returns it with its annotators."""
     lead = add_person(session, uuid.uuid4().hex[:6], Role.lead)
     study = lifecycle.create_study(
-        session, lifecycle.Plan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
+        session, lifecycle.StudyPlan(title="Other"), rubric, items, lead.pseudonym, lead.person_id
     )
     lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     people = [add_person(session, uuid.uuid4().hex[:6]) for _ in range(annotators)]

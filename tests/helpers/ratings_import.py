@@ -16,7 +16,7 @@ from triptych.storage import database
 from triptych.storage.models import (
     Role,
 )
-from triptych.study.lifecycle import Plan
+from triptych.study.lifecycle import StudyPlan
 
 
 def read(text: str | bytes, name: str = "ratings.csv", kind: Any = "human"):
@@ -30,7 +30,7 @@ def imported(sqlite_engine):
         lead = add_person(session, "lead", Role.lead)
 
         def importing(found: Assembled, **more: Any):
-            plan = Plan(title=more.pop("title", "From elsewhere"), raters_per_item=more.pop("raters", 1))
+            plan = StudyPlan(title=more.pop("title", "From elsewhere"), raters_per_item=more.pop("raters", 1))
             study = import_ratings.import_ratings(session, plan, found, lead, **more)
             return study, frame_of(session, study), session
 

@@ -38,7 +38,7 @@ def some_answers(rng: random.Random) -> dict:
 def new_study(session, items: int, annotators: int, rubric: str = SMALL_RUBRIC, drafts=None):
     """An open study with a lead and annotators, as the fixture make_study makes them."""
     lead = add_person(session, "lead", Role.lead)
-    plan = lifecycle.Plan(title="Report <b>me</b> & 50 %", seed="fixed", raters_per_item=annotators)
+    plan = lifecycle.StudyPlan(title="Report <b>me</b> & 50 %", seed="fixed", raters_per_item=annotators)
     study = lifecycle.create_study(session, plan, rubric, drafts or draft_items(items), lead.pseudonym, lead.person_id)
     lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
     return study, lead, [join(session, study, add_person(session, f"ann{n}")) for n in range(annotators)]

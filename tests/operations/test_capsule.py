@@ -28,7 +28,9 @@ def origin(tmp_path_factory):
     database.migrate(engine)
     with writing(engine) as session:
         for title in ("Another study", "The study"):
-            study = lifecycle.create_study(session, lifecycle.Plan(title=title), SMALL_RUBRIC, draft_items(3), "L-1")
+            study = lifecycle.create_study(
+                session, lifecycle.StudyPlan(title=title), SMALL_RUBRIC, draft_items(3), "L-1"
+            )
             lifecycle.set_state(session, study, StudyState.open, "L-1")
             for name in ("ann", "ben"):
                 who = join(session, study, add_person(session, f"{name}-{study.id}"))

@@ -22,7 +22,7 @@ TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of i
 @pytest.fixture
 def draft(lead):  # noqa: F811
     with database.writing(web_engine()) as session:
-        plan = lifecycle.Plan(title="A study", seed="fixed")
+        plan = lifecycle.StudyPlan(title="A study", seed="fixed")
         return lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
 
 

@@ -30,7 +30,9 @@ def visit(monkeypatch):
     def visiting(**settings) -> AppTest:
         with database.writing(web_engine()) as session:
             rubric = SMALL_RUBRIC + QUESTIONS.replace("Because of b.", f"'{HOSTILE}'")
-            study = lifecycle.create_study(session, lifecycle.Plan(title="Answers"), rubric, draft_items(2), "lead")
+            study = lifecycle.create_study(
+                session, lifecycle.StudyPlan(title="Answers"), rubric, draft_items(2), "lead"
+            )
             study.settings = stored(StudySettings(codes=CODES, **settings))
             lifecycle.set_state(session, study, StudyState.open, "lead")
             who = join(session, study, add_person(session, "ann"))

@@ -120,7 +120,7 @@ def test_an_edit_is_told_rating_by_rating():
         "highlights": [[1, None, 0, 6, "good", ""]],
         "note": "mended",
     }
-    told = {row["Value"]: (row["Was"], row["Is"]) for row in log_table.told(old, new)}
+    told = {row["Value"]: (row["Was"], row["Is"]) for row in log_table.changed_values(old, new)}
     assert told["fluency, Response A"] == ("2", "3")
     assert told["fluency, Response A: explanation"] == ("–", "wrong · so")
     assert told["verdict, the item"] == ("–", "accept")

@@ -114,7 +114,7 @@ def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit,
 def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=3)
-        plan = lifecycle.Plan(title="Empty")
+        plan = lifecycle.StudyPlan(title="Empty")
         empty = lifecycle.create_study(session, plan, SMALL_RUBRIC, [], lead.pseudonym, lead.person_id)
     app = visit(lead, "dry_run.py", study=study.slug)
     app = press_run(app, Simulated_annotators=2, Answering_at_random=2)

@@ -209,17 +209,20 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
     assert drawn == []
     live.follow(lambda: 8, 7)
     assert drawn == ["app"]
-    assert live.SECONDS < 5
+    assert live.POLL_SECONDS < 5
 
 
 def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the_time():
     pace = live.Pace(told=7, since=100.0)
     assert pace.tell(8, 100.0) == 8
     pace.spent = 1.0
-    waits = 1.0 / live.SHARE
+    waits = 1.0 / live.CPU_SHARE
     assert (pace.tell(9, 99.0 + waits), pace.tell(9, 101.0 + waits), pace.spent) == (8, 9, 0.0)
     pace.spent = 1e6
-    assert (pace.tell(10, pace.since + live.LONGEST - 1), pace.tell(10, pace.since + live.LONGEST)) == (9, 10)
+    assert (
+        pace.tell(10, pace.since + live.MAX_WAIT_SECONDS - 1),
+        pace.tell(10, pace.since + live.MAX_WAIT_SECONDS),
+    ) == (9, 10)
     pace.spent = 1e6
     assert pace.tell(3, pace.since) == 3
 

@@ -358,7 +358,7 @@ def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite
         newer, _, _ = make_study(session, title="A newer one")
         person, code = accounts.join_open_study(session, newer, "Anna")
         make_study(session, title="Invited only", access=Access.invited)
-        lifecycle.create_study(session, lifecycle.Plan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
+        lifecycle.create_study(session, lifecycle.StudyPlan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
         assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]

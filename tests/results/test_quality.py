@@ -210,7 +210,7 @@ def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(
     }
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
-        plan = lifecycle.Plan(title="Paid", seed="fixed")
+        plan = lifecycle.StudyPlan(title="Paid", seed="fixed")
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(2), lead.pseudonym, lead.person_id)
         study.settings = {**study.settings, **stored(changed(study, **settings))}
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)

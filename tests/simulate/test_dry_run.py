@@ -31,7 +31,7 @@ ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Str
 
 
 def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
-    plan = lifecycle.Plan(title="Tried out", seed="fixed", round=study_round)
+    plan = lifecycle.StudyPlan(title="Tried out", seed="fixed", round=study_round)
     return lifecycle.create_study(session, plan, rubric, items, "P-lead")
 
 

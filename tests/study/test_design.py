@@ -74,7 +74,7 @@ def file(data: bytes = GOOD):
 
 @pytest.fixture
 def draft(session, lead):
-    return lifecycle.create_from_file(session, lifecycle.Plan(title="A study"), SMALL_RUBRIC, file(), lead)
+    return lifecycle.create_from_file(session, lifecycle.StudyPlan(title="A study"), SMALL_RUBRIC, file(), lead)
 
 
 def amend(session, study, reason="", actor="P-lead", **parts):
@@ -123,7 +123,7 @@ def test_a_form_that_changes_nothing_leaves_no_event_and_needs_no_reason(session
 
 
 def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(session, lead):
-    study = lifecycle.create_from_file(session, lifecycle.Plan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
+    study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, rubric_yaml=SMALL_RUBRIC.replace("Two questions", "Some questions"))
     [reference] = session.execute(select(Reference.accepted, Criterion.key).join(Criterion)).all()
     with pytest.raises(Conflict, match="fluency"):
@@ -138,7 +138,7 @@ def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(se
 def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once(session, lead):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()  # its training items have systems too
     items = read_items((demo.DEMO / "esc_dialogue.jsonl").read_bytes(), "items.jsonl")
-    study = lifecycle.create_from_file(session, lifecycle.Plan(title="Talks", seed="s"), yaml, items, lead)
+    study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Talks", seed="s"), yaml, items, lead)
     amend(session, study, items=replace(items, items=items.items[:2]), replace_items=True)
     amend(session, study, rubric_yaml=yaml + "\n# changed\n")
     numbers = dict(map(tuple, session.execute(select(System.name, System.blind_code))))
@@ -312,7 +312,7 @@ def test_every_rating_keeps_the_hash_under_which_its_item_was_given(session, mak
 def test_an_amendment_holds_on_both_databases(engine):
     with database.writing(engine) as session:
         lead = add_person(session, "lead", Role.lead)
-        study = lifecycle.create_from_file(session, lifecycle.Plan(title="S"), SMALL_RUBRIC, file(CHECKED), lead)
+        study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="S"), SMALL_RUBRIC, file(CHECKED), lead)
         amend(session, study, rubric_yaml=SMALL_RUBRIC + "\n", items=file(MORE))
         amend(session, study, retire=("1",))
         amend(session, launch(session, study), WHY, raters_per_item=9)
@@ -327,7 +327,7 @@ def test_an_amendment_holds_on_both_databases(engine):
 
 
 def test_a_copy_has_the_design_and_the_check_items_and_nothing_of_the_people(session, lead):
-    plan = lifecycle.Plan(title="Checked", raters_per_item=2, access="panel")
+    plan = lifecycle.StudyPlan(title="Checked", raters_per_item=2, access="panel")
     study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, settings={"contact": "us", "preregistration": {"sample": "12"}})
     join(session, launch(session, study), add_person(session, "ann"))

@@ -215,7 +215,7 @@ def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None
 )
 def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, told) -> None:
     with Session(sqlite_engine) as session:
-        plan = lifecycle.Plan(title="Alone", raters_per_item=raters)
+        plan = lifecycle.StudyPlan(title="Alone", raters_per_item=raters)
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
         study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
         found = [one for one in linter.lint_study(session, study) if "no two annotators share an item" in one.text]
@@ -238,7 +238,7 @@ def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_
     ]
     with Session(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=1)
-        plan = lifecycle.Plan(title="Another", seed="s")
+        plan = lifecycle.StudyPlan(title="Another", seed="s")
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, items, lead.pseudonym, lead.person_id)
         finding = only(linter.lint_study(session, study), "The name of")
         assert "plumbum" not in finding.text.casefold()

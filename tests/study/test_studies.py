@@ -42,7 +42,7 @@ def rows(session, table) -> int:
 
 
 def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
-    plan = lifecycle.Plan(**{"title": "A study", **plan})
+    plan = lifecycle.StudyPlan(**{"title": "A study", **plan})
     return lifecycle.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
 
 

@@ -176,7 +176,7 @@ def import_ratings(arguments: argparse.Namespace) -> int:
     from triptych.cli import ratings, studies
     from triptych.exchange import import_ratings as ratings_import
 
-    plan = lifecycle.Plan(title=arguments.title)
+    plan = lifecycle.StudyPlan(title=arguments.title)
     lifecycle.refuse_unusable_plan(plan)
     files = ratings.ratings_in(arguments.files, arguments.judge)
     assembled = ratings.assembled_from(plan.title, files, arguments.items, arguments.rubric, arguments.positive)
@@ -202,7 +202,7 @@ def create_study(arguments: argparse.Namespace) -> int:
     # the readers and writers of files take half a second to import, which the other commands do not need
     from triptych.cli import studies
 
-    plan = lifecycle.Plan(
+    plan = lifecycle.StudyPlan(
         title=arguments.title,
         raters_per_item=arguments.raters,
         access=Access(arguments.access),

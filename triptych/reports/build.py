@@ -32,13 +32,13 @@ from triptych.reports.numbers import HEADER, Book
 from triptych.reports.script import script_files
 from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
-from triptych.results.frame.model import FINISHED, Counted
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import all_findings, verdict
 from triptych.stats.undefined import Undefined
-from triptych.storage.models import Study
+from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."

@@ -15,6 +15,7 @@ from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Rubric
 from triptych.stats.undefined import Undefined
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     Candidate,
@@ -135,7 +136,9 @@ def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Ex
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Membership.excluded_at.is_not(None))
         .order_by(Person.pseudonym)
     )
-    deciders = select(Event.subject, Event.actor).where(Event.study_id == study.id, Event.kind == "annotator excluded")
+    deciders = select(Event.subject, Event.actor).where(
+        Event.study_id == study.id, Event.kind == EventKind.annotator_excluded
+    )
     who = dict(map(tuple, session.execute(deciders.order_by(Event.number))))
     work = found.frame.work["annotator"].astype(str).value_counts()
     return [

@@ -25,6 +25,7 @@ from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
 from triptych.stats.undefined import Undefined
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -69,7 +70,7 @@ def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
     }
     study.settings = {**study.settings, "heds": kept}
     session.flush()
-    events.record(session, study.id, "datasheet answered", actor, new={"answers": len(kept)})
+    events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(kept)})
 
 
 def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:

@@ -10,9 +10,9 @@ from triptych.reports.numbers import Book, name_of
 from triptych.reports.trust_tables import trust_tables
 from triptych.results.contrasts import HOCHBERG
 from triptych.results.criterion import CriterionResult, interval_note, titles_apart
-from triptych.results.frame.model import LETTERS
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import all_findings, all_not_run
+from triptych.rubric.answers import LETTERS
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.listing import SET_APART
 from triptych.stats.analysis.statistics import SYSTEM, Number

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.counted import counted_work
-from triptych.results.frame.model import RATED, Counted, Frame
+from triptych.results.frame.model import Counted, Frame
 from triptych.results.texts import Texts
 from triptych.stats.analysis import annotators
 from triptych.stats.analysis.annotators import Repeated, WithSelf, Worker, reading_speeds
 from triptych.stats.diagnostics import Speed
 from triptych.stats.undefined import Undefined
+from triptych.storage.models import RATED
 
 
 def workers(frame: Frame, counted: Counted) -> Iterator[Worker]:

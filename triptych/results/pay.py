@@ -14,9 +14,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from triptych.results.frame.model import FINISHED, Frame
+from triptych.results.frame.model import Frame
 from triptych.stats.analysis.pay import HOUR, NO_TIME, PayNumbers, pay_numbers, work_times
 from triptych.stats.undefined import Undefined, UndefinedStatistic, or_undefined
+from triptych.storage.models import FINISHED
 from triptych.study.settings import Pay
 
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}

@@ -14,14 +14,13 @@ from enum import StrEnum
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.annotate.assignments import RATED, SEEN
 from triptych.annotate.checks import compared
 from triptych.results.annotators import speed_flag
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
 from triptych.stats.undefined import Undefined, or_undefined
-from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.storage.models import RATED, SEEN, Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2

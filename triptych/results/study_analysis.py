@@ -19,7 +19,7 @@ from triptych.results.contrasts import Example, examples, family_of
 from triptych.results.criterion import CriterionResult, StudyRatings, criterion_ratings, criterion_result
 from triptych.results.disagreement import Disagreement, disagreement
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
-from triptych.results.frame.model import RATED, Counted, Frame, StudyName
+from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
 from triptych.stats.analysis.annotators import Worker
@@ -29,6 +29,7 @@ from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
 from triptych.stats.columns import codes
 from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
+from triptych.storage.models import RATED
 
 KEPT = 8
 

@@ -18,6 +18,7 @@ from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
 from triptych.study import contents
 
@@ -43,12 +44,12 @@ class CheckDraft:
     references: tuple[Expected, ...]
 
 
-SPOKEN = re.compile(
+REFERENCE = re.compile(
     r"(?P<criterion>[a-z][a-z0-9_]*)(?:\s+(?P<slot>[A-F]))?\s*=\s*(?P<accepted>[^±;()\n]+?)"
     r"(?:\s*(?:±|\+/?-)\s*(?P<close>[\d.]+))?(?:\s*\((?P<reason>[^\n]*)\))?"
 )
 CHECK_FIELDS = ("purpose", "reference")
-HOW = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
+EXAMPLE = "Write for example: fluency A = 6 ± 1; verdict B = accept | unsure (both do)."
 
 
 def sorted_out(items: Sequence[ItemDraft]) -> tuple[list[ItemDraft], list[CheckDraft]]:
@@ -81,17 +82,19 @@ def _read_references(text: str) -> tuple[Expected, ...]:
     """Raises ValueError for what is no reference."""
     if text.lstrip().startswith("["):
         try:
-            return tuple(Expected.model_validate(one) for one in json.loads(text))
+            return tuple(Expected.model_validate(reference) for reference in json.loads(text))
         except (ValidationError, RecursionError, ValueError) as error:
-            raise ValueError(f"the reference is no list of criterion, slot, accepted, close, reason. {HOW}") from error
+            raise ValueError(
+                f"the reference is no list of criterion, slot, accepted, close, reason. {EXAMPLE}"
+            ) from error
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
-    spoken = [SPOKEN.fullmatch(part) for part in parts]
-    if not spoken or None in spoken:
-        raise ValueError(f"the reference cannot be read. {HOW}")
+    matches = [match for match in map(REFERENCE.fullmatch, parts) if match]
+    if not matches or len(matches) < len(parts):
+        raise ValueError(f"the reference cannot be read. {EXAMPLE}")
     try:
-        return tuple(Expected(**{k: v for k, v in one.groupdict().items() if v is not None}) for one in spoken)
+        return tuple(Expected(**{k: v for k, v in match.groupdict().items() if v is not None}) for match in matches)
     except ValidationError as error:
-        raise ValueError(f"the reference cannot be read. {HOW}") from error
+        raise ValueError(f"the reference cannot be read. {EXAMPLE}") from error
 
 
 def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft], actor: str) -> None:
@@ -103,12 +106,12 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     study = events.locked_study(session, study.id)
     text = session.get_one(RubricText, study.rubric_id)
     rubric = contents.parsed(text.sha256, text.yaml)
-    known = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
+    taken_ids = set(session.scalars(select(Item.external_id).where(Item.study_id == study.id)))
     rows, wrong = [], []
     for draft in drafts:
-        if draft.item.external_id in known:
+        if draft.item.external_id in taken_ids:
             wrong.append(f"Item {draft.item.external_id}: the study has an item with this id already.")
-        known.add(draft.item.external_id)
+        taken_ids.add(draft.item.external_id)
         try:
             rows += _reference_rows(rubric, study.round, draft)
         except InvalidAnnotation as error:
@@ -118,11 +121,11 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     ids: dict[str, int] = {}
     for purpose in (Purpose.attention, Purpose.gold):
         items = [draft.item for draft in drafts if draft.purpose == purpose]
-        made = contents.write_items(session, study, items, purpose)
-        ids |= dict(zip((item.external_id for item in items), made, strict=True))
+        item_ids = contents.write_items(session, study, items, purpose)
+        ids |= dict(zip((item.external_id for item in items), item_ids, strict=True))
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
     contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
-    events.record(session, study.id, "check items added", actor, new={"items": sorted(ids)})
+    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
 
 
 @dataclass(frozen=True)
@@ -138,22 +141,24 @@ class _ReferenceRow:
 def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[_ReferenceRow]:
     """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
     if not draft.references:
-        raise InvalidAnnotation(f"It has no reference. {HOW}")
+        raise InvalidAnnotation(f"It has no reference. {EXAMPLE}")
     rows = []
-    for one in draft.references:
-        criterion = rubric.criterion(one.criterion)
+    for reference in draft.references:
+        criterion = rubric.criterion(reference.criterion)
         if not criterion.asked_in(study_round):
-            raise InvalidAnnotation(f"{one.criterion!r} is not asked in a {study_round} round.")
-        accepted = _on_scale(criterion.scale, one)
+            raise InvalidAnnotation(f"{reference.criterion!r} is not asked in a {study_round} round.")
+        accepted = _on_scale(criterion.scale, reference)
         places: Sequence[int | None] = (
-            range(len(draft.item.candidates)) if one.slot is None else [LETTERS.index(one.slot)]
+            range(len(draft.item.candidates)) if reference.slot is None else [LETTERS.index(reference.slot)]
         )
         if criterion.about == "item" and criterion.scale.kind != "best":
             places = [None]
         if any(place is not None and place >= len(draft.item.candidates) for place in places):
-            raise InvalidAnnotation(f"There is no candidate {one.slot}; it has {len(draft.item.candidates)}.")
+            raise InvalidAnnotation(f"There is no candidate {reference.slot}; it has {len(draft.item.candidates)}.")
         rows += [
-            _ReferenceRow(draft.item.external_id, one.criterion, place, accepted, one.close, one.reason)
+            _ReferenceRow(
+                draft.item.external_id, reference.criterion, place, accepted, reference.close, reference.reason
+            )
             for place in places
         ]
     if len({(row.key, row.position) for row in rows}) < len(rows):

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.formats.model import CandidateDraft, ItemDraft, TurnDraft
 from triptych.rubric.files import parse_rubric, text_hash
-from triptych.rubric.model import Rubric, TrainingItem
+from triptych.rubric.model import Rubric, RubricTurn, TrainingItem
 from triptych.rubric.scales import Choice, Likert, NumberScale
 from triptych.storage.models import (
     Candidate,
@@ -39,12 +39,12 @@ TRAINING_SYSTEM = "worked example"
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
     """The row of this very text; a text seen before keeps its row. Raises InvalidRubric."""
     rubric, sha256 = parse_rubric(yaml_text), text_hash(yaml_text)
-    found = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
-    if found is None:
-        found = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
-        session.add(found)
+    row = session.scalars(select(RubricText).where(RubricText.sha256 == sha256)).first()
+    if row is None:
+        row = RubricText(key=rubric.key, sha256=sha256, yaml=yaml_text, loaded_at=clock.now())
+        session.add(row)
         session.flush()
-    return found
+    return row
 
 
 @lru_cache(maxsize=64)
@@ -116,8 +116,8 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
 
 def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
     """Rows of systems not there yet, numbered in a random order; returns name → id."""
-    known = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
-    fresh = sorted(set(names) - set(known))
+    ids = {s.name: s.id for s in session.scalars(select(System).where(System.study_id == study.id))}
+    fresh = sorted(set(names) - set(ids))
     top = session.execute(select(func.max(System.blind_code)).where(System.study_id == study.id)).scalar() or 0
     codes = list(range(top + 1, top + len(fresh) + 1))
     random.Random(f"{study.seed}|systems").shuffle(codes)  # noqa: S311 (an order, no secret)
@@ -125,8 +125,8 @@ def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict
         system = System(study_id=study.id, name=name, blind_code=code)
         session.add(system)
         session.flush()
-        known[name] = system.id
-    return known
+        ids[name] = system.id
+    return ids
 
 
 def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[str, Any]:
@@ -182,13 +182,12 @@ def write_training(session: Session, study: Study, rubric: Rubric, criteria: dic
 
 
 def training_draft(item: TrainingItem) -> ItemDraft:
-    turns = () if isinstance(item.context, str) else item.context
     return ItemDraft(
         external_id=f"training:{item.key}",
         context_text=item.context if isinstance(item.context, str) else None,
-        context_turns=tuple(turns),
+        context_turns=() if isinstance(item.context, str) else _turn_drafts(item.context),
         candidates=tuple(
-            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, tuple(c.turns) or None)
+            CandidateDraft(f"{TRAINING_SYSTEM} {n}", c.text, _turn_drafts(c.turns) or None)
             for n, c in enumerate(item.candidates, 1)
         ),
         meta=dict(item.meta),
@@ -197,20 +196,24 @@ def training_draft(item: TrainingItem) -> ItemDraft:
     )
 
 
+def _turn_drafts(turns: Iterable[RubricTurn]) -> tuple[TurnDraft, ...]:
+    return tuple(TurnDraft(turn.speaker, turn.text) for turn in turns)
+
+
 def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     """Another rubric, or another round, for a draft: criteria and training items are rewritten.
 
     References of other items stay, by the keys of their criteria.
     """
     rubric = parsed(text.sha256, text.yaml)
-    kept = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
+    references = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
     session.execute(delete(Criterion).where(Criterion.study_id == study.id))
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
     study.rubric_id = text.id
     session.flush()
     criteria = write_criteria(session, study, rubric)
     items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
-    write_references(session, kept, items, criteria)
+    write_references(session, references, items, criteria)
     write_training(session, study, rubric, criteria)
     number_systems(session, study)
 
@@ -232,13 +235,13 @@ def write_references(session: Session, rows: Iterable[Any], items: dict[str, int
     session.flush()
 
 
-def _references(study: Study) -> Select[Any]:
+def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     """item, criterion, position, accepted, close, reason: the references of items, in a fixed order."""
-    wanted = select(
+    query = select(
         Item.external_id, Criterion.key, Reference.position, Reference.accepted, Reference.close, Reference.reason
     )
-    wanted = wanted.join(Item, Item.id == Reference.item_id).join(Criterion, Criterion.id == Reference.criterion_id)
-    return wanted.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
+    query = query.join(Item, Item.id == Reference.item_id).join(Criterion, Criterion.id == Reference.criterion_id)
+    return query.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
 
 
 def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
@@ -256,8 +259,8 @@ def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) ->
 
 def number_systems(session: Session, study: Study) -> None:
     """Numbers as if all systems of a draft had come at once: those of the items first, in a random order."""
-    of_items = select(Candidate.system_id).join(Item)
-    of_items = set(session.scalars(of_items.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
+    candidates = select(Candidate.system_id).join(Item)
+    of_items = set(session.scalars(candidates.where(Item.study_id == study.id, Item.purpose != Purpose.training)))
     systems = list(session.scalars(select(System).where(System.study_id == study.id).order_by(System.name)))
     judged = [system for system in systems if system.id in of_items]
     codes = list(range(1, len(judged) + 1))
@@ -266,7 +269,7 @@ def number_systems(session: Session, study: Study) -> None:
     numbered = [*zip(judged, codes, strict=True), *zip(others, range(len(judged) + 1, len(systems) + 1), strict=True)]
     # past every number that is taken first: no two systems may have one at any moment
     for system, code in numbered:
-        system.blind_code = code + 2 * len(systems) + max((one.blind_code for one in systems), default=0)
+        system.blind_code = code + 2 * len(systems) + max((system.blind_code for system in systems), default=0)
     session.flush()
     for system, code in numbered:
         system.blind_code = code
@@ -280,8 +283,8 @@ def stored_items(
 
     `limit`: only so many. `row` is the place among them, from 1.
     """
-    wanted = select(Item).where(Item.study_id == study.id, Item.purpose == purpose, ~Item.retired).order_by(Item.id)
-    items = list(session.scalars(wanted.limit(limit)))
+    query = select(Item).where(Item.study_id == study.id, Item.purpose == purpose, ~Item.retired).order_by(Item.id)
+    items = list(session.scalars(query.limit(limit)))
     last = items[-1].id if items else 0
     among = select(Item.id).where(Item.study_id == study.id, Item.purpose == purpose, Item.id <= last)
     turns, candidates = defaultdict(list), defaultdict(list)
@@ -327,6 +330,6 @@ def design_hash(session: Session, study: Study) -> str:
 
 def systems_hash(session: Session, study: Study) -> str:
     """Hash of which system wrote what: the one part of the items that their own hashes leave out."""
-    wanted = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
-    wanted = wanted.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
-    return content_hash([list(row) for row in session.execute(wanted.order_by(Item.external_id, Candidate.id))])
+    query = select(Item.external_id, System.name, Candidate.sha256).join(Candidate, Candidate.item_id == Item.id)
+    query = query.join(System, System.id == Candidate.system_id).where(Item.study_id == study.id)
+    return content_hash([list(row) for row in session.execute(query.order_by(Item.external_id, Candidate.id))])

@@ -21,6 +21,7 @@ from triptych.rubric.files import (
 )
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -38,7 +39,6 @@ from triptych.study import contents, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
-AMENDED = "design amended"
 # recorded with the parts that an amendment changed
 SEALS = ("design_hash", "systems_hash", "reason")
 LONGEST_REASON = 500
@@ -88,21 +88,21 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
     without a reason, InvalidRubric and ImportRefused for a rubric or a file that cannot be used.
     """
     study = lifecycle.lock(session, study.id)
-    wanted = _settings(study, parts)
-    _refuse(session, study, parts, wanted)
-    before = _standing(session, study)
-    if study.state != State.draft and (_differs(study, parts, wanted) or parts.items or parts.retire):
+    settings = _settings(study, parts)
+    _refuse(session, study, parts, settings)
+    before = _snapshot(session, study)
+    if study.state != State.draft and (_differs(study, parts, settings) or parts.items or parts.retire):
         _refuse_reason(reason)
-    _write(session, study, parts, wanted, reason, actor)
+    _write(session, study, parts, settings, reason, actor)
     session.flush()
-    after = _standing(session, study)
+    after = _snapshot(session, study)
     different = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     different |= {"items"} if parts.items else set()
     if not different:
         return False
     old, new = ({name: side.get(name) for name in sorted(different)} for side in (before, after))
     if study.state == State.draft:
-        events.record(session, study.id, "design changed", actor, old=old, new=new)
+        events.record(session, study.id, EventKind.design_changed, actor, old=old, new=new)
     else:
         seal(session, study, reason, actor, old, new)
     return True
@@ -110,11 +110,11 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
 
 def _settings(study: Study, parts: Parts) -> dict[str, Any]:
     """The new settings; a study for a panel always has a completion code."""
-    found = changed(study, **parts.settings)
+    settings = changed(study, **parts.settings)
     of_panel = (parts.access or study.access) == Access.panel
-    if parts.new_codes or (of_panel and not found.codes.finished):
-        found = found.model_copy(update={"codes": found.codes.filled()})
-    return stored(found)
+    if parts.new_codes or (of_panel and not settings.codes.finished):
+        settings = settings.model_copy(update={"codes": settings.codes.filled()})
+    return stored(settings)
 
 
 def seal(
@@ -131,7 +131,7 @@ def seal(
     seals = {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     old = {"design_hash": before, **(old or {})}
     new = {**seals, "reason": reason.strip(), **(new or {})}
-    events.record(session, study.id, AMENDED, actor, old=old, new=new)
+    events.record(session, study.id, EventKind.design_amended, actor, old=old, new=new)
 
 
 def _refuse_reason(reason: str) -> None:
@@ -141,32 +141,32 @@ def _refuse_reason(reason: str) -> None:
         raise NotAllowed(f"The reason has {len(reason)} characters; at most {LONGEST_REASON} are allowed.")
 
 
-def _differs(study: Study, parts: Parts, wanted: dict[str, Any]) -> bool:
-    return wanted != stored(settings_of(study)) or any(
+def _differs(study: Study, parts: Parts, settings: dict[str, Any]) -> bool:
+    return settings != stored(settings_of(study)) or any(
         value != getattr(study, name) for name, value in parts.columns.items()
     )
 
 
-def _refuse(session: Session, study: Study, parts: Parts, wanted: dict[str, Any]) -> None:
+def _refuse(session: Session, study: Study, parts: Parts, settings: dict[str, Any]) -> None:
     """Checks everything before anything is changed."""
     columns = {"title": study.title, "raters_per_item": study.raters_per_item, **parts.columns}
     lifecycle.refuse_unusable(columns["title"], columns["raters_per_item"])
     if study.state != State.draft:
-        _refuse_after_launch(study, parts, wanted)
+        _refuse_after_launch(study, parts, settings)
     if parts.rubric_yaml is not None or parts.round is not None:
         _refuse_rubric(session, study, parts)
     if parts.items is not None:
         lifecycle.refuse_faulty(parts.items)
-        _refuse_doubles(session, study, parts)
+        _refuse_repeated(session, study, parts.items, parts.replace_items)
     if parts.retire:
         _refuse_unknown(session, study, parts.retire)
 
 
-def _refuse_after_launch(study: Study, parts: Parts, wanted: dict[str, Any]) -> None:
-    now = stored(settings_of(study))
+def _refuse_after_launch(study: Study, parts: Parts, settings: dict[str, Any]) -> None:
+    current = stored(settings_of(study))
     for name, sentence in FIXED.items():
         column = parts.columns.get(name)
-        if (column is not None and column != getattr(study, name)) or wanted.get(name) != now.get(name):
+        if (column is not None and column != getattr(study, name)) or settings.get(name) != current.get(name):
             raise Conflict(sentence)
     if parts.rubric_yaml is not None:
         raise Conflict(RUBRIC_FIXED)
@@ -180,27 +180,27 @@ def _refuse_after_launch(study: Study, parts: Parts, wanted: dict[str, Any]) -> 
 
 
 def _refuse_rubric(session: Session, study: Study, parts: Parts) -> None:
-    asked = lifecycle.design_of(session, study).rubric
-    rubric = asked if parts.rubric_yaml is None else parse_rubric(parts.rubric_yaml)
+    present = lifecycle.design_of(session, study).rubric
+    rubric = present if parts.rubric_yaml is None else parse_rubric(parts.rubric_yaml)
     study_round = parts.round or study.round
     lifecycle.refuse_silent(rubric, study_round)
     scales = {criterion.key: criterion.scale for criterion in rubric.asked(study_round)}
-    held = {row.key for row in contents.references_of(session, study, Purpose.gold, Purpose.attention)}
-    lost = sorted(key for key in held if scales.get(key) != asked.criterion(key).scale)
-    if lost:
+    references = {row.key for row in contents.references_of(session, study, Purpose.gold, Purpose.attention)}
+    unfit = sorted(key for key in references if scales.get(key) != present.criterion(key).scale)
+    if unfit:
         raise Conflict(
-            f"Check items have references for {', '.join(lost)}, which this rubric lacks or asks on another scale. "
+            f"Check items have references for {', '.join(unfit)}, which this rubric lacks or asks on another scale. "
             "Remove these check items first."
         )
     if session.scalars(select(Assignment.id).where(Assignment.study_id == study.id).limit(1)).first():
-        raise Conflict("Somebody has been given an item of this draft already. Take back the workbooks first.")
+        raise Conflict("Somebody has been given an item of this draft already. Cancel its workbooks first.")
 
 
-def _refuse_doubles(session: Session, study: Study, parts: Parts) -> None:
-    there = select(Item.external_id).where(Item.study_id == study.id)
-    if parts.replace_items:
-        there = there.where(Item.purpose == Purpose.training)
-    twice = sorted(set(session.scalars(there)) & {item.external_id for item in parts.items.items})
+def _refuse_repeated(session: Session, study: Study, file: ItemFile, replace_items: bool) -> None:
+    ids = select(Item.external_id).where(Item.study_id == study.id)
+    if replace_items:
+        ids = ids.where(Item.purpose == Purpose.training)
+    twice = sorted(set(session.scalars(ids)) & {item.external_id for item in file.items})
     if twice:
         more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
         raise ImportRefused(f"The study already has items with these ids: {', '.join(twice[:5])}{more}.")
@@ -215,7 +215,7 @@ def _refuse_unknown(session: Session, study: Study, ids: Sequence[str]) -> None:
         )
 
 
-def _standing(session: Session, study: Study) -> dict[str, Any]:
+def _snapshot(session: Session, study: Study) -> dict[str, Any]:
     """The design as compared before and after a change: columns, settings, rubric and items."""
     columns = {name: getattr(study, name) for name in ("title", "raters_per_item", "access", "round", "presentation")}
     settings = {name: value for name, value in stored(settings_of(study)).items() if name != "heds"}
@@ -230,12 +230,12 @@ def _standing(session: Session, study: Study) -> dict[str, Any]:
     }
 
 
-def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any], reason: str, actor: str) -> None:
-    another = parts.round is not None and parts.round != study.round
+def _write(session: Session, study: Study, parts: Parts, settings: dict[str, Any], reason: str, actor: str) -> None:
+    new_round = parts.round is not None and parts.round != study.round
     for name, value in parts.columns.items():
         setattr(study, name, value.strip() if name == "title" else value)
-    study.settings = wanted
-    if parts.rubric_yaml is not None or another:
+    study.settings = settings
+    if parts.rubric_yaml is not None or new_round:
         text = session.get_one(RubricText, study.rubric_id)
         text = contents.store_rubric(session, parts.rubric_yaml) if parts.rubric_yaml is not None else text
         contents.rewrite_rubric(session, study, text)
@@ -257,20 +257,20 @@ def _write(session: Session, study: Study, parts: Parts, wanted: dict[str, Any],
 
 
 def _retire(session: Session, study: Study, ids: Sequence[str], reason: str) -> None:
-    these = Item.external_id.in_(ids), Item.purpose != Purpose.training
+    chosen = Item.external_id.in_(ids), Item.purpose != Purpose.training
     if study.state == State.draft:
-        contents.remove_items(session, study, *these)
+        contents.remove_items(session, study, *chosen)
     else:
-        why = {"retired": True, "retired_reason": reason.strip()}
-        session.execute(update(Item).where(Item.study_id == study.id, *these).values(**why))
+        values = {"retired": True, "retired_reason": reason.strip()}
+        session.execute(update(Item).where(Item.study_id == study.id, *chosen).values(**values))
 
 
 def _spread_raters(session: Session, study: Study) -> None:
     """Set the study's number of raters for every main item; items of a launched study keep a larger number."""
-    mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    query = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
     if study.state != State.draft:
-        mine = mine.where(Item.raters < study.raters_per_item)
-    session.execute(mine.values(raters=study.raters_per_item))
+        query = query.where(Item.raters < study.raters_per_item)
+    session.execute(query.values(raters=study.raters_per_item))
 
 
 @dataclass(frozen=True)
@@ -291,15 +291,15 @@ def item_lines(session: Session, study: Study, limit: int = 500) -> list[ItemLin
     first = select(Turn.text).where(Turn.item_id == Item.id, Turn.position == 0).scalar_subquery()
     begins = func.substr(func.coalesce(first, Item.context), 1, 120)
     retired = case((Item.retired, func.coalesce(Item.retired_reason, "")), else_=None)
-    wanted = select(Item.external_id, Item.purpose, begins, size, Item.raters, retired)
-    wanted = wanted.where(Item.study_id == study.id, Item.purpose != Purpose.training).order_by(Item.id).limit(limit)
-    return [ItemLine(*row) for row in session.execute(wanted)]
+    query = select(Item.external_id, Item.purpose, begins, size, Item.raters, retired)
+    query = query.where(Item.study_id == study.id, Item.purpose != Purpose.training).order_by(Item.id).limit(limit)
+    return [ItemLine(*row) for row in session.execute(query)]
 
 
 def check_items(session: Session, study: Study) -> dict[str, int]:
     """How many gold and attention items the study has."""
-    wanted = select(Item.purpose, func.count()).where(Item.study_id == study.id, ~Item.retired).group_by(Item.purpose)
-    counts = dict(map(tuple, session.execute(wanted)))
+    query = select(Item.purpose, func.count()).where(Item.study_id == study.id, ~Item.retired).group_by(Item.purpose)
+    counts = dict(map(tuple, session.execute(query)))
     return {name: counts.get(name, 0) for name in ("gold", "attention")}
 
 
@@ -317,8 +317,10 @@ class Amendment:
 def amendments(session: Session, study: Study) -> list[Amendment]:
     """The study's amendments, oldest first."""
     events.write_pending(session)
-    wanted = select(Event.at, Event.actor, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
-    rows = session.execute(wanted.where(Event.study_id == study.id, Event.kind == AMENDED).order_by(Event.number))
+    query = select(Event.at, Event.actor, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
+    rows = session.execute(
+        query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
+    )
     return [_amendment(at, who, new or {}) for at, who, new in rows]
 
 

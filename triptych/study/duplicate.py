@@ -10,9 +10,10 @@ from sqlmodel import Session
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.storage import events
-from triptych.storage.models import Criterion, Item, Purpose, Round, RubricText, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Access, Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.study import contents, lifecycle
-from triptych.study.lifecycle import Plan
+from triptych.study.lifecycle import StudyPlan
 from triptych.study.persons import Who
 from triptych.study.settings import Codes, Preregistration, changed, settings_of, stored
 
@@ -33,11 +34,11 @@ def duplicate(
     if next_round is not None:
         _refuse_taken(session, study, next_round)
         lifecycle.refuse_silent(lifecycle.design_of(session, study).rubric, next_round)
-    plan = Plan(
+    plan = StudyPlan(
         title=title.strip(),
         raters_per_item=study.raters_per_item,
-        access=study.access,
-        round=next_round or study.round,
+        access=Access(study.access),
+        round=next_round or Round(study.round),
         presentation=study.presentation,
         series=study.series if next_round is not None else None,
     )
@@ -48,13 +49,15 @@ def duplicate(
     if with_items:
         _copy_checks(session, study, copy)
     session.flush()
-    events.record(session, copy.id, "study copied", who.pseudonym, new={"from": study.slug, "items": len(items)})
+    events.record(
+        session, copy.id, EventKind.study_copied, who.pseudonym, new={"from": study.slug, "items": len(items)}
+    )
     return copy
 
 
 def free_rounds(session: Session, study: Study) -> list[Round]:
     """The rounds that the study's series does not have yet."""
-    return [each for each in Round if each not in {one.round for one in rounds_of(session, study)}]
+    return [each for each in Round if each not in {study.round for study in rounds_of(session, study)}]
 
 
 def rounds_of(session: Session, study: Study) -> list[Study]:
@@ -79,5 +82,5 @@ def _copy_checks(session: Session, study: Study, copy: Study) -> None:
     contents.number_systems(session, copy)
     items = select(Item.external_id, Item.id).where(Item.study_id == copy.id)
     criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == copy.id)
-    ids = [dict(map(tuple, session.execute(wanted))) for wanted in (items, criteria)]
+    ids = [dict(map(tuple, session.execute(query))) for query in (items, criteria)]
     contents.write_references(session, contents.references_of(session, study, *CHECK_ITEMS), *ids)

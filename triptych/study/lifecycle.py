@@ -18,6 +18,7 @@ from triptych.formats.model import ItemDraft, ItemFile
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Access,
@@ -53,7 +54,7 @@ ALLOWED_NEXT = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a lead decides when making a study."""
 
     title: str
@@ -119,7 +120,12 @@ def lock(session: Session, study_id: int) -> Study:
 
 
 def create_study(
-    session: Session, plan: Plan, rubric_yaml: str, items: Sequence[ItemDraft], actor: str, lead_id: int | None = None
+    session: Session,
+    plan: StudyPlan,
+    rubric_yaml: str,
+    items: Sequence[ItemDraft],
+    actor: str,
+    lead_id: int | None = None,
 ) -> Study:
     """Make a draft study with all its items, or raise and make nothing."""
     text = contents.store_rubric(session, rubric_yaml)
@@ -148,11 +154,11 @@ def create_study(
     contents.write_items(session, study, items)
     contents.write_training(session, study, rubric, criteria)
     session.flush()
-    events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
+    events.record(session, study.id, EventKind.study_created, actor, new={"title": study.title, "items": len(items)})
     return study
 
 
-def _settings(plan: Plan) -> dict[str, Any]:
+def _settings(plan: StudyPlan) -> dict[str, Any]:
     """What has no column of its own; a panel's study gets its codes at once."""
     codes = Codes().filled() if plan.access == Access.panel else Codes()
     return stored(StudySettings(items_per_annotator=plan.items_per_annotator, codes=codes, checks=plan.checks))
@@ -171,16 +177,17 @@ def free_slug(session: Session, title: str) -> str:
 def set_state(session: Session, study: Study, state: StudyState, actor: str) -> None:
     """Opens, pauses or closes. Raises Conflict for a step that does not exist."""
     study = lock(session, study.id)
-    if state not in ALLOWED_NEXT[StudyState(study.state)]:
+    if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
-    old, study.state, now = study.state, state, {"state": state}
+    old, study.state = study.state, state
+    now: dict[str, str] = {"state": state}
     study.paused_at = clock.now() if state == StudyState.paused else None
     if state == StudyState.open and study.opened_at is None:
         study.opened_at = clock.now()
         study.design_hash = contents.design_hash(session, study)
         now |= {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     session.flush()
-    events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
+    events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
 
 def unblind(session: Session, study: Study, actor: str) -> None:
@@ -190,15 +197,17 @@ def unblind(session: Session, study: Study, actor: str) -> None:
         return
     study.unblinded_at = clock.now()
     session.flush()
-    events.record(session, study.id, "unblinded", actor, new={"after_events": events.last_number(session, study.id)})
+    events.record(
+        session, study.id, EventKind.unblinded, actor, new={"after_events": events.last_number(session, study.id)}
+    )
 
 
 def by_slug(session: Session, slug: str) -> Study:
     """The study. Raises NotFound."""
-    found = session.scalars(_BY_SLUG, {"slug": slug}).first()
-    if found is None:
+    study = session.scalars(_BY_SLUG, {"slug": slug}).first()
+    if study is None:
         raise NotFound(f"There is no study called {slug!r}.")
-    return found
+    return study
 
 
 def for_lead(session: Session, who: Who) -> list[Study]:
@@ -209,10 +218,10 @@ def for_lead(session: Session, who: Who) -> list[Study]:
 
 def led_by(session: Session, who: Who, slug: str) -> Study:
     """The study, if this person leads it. Raises NotFound, whether it does not exist or is someone else's."""
-    found = next((study for study in for_lead(session, who) if study.slug == slug), None)
-    if who.role != Role.lead or found is None:
+    study = next((study for study in for_lead(session, who) if study.slug == slug), None)
+    if who.role != Role.lead or study is None:
         raise NotFound(f"You lead no study called {slug!r}.")
-    return found
+    return study
 
 
 def for_annotator(session: Session, person_id: int) -> list[Study]:
@@ -227,8 +236,8 @@ def for_annotator(session: Session, person_id: int) -> list[Study]:
 
 def open_to_all(session: Session) -> list[Study]:
     """Studies that anybody who reaches this server may join with a name."""
-    wanted = select(Study).where(Study.state == StudyState.open, Study.access == Access.open)
-    return list(session.scalars(wanted.order_by(Study.demo, Study.id.desc())))
+    query = select(Study).where(Study.state == StudyState.open, Study.access == Access.open)
+    return list(session.scalars(query.order_by(Study.demo, Study.id.desc())))
 
 
 def still_takes_work(study: Study) -> bool:
@@ -280,7 +289,7 @@ def _delete(session: Session, ids: Sequence[int]) -> int:
     return delete_without_part(session, members)
 
 
-def create_from_file(session: Session, plan: Plan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
+def create_from_file(session: Session, plan: StudyPlan, rubric_yaml: str, file: ItemFile, who: Who) -> Study:
     """Makes a draft study of this lead from an uploaded file, with all its items or not at all.
 
     Items with a field `purpose` become attention or gold items (`check_items.sorted_out`). Raises NotAllowed for anyone
@@ -311,7 +320,7 @@ def refuse_unusable(title: str, raters_per_item: int) -> None:
         raise NotAllowed(f"An item is rated by 1 to {MOST_RATERS} annotators.")
 
 
-def refuse_unusable_plan(plan: Plan) -> None:
+def refuse_unusable_plan(plan: StudyPlan) -> None:
     """Raises NotAllowed for a plan that no study can have."""
     refuse_unusable(plan.title, plan.raters_per_item)
     if plan.items_per_annotator is not None and plan.items_per_annotator < 1:
@@ -332,30 +341,32 @@ def refuse_faulty(file: ItemFile) -> None:
 
 def misfits(rubric: Rubric, file: ItemFile) -> list[str]:
     """Warnings about a file together with this rubric, as sentences; none of them prevents the import."""
-    known = {name for speaker in rubric.speakers for name in speaker.names}
-    strangers = [speaker for speaker in file.speakers if known and speaker not in known]
+    named = {name for speaker in rubric.speakers for name in speaker.names}
+    strangers = [speaker for speaker in file.speakers if named and speaker not in named]
     candidates = [candidate for item in file.items for candidate in item.candidates]
     texts = sum(candidate.turns is None for candidate in candidates)
     shown_fields = {*rubric.context.show, *([rubric.context.stars] if rubric.context.stars else [])}
     given_fields = {name for item in file.items for name in item.meta}
     given_texts = {name for item in file.items for name in item.extra_texts}
-    found = []
+    warnings = []
     if strangers:
         names = ", ".join(f"'{name}'" for name in strangers)
-        found.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
+        warnings.append(f"The rubric does not name the speakers {names}; they appear under these names, on the left.")
     if rubric.judged == "conversation" and texts:
-        found.append(
+        warnings.append(
             f"The rubric judges whole conversations, but {texts} of {len(candidates)} candidates are one text."
         )
     if rubric.judged == "response" and texts < len(candidates):
-        found.append(f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations.")
+        warnings.append(
+            f"The rubric judges single responses, but {len(candidates) - texts} candidates are conversations."
+        )
     for name in sorted(shown_fields - given_fields):
-        found.append(f"The rubric shows the field '{name}' next to the responses, but no item has it.")
+        warnings.append(f"The rubric shows the field '{name}' next to the responses, but no item has it.")
     rounds = " and ".join(rubric.context.extra_rounds)
     when = f" in the {rounds} round" if rounds else ""
     for name in sorted(set(rubric.context.extra_texts) - given_texts):
-        found.append(f"The rubric shows the text '{name}' next to the responses{when}, but no item has it.")
-    return found
+        warnings.append(f"The rubric shows the text '{name}' next to the responses{when}, but no item has it.")
+    return warnings
 
 
 @dataclass(frozen=True)
@@ -373,7 +384,7 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
 
     Simulated annotators count in demo studies only, excluded ones nowhere.
     """
-    listed = for_lead(session, who)
+    studies = for_lead(session, who)
     places = select(Item.study_id, func.sum(Item.raters)).where(Item.purpose == Purpose.main, ~Item.retired)
     expected = _per_study(session, places.group_by(Item.study_id))
     counts = (
@@ -399,9 +410,9 @@ def lines_for_lead(session: Session, who: Who) -> list[StudyLine]:
     done = _per_study(session, finished.group_by(Membership.study_id))
     return [
         StudyLine(study, done.get(study.id, 0), expected.get(study.id, 0), annotators.get(study.id, 0))
-        for study in listed
+        for study in studies
     ]
 
 
-def _per_study(session: Session, counted: Select[tuple[int, int]]) -> dict[int, int]:
+def _per_study(session: Session, counted: Select[int, int]) -> dict[int, int]:
     return {study_id: int(number) for study_id, number in session.execute(counted)}

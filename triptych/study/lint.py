@@ -31,24 +31,24 @@ from triptych.study.system_names import system_names
 Severity = Literal["grave", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 CHECK_PURPOSES = (Purpose.gold, Purpose.attention)
-MOST_OPEN = 5
+MAX_SHOWN = 5
 
-FEW = 5
-TELLING = 20  # characters: a shorter text may well be given twice
-ENOUGH = 10
-SAME_FILE = 0.5
-MORE_OFTEN_OPEN = 0.25
-AT_MAXIMUM = 0.2
-FAR_LONGER = 2.0
+MIN_TEXTS = 5
+MIN_CHARACTERS = 20  # characters: a shorter text may well be given twice
+MIN_FOR_LENGTHS = 10
+SAME_FILE_SHARE = 0.5
+OPEN_SHARE_GAP = 0.25
+MAXIMUM_SHARE = 0.2
+LENGTH_RATIO = 2.0
 # Iglewicz & Hoaglin (1993): a modified z-score beyond 3.5; the floor keeps texts of nearly one length quiet
-OUTLIER, LEAST_SPREAD = 3.5, 0.15
-VOCABULARY = 2_000_000
+OUTLIER_SCORE, LEAST_SPREAD = 3.5, 0.15
+VOCABULARY_CHARACTERS = 2_000_000
 
-_FAMILIES = {
+_MODEL_FAMILIES = {
     "gpt", "chatgpt", "openai", "claude", "gemini", "gemma", "bard", "palm", "llama", "vicuna", "alpaca", "mistral",
     "mixtral", "qwen", "deepseek", "falcon", "bloom", "bart", "pegasus", "blenderbot", "dialogpt", "copilot", "grok",
 }  # fmt: skip
-_ANYBODYS = {
+_COMMON_NAMES = {
     "human", "baseline", "model", "system", "reference", "unknown", "gold", "candidate", "response", "output", "answer",
     "summary", "expert", "ours", "none",
 }  # fmt: skip
@@ -56,10 +56,10 @@ _DANGLING = {
     "the", "a", "an", "and", "or", "of", "to", "with", "in", "for", "but", "because", "that", "is", "are", "was",
     "your", "my", "their", "its", "if", "when", "as", "at", "by", "from",
 }  # fmt: skip
-_MADE = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
+_MAKERS = "openai|anthropic|google|meta|mistral|deepseek|alibaba|microsoft"
 _SELF = re.compile(
     r"\b(?:as|i am|i['’]m) (?:an?|just an?) (?:ai|artificial intelligence|(?:large )?language model|chatbot)\b"
-    rf"|\blanguage model (?:\w+ )?by\b|\b(?:trained|developed|created) by (?:{_MADE})\b"
+    rf"|\blanguage model (?:\w+ )?by\b|\b(?:trained|developed|created) by (?:{_MAKERS})\b"
 )
 _SELF_NEEDLES = (" ai", "artificial int", "language model", "chatbot", "trained by", "developed by", "created by")
 
@@ -77,7 +77,7 @@ class LintFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CandidateText:
     """One candidate's text, all turns of a conversation together; `folded` compares without case and outer blanks."""
 
     item: ItemDraft
@@ -108,17 +108,17 @@ class Material:
     most_raters: int | None = None
 
     @cached_property
-    def said(self) -> list[Said]:
+    def texts(self) -> list[CandidateText]:
         """Every text that is there and not blank."""
-        found = []
+        texts = []
         for item in self.items:
             for candidate in item.candidates:
                 turns = [turn.text for turn in candidate.turns or ()]
                 text = "\n".join(turns) if turns else candidate.text or ""
                 if text.strip():
                     last = (turns[-1] if turns else text).rstrip()
-                    found.append(Said(item, candidate.system, text, last, text.strip().casefold()))
-        return found
+                    texts.append(CandidateText(item, candidate.system, text, last, text.strip().casefold()))
+        return texts
 
     @cached_property
     def contexts(self) -> dict[int, str]:
@@ -128,39 +128,39 @@ class Material:
     @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
         """Speakers whom annotators see under the name in the file, without case → the items in which they speak."""
-        found: dict[str, list[ItemDraft]] = defaultdict(list)
+        items: dict[str, list[ItemDraft]] = defaultdict(list)
         for item in self.items:
             turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
             for speaker in {turn.speaker for turn in turns} - self.titled:
-                found[speaker.casefold().replace("_", " ")].append(item)
-        return found
+                items[speaker.casefold().replace("_", " ")].append(item)
+        return items
 
     @cached_property
     def whole(self) -> str:
         """All texts in one, to ask once whether any text has a word."""
-        return "\n".join(said.folded for said in self.said)
+        return "\n".join(text.folded for text in self.texts)
 
-    def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[Said]:
+    def having(self, needles: Iterable[str], pattern: re.Pattern[str]) -> list[CandidateText]:
         """Texts in which the pattern is found; it can only be where one of the needles is."""
         used = [needle for needle in needles if needle in self.whole]
         if not used:
             return []
-        return [s for s in self.said if any(needle in s.folded for needle in used) and pattern.search(s.folded)]
+        return [s for s in self.texts if any(needle in s.folded for needle in used) and pattern.search(s.folded)]
 
     @cached_property
-    def by_system(self) -> dict[str, list[Said]]:
-        found: dict[str, list[Said]] = {}
-        for said in self.said:
-            found.setdefault(said.system, []).append(said)
-        return found
+    def by_system(self) -> dict[str, list[CandidateText]]:
+        texts: dict[str, list[CandidateText]] = {}
+        for text in self.texts:
+            texts.setdefault(text.system, []).append(text)
+        return texts
 
     @cached_property
-    def by_item(self) -> dict[int, list[Said]]:
+    def by_item(self) -> dict[int, list[CandidateText]]:
         """The texts of each item, as `contexts`."""
-        found: dict[int, list[Said]] = defaultdict(list)
-        for said in self.said:
-            found[id(said.item)].append(said)
-        return found
+        texts: dict[int, list[CandidateText]] = defaultdict(list)
+        for text in self.texts:
+            texts[id(text.item)].append(text)
+        return texts
 
     def name(self, system: str) -> str:
         return self.names.get(system, f"'{system}'")
@@ -179,11 +179,11 @@ def lint(
     `training`: items that annotators meet besides the rubric's worked examples, such as checks; `plan`: the lines of
     an explicit plan; `names`: system → the name to be shown; `most_raters`: as in `Material`.
     """
-    known = [*map(contents.training_draft, rubric.training), *training]
+    all_training = [*map(contents.training_draft, rubric.training), *training]
     titled = {name for speaker in rubric.speakers for name in speaker.names}
-    material = Material(items, known, plan or (), names or {}, titled, most_raters)
-    found = [finding for check in CHECKS for finding in check(material)]
-    return sorted(found, key=lambda one: (not one.blocking, SEVERITIES.index(one.severity), -len(one.items)))
+    material = Material(items, all_training, plan or (), names or {}, titled, most_raters)
+    findings = [finding for check in CHECKS for finding in check(material)]
+    return sorted(findings, key=lambda f: (not f.blocking, SEVERITIES.index(f.severity), -len(f.items)))
 
 
 def lint_study(session: Session, study: Study) -> list[LintFinding]:
@@ -203,12 +203,12 @@ def lint_study(session: Session, study: Study) -> list[LintFinding]:
 
 def gravest_first(findings: Sequence[LintFinding]) -> tuple[list[LintFinding], list[LintFinding]]:
     """At most five to be seen at once, with all that block; the rest to be unfolded."""
-    cut = max(MOST_OPEN, sum(finding.blocking for finding in findings))
+    cut = max(MAX_SHOWN, sum(finding.blocking for finding in findings))
     shown = [finding for finding in findings[:cut] if finding.severity != "note"]
     return shown, list(findings[len(shown) :])
 
 
-def _found(
+def _finding(
     severity: Severity, text: str, advice: str, items: Iterable[ItemDraft] = (), blocking: bool = False
 ) -> LintFinding:
     """A finding about some items, each once, in the order of the file."""
@@ -222,24 +222,24 @@ def _found(
 
 def _missing(m: Material) -> Iterator[LintFinding]:
     """Where all items share their systems, one without a system lacks a candidate; else fewer than others is a note."""
-    given = [frozenset(c.system for c in item.candidates if c.text is not None or c.turns) for item in m.items]
-    every, most = frozenset().union(*given), max(map(len, given), default=0)
-    lacking = [item for item, systems in zip(m.items, given, strict=True) if len(systems) < most or not systems]
+    systems_of = [frozenset(c.system for c in item.candidates if c.text is not None or c.turns) for item in m.items]
+    every, most = frozenset().union(*systems_of), max(map(len, systems_of), default=0)
+    lacking = [item for item, systems in zip(m.items, systems_of, strict=True) if len(systems) < most or not systems]
     if not lacking:
         return
     add = "Add the missing texts and upload the file again, or leave these items out."
     if most == len(every):
-        yield _found(
+        yield _finding(
             "grave", f"{counted(len(lacking), 'item')} without a candidate of every system.", add, lacking, True
         )
         return
-    none = [item for item, systems in zip(m.items, given, strict=True) if not systems]
+    none = [item for item, systems in zip(m.items, systems_of, strict=True) if not systems]
     if none:
-        yield _found("grave", f"{counted(len(none), 'item')} without any candidate.", add, none, True)
+        yield _finding("grave", f"{counted(len(none), 'item')} without any candidate.", add, none, True)
     fewer = [item for item in lacking if item.candidates]
     if fewer:
         text = f"{counted(len(fewer), 'item')} with fewer candidates than the others ({most})."
-        yield _found("warning", text, "Compare systems only where they answered the same items.", fewer)
+        yield _finding("warning", text, "Compare systems only where they answered the same items.", fewer)
 
 
 def _empty(m: Material) -> Iterator[LintFinding]:
@@ -252,38 +252,43 @@ def _empty(m: Material) -> Iterator[LintFinding]:
     ]
     if blank:
         text = f"{counted(len(blank), 'candidate')} without a text."
-        yield _found("grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True)
+        yield _finding(
+            "grave", text, "Nobody can rate an empty text: give the text, or leave the item out.", blank, True
+        )
 
 
 def _identical(m: Material) -> Iterator[LintFinding]:
     """Two systems with the same text for one item; for most items, one file was probably taken twice."""
     pairs: dict[tuple[str, str], list[ItemDraft]] = defaultdict(list)
-    for said in m.by_item.values():
-        for one, other in combinations(said, 2):
-            if one.folded == other.folded:
-                pairs[one.system, other.system].append(one.item)
+    for texts in m.by_item.values():
+        for text, other in combinations(texts, 2):
+            if text.folded == other.folded:
+                pairs[text.system, other.system].append(text.item)
     rest: list[ItemDraft] = []
-    for (one, other), items in pairs.items():
-        if len(items) >= FEW and len(items) >= SAME_FILE * len(m.items):
-            text = f"{m.name(one)} and {m.name(other)} have the same text in {len(items):,} of {len(m.items):,} items."
-            yield _found("grave", text, "Check whether one file was taken for two systems.", items)
+    for (first, second), items in pairs.items():
+        if len(items) >= MIN_TEXTS and len(items) >= SAME_FILE_SHARE * len(m.items):
+            both = f"{m.name(first)} and {m.name(second)}"
+            sentence = f"{both} have the same text in {len(items):,} of {len(m.items):,} items."
+            yield _finding("grave", sentence, "Check whether one file was taken for two systems.", items)
         else:
             rest += items
     if rest:
-        text = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
-        yield _found(
-            "warning", text, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
+        sentence = f"{counted(len({id(item) for item in rest}), 'item')} with two candidates of the same text."
+        yield _finding(
+            "warning", sentence, "Annotators will see the same text twice. Leave these items out if in doubt.", rest
         )
 
 
 def _repeated(m: Material) -> Iterator[LintFinding]:
     """One text that a system gives for many items."""
-    for system, said in m.by_system.items():
-        for text, number in Counter(one.folded for one in said).most_common(3):
-            if number >= max(3, 0.02 * len(said)):
-                items = [one.item for one in said if one.folded == text]
+    for system, texts in m.by_system.items():
+        for text, number in Counter(candidate.folded for candidate in texts).most_common(3):
+            if number >= max(3, 0.02 * len(texts)):
+                items = [candidate.item for candidate in texts if candidate.folded == text]
                 sentence = f"{m.name(system)} gives one and the same text for {number:,} items."
-                yield _found("warning", sentence, "Check whether something went wrong when the texts were made.", items)
+                yield _finding(
+                    "warning", sentence, "Check whether something went wrong when the texts were made.", items
+                )
 
 
 def _doubled(m: Material) -> Iterator[LintFinding]:
@@ -292,35 +297,37 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
     by_context: dict[object, list[ItemDraft]] = defaultdict(list)
     for item in m.items:
         context = m.contexts[id(item)]
-        by_content[context, frozenset(said.folded for said in m.by_item[id(item)])].append(item)
+        by_content[context, frozenset(text.folded for text in m.by_item[id(item)])].append(item)
         if context:
             by_context[context].append(item)
     same = [item for items in by_content.values() if len(items) > 1 for item in items]
     if same:
         text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
-        yield _found("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
+        yield _finding("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
     known = {id(item) for item in same}
     shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
     if shared:
         text = f"{counted(len(shared), 'item')} share their context with another item."
-        yield _found("note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared)
+        yield _finding(
+            "note", text, "Annotators read these contexts more than once. Leave it if this is meant.", shared
+        )
 
 
 def _trained_on(m: Material) -> Iterator[LintFinding]:
     """Main items that annotators also meet in training, with the reference next to them, or as a check."""
-    known = Material(m.training, (), ())
-    contexts = set(known.contexts.values()) - {""}
-    texts = {said.folded for said in known.said if len(said.folded) >= TELLING}
+    training = Material(m.training, (), ())
+    contexts = set(training.contexts.values()) - {""}
+    texts = {text.folded for text in training.texts if len(text.folded) >= MIN_CHARACTERS}
     seen = [item for item in m.items if m.contexts[id(item)] in contexts]
-    seen += [said.item for said in m.said if said.folded in texts]
+    seen += [text.item for text in m.texts if text.folded in texts]
     if seen:
         text = f"{counted(len({id(item) for item in seen}), 'item')} also appear among the training or check items."
-        yield _found("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
+        yield _finding("grave", text, "Annotators meet them twice and may know what is expected: leave them out.", seen)
 
 
 def _context(item: ItemDraft, *, with_speakers: bool = True) -> str:
-    said = (f"{turn.speaker}\t{turn.text.strip()}" if with_speakers else turn.text for turn in item.context_turns)
-    return ("\n".join(said) or item.context_text or "").strip().casefold()
+    turns = (f"{turn.speaker}\t{turn.text.strip()}" if with_speakers else turn.text for turn in item.context_turns)
+    return ("\n".join(turns) or item.context_text or "").strip().casefold()
 
 
 # Texts that give themselves away, or were not cleaned
@@ -335,7 +342,7 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         if not spellings:
             continue
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)")
-        is_word = system.strip().isalpha() and system.strip().casefold() not in _FAMILIES
+        is_word = system.strip().isalpha() and system.strip().casefold() not in _MODEL_FAMILIES
         # a counselor may well speak in contexts, gpt4-ft may not
         contexts = spoken if is_word else written
         if any(name in contexts for name in spellings) and pattern.search(contexts):
@@ -344,12 +351,12 @@ def _own_names(m: Material) -> Iterator[LintFinding]:
         if naming:
             text = f"The name of {m.name(system)} is in {_texts(m, naming)}."
             advice = "Annotators may see through the blinding. Replace the name in the file or leave these items out."
-            yield _found("warning" if is_word else "grave", text, advice, _of(naming))
+            yield _finding("warning" if is_word else "grave", text, advice, _of(naming))
         named = [item for speaker, items in m.speakers.items() if pattern.search(speaker) for item in items]
         if named:
             text = f"A speaker has the name of {m.name(system)} in {counted(len(set(map(id, named))), 'item')}."
             advice = "Annotators see it. Rename the speaker in the file, or give it a title in the rubric's `speakers`."
-            yield _found("grave", text, advice, named)
+            yield _finding("grave", text, advice, named)
 
 
 def _spellings(system: str) -> list[str]:
@@ -357,8 +364,10 @@ def _spellings(system: str) -> list[str]:
     name = system.strip().casefold()
     parts = [part for part in re.split(r"[\s_\-/.:]+", name) if part]
     whole = {name, " ".join(parts), "-".join(parts), "".join(parts)} if len(name) >= 3 else set()
-    words = whole | (_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts})
-    return sorted(word for word in words if word not in _ANYBODYS and not re.fullmatch(r"[a-z]+_?(?:\d|[a-f])", word))
+    words = whole | (_MODEL_FAMILIES & {re.sub(r"\d+$", "", part) for part in parts})
+    return sorted(
+        word for word in words if word not in _COMMON_NAMES and not re.fullmatch(r"[a-z]+_?(?:\d|[a-f])", word)
+    )
 
 
 def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
@@ -366,7 +375,7 @@ def _speaks_of_itself(m: Material) -> Iterator[LintFinding]:
     if naming:
         text = f"In {_texts(m, naming)} a system calls itself an AI or names its maker."
         advice = "Annotators will know what they read. Cut the sentence or leave these items out."
-        yield _found("grave", text, advice, _of(naming))
+        yield _finding("grave", text, advice, _of(naming))
 
 
 @dataclass(frozen=True)
@@ -412,30 +421,30 @@ LEFTOVERS = (
 
 
 def _leftovers(m: Material) -> Iterator[LintFinding]:
-    for one in LEFTOVERS:
-        yield from _marked(m, one.what, m.having(one.needles, one.pattern), one.severity)
-    unclosed = [s for s in m.said if "```" in s.text and s.text.count("```") % 2]
+    for leftover in LEFTOVERS:
+        yield from _marked(m, leftover.what, m.having(leftover.needles, leftover.pattern), leftover.severity)
+    unclosed = [s for s in m.texts if "```" in s.text and s.text.count("```") % 2]
     yield from _marked(m, "a block of code (```) that is not closed", unclosed, "warning")
 
 
-def _marked(m: Material, what: str, marked: Sequence[Said], severity: Severity) -> Iterator[LintFinding]:
+def _marked(m: Material, what: str, marked: Sequence[CandidateText], severity: Severity) -> Iterator[LintFinding]:
     if marked:
         text = f"{_texts(m, marked)} with {what}."
         advice = "Texts are shown literally, so annotators see these signs. Clean the file and upload it again."
-        yield _found(severity, text, advice, _of(marked))
+        yield _finding(severity, text, advice, _of(marked))
 
 
-def _texts(m: Material, said: Sequence[Said]) -> str:
+def _texts(m: Material, texts: Sequence[CandidateText]) -> str:
     """How many texts, and whose: 3 texts of System 2; 5 texts (System 1: 3, System 2: 2)."""
-    whose = Counter(one.system for one in said).most_common(4)
-    number = counted(len(said), "text")
+    whose = Counter(text.system for text in texts).most_common(4)
+    number = counted(len(texts), "text")
     if len(whose) == 1:
         return f"{number} of {m.name(whose[0][0])}"
     return f"{number} ({', '.join(f'{m.name(system)}: {n:,}' for system, n in whose)})"
 
 
-def _of(said: Iterable[Said]) -> Iterator[ItemDraft]:
-    return (one.item for one in said)
+def _of(texts: Iterable[CandidateText]) -> Iterator[ItemDraft]:
+    return (text.item for text in texts)
 
 
 # Texts that stop too early, or are of another length
@@ -443,93 +452,93 @@ def _of(said: Iterable[Said]) -> Iterator[ItemDraft]:
 
 def _cut(m: Material) -> Iterator[LintFinding]:
     """Texts of one system that stop in the middle, where its other texts and the other systems do not."""
-    opened = {system: [s for s in said if s.is_open] for system, said in m.by_system.items()}
-    share = {system: len(opened[system]) / len(said) for system, said in m.by_system.items()}
-    middle = [s for system, said in opened.items() if share[system] < 0.5 for s in said]
+    opened = {system: [s for s in texts if s.is_open] for system, texts in m.by_system.items()}
+    share = {system: len(opened[system]) / len(texts) for system, texts in m.by_system.items()}
+    middle = [s for system, texts in opened.items() if share[system] < 0.5 for s in texts]
     cut = _in_the_middle(m, middle)
     if cut:
         text = f"{counted(len(cut), 'text')} end in the middle of a word or a sentence."
-        yield _found("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
-    for system, said in opened.items():
+        yield _finding("warning", text, "Check whether they were cut off; annotators will mark them down for it.", cut)
+    for system, texts in opened.items():
         others = [share[other] for other in share if other != system]
-        limit = _maximum(said)
+        limit = _maximum(texts)
         if limit:
             text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
-            yield _found(
-                "warning", text, "They seem cut at a maximum length. Make them again with a higher one.", _of(said)
+            yield _finding(
+                "warning", text, "They seem cut at a maximum length. Make them again with a higher one.", _of(texts)
             )
-        elif others and len(said) >= FEW and share[system] - float(np.median(others)) >= MORE_OFTEN_OPEN:
+        elif others and len(texts) >= MIN_TEXTS and share[system] - float(np.median(others)) >= OPEN_SHARE_GAP:
             often = f"{share[system]:.0%} of the texts of {m.name(system)}"
             text = f"{often} end without closing punctuation, far more than those of others."
-            yield _found("warning", text, "Check whether they were cut off at a maximum length.", _of(said))
+            yield _finding("warning", text, "Check whether they were cut off at a maximum length.", _of(texts))
 
 
-def _maximum(said: Sequence[Said]) -> str:
-    """The length at which a fifth of these texts stop, said in words; "" where there is none."""
-    characters, words = [len(one.text) for one in said], [len(one.text.split()) for one in said]
+def _maximum(texts: Sequence[CandidateText]) -> str:
+    """The length at which a fifth of these texts stop, as words; "" where there is none."""
+    characters, words = [len(text.text) for text in texts], [len(text.text.split()) for text in texts]
     for unit, lengths, least in (("characters", characters, 100), ("words", words, 20)):
         at_most = lengths.count(most := max(lengths, default=0))
-        if most >= least and at_most >= FEW and at_most >= AT_MAXIMUM * len(said):
+        if most >= least and at_most >= MIN_TEXTS and at_most >= MAXIMUM_SHARE * len(texts):
             return f"{most:,} {unit}"
     return ""
 
 
-def _in_the_middle(m: Material, said: Sequence[Said]) -> list[ItemDraft]:
+def _in_the_middle(m: Material, texts: Sequence[CandidateText]) -> list[ItemDraft]:
     """Texts whose last word needs another, or is the beginning of words that the study uses and no word itself."""
-    tails = [(one, one.last.split()[-1].casefold()) for one in said]
-    found = [one.item for one, tail in tails if tail in _DANGLING or not tail[-1].isalnum()]
-    rare = [(one, tail) for one, tail in tails if tail.isalpha() and len(tail) >= 3 and tail not in _DANGLING]
+    tails = [(text, text.last.split()[-1].casefold()) for text in texts]
+    unfinished = [text.item for text, tail in tails if tail in _DANGLING or not tail[-1].isalnum()]
+    rare = [(text, tail) for text, tail in tails if tail.isalpha() and len(tail) >= 3 and tail not in _DANGLING]
     if not rare:
-        return found
-    words = _vocabulary(m.said)
+        return unfinished
+    words = _vocabulary(m.texts)
     ordered = sorted(words)
-    for one, tail in rare:
+    for text, tail in rare:
         place = bisect_left(ordered, tail)
         longer = ordered[place : place + 20] if tail not in words else ()
         if any(word.startswith(tail) and len(word) >= len(tail) + 3 for word in longer):
-            found.append(one.item)
-    return found
+            unfinished.append(text.item)
+    return unfinished
 
 
-def _vocabulary(said: Sequence[Said]) -> set[str]:
+def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
     """Words of the texts without the last of each, as far as they are worth reading."""
     words: set[str] = set()
     read = 0
-    for one in said:
-        read += len(one.folded)
-        if read > VOCABULARY:
+    for text in texts:
+        read += len(text.folded)
+        if read > VOCABULARY_CHARACTERS:
             break
-        words.update(word.strip(".,;:!?\"'()") for word in one.folded.split()[:-1])
+        words.update(word.strip(".,;:!?\"'()") for word in text.folded.split()[:-1])
     return words
 
 
 def _lengths(m: Material) -> Iterator[LintFinding]:
     """A system that is typically far longer than the others on the same items, and single texts out of line."""
-    logs = {system: np.log([len(one.text) for one in said]) for system, said in m.by_system.items()}
+    logs = {system: np.log([len(one.text) for one in texts]) for system, texts in m.by_system.items()}
     for system, ratio in _ratios(m).items():
-        if ratio >= FAR_LONGER:
+        if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
             yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
     odd = []
-    for system, said in m.by_system.items():
-        if len(said) >= ENOUGH:
+    for system, texts in m.by_system.items():
+        if len(texts) >= MIN_FOR_LENGTHS:
             off = logs[system] - np.median(logs[system])
             spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
-            odd += [said[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER * spread)]
+            odd += [texts[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER_SCORE * spread)]
     if odd:
         text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
-        yield _found("note", text, "Look at them: something may be missing or repeated.", odd)
+        yield _finding("note", text, "Look at them: something may be missing or repeated.", odd)
 
 
 def _ratios(m: Material) -> dict[str, float]:
     """System → how many times as long it typically is as the mean of the others, on the same items."""
     compared: dict[str, list[float]] = defaultdict(list)
-    for said in m.by_item.values():
-        logs = [math.log(len(one.text)) for one in said]
+    for texts in m.by_item.values():
+        logs = [math.log(len(text.text)) for text in texts]
         if len(logs) > 1:
-            for one, own in zip(said, logs, strict=True):
-                compared[one.system].append(own - (sum(logs) - own) / (len(logs) - 1))
-    return {system: float(np.exp(np.median(logs))) for system, logs in compared.items() if len(logs) >= FEW}
+            for text, own in zip(texts, logs, strict=True):
+                compared[text.system].append(own - (sum(logs) - own) / (len(logs) - 1))
+    return {system: float(np.exp(np.median(logs))) for system, logs in compared.items() if len(logs) >= MIN_TEXTS}
 
 
 # The plan
@@ -554,7 +563,7 @@ def _plan(m: Material) -> Iterator[LintFinding]:
     left = [item for item in m.items if item.external_id not in planned] if planned else []
     if left:
         text = f"{counted(len(left), 'item')} without an annotator in the plan."
-        yield _found("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
+        yield _finding("warning", text, "Nobody will rate them. Add lines to the plan or leave the items out.", left)
 
 
 def _some(names: Sequence[str]) -> str:

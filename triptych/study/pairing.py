@@ -122,14 +122,14 @@ def _cost(one: str, team: Sequence[str], load: Counter[str], pairs: Counter[froz
 
 def lines_of(session: Session, study: Study) -> list[PlanLine]:
     """The study's plan by annotator and rank; empty where items are given out automatically."""
-    wanted = (
+    query = (
         select(Person.pseudonym, Item.external_id, PlannedItem.rank)
         .join(Person, Person.id == PlannedItem.person_id)
         .join(Item, Item.id == PlannedItem.item_id)
         .where(PlannedItem.study_id == study.id)
         .order_by(Person.pseudonym, PlannedItem.rank, PlannedItem.id)
     )
-    return [PlanLine(*row) for row in session.execute(wanted)]
+    return [PlanLine(*row) for row in session.execute(query)]
 
 
 # The subset that more annotators rate
@@ -149,11 +149,11 @@ def apply_overlap(session: Session, study: Study) -> None:
 
 def give_places(session: Session, study: Study, subset: Sequence[str]) -> None:
     """Writes how many annotators each main item gets, and which come first; ids that are not there are passed over."""
-    mine = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
-    session.execute(mine.values(raters=study.raters_per_item, priority=0))
+    query = update(Item).where(Item.study_id == study.id, Item.purpose == Purpose.main)
+    session.execute(query.values(raters=study.raters_per_item, priority=0))
     for start in range(0, len(subset), 500):
-        these = mine.where(Item.external_id.in_(subset[start : start + 500]))
-        session.execute(these.values(raters=_raters_of_subset(study), priority=FIRST))
+        rows = query.where(Item.external_id.in_(subset[start : start + 500]))
+        session.execute(rows.values(raters=_raters_of_subset(study), priority=FIRST))
     session.expire_all()
 
 
@@ -164,8 +164,8 @@ def subset_of(session: Session, study: Study) -> list[str]:
 
 def raters_of(session: Session, study: Study) -> dict[str, int]:
     """Main item → how many annotators rate it; of a draft, as its launch will have it."""
-    wanted = select(Item.external_id, Item.raters).where(*_live(study)).order_by(Item.id)
-    raters = dict(map(tuple, session.execute(wanted)))
+    query = select(Item.external_id, Item.raters).where(*_live(study)).order_by(Item.id)
+    raters = dict(map(tuple, session.execute(query)))
     if study.opened_at is not None:
         return raters
     subset = _overlapping(study, list(raters))

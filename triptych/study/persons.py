@@ -29,4 +29,5 @@ def delete_without_part(session: Session, person_ids: Collection[int]) -> int:
     """
     no_account = (Person.role == Role.annotator) | Person.passcode_hash.is_(None)
     in_no_study = ~exists().where(Membership.person_id == Person.id)
-    return session.execute(delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)).rowcount
+    without_part = delete(Person).where(Person.id.in_(person_ids), no_account, in_no_study)
+    return len(session.scalars(without_part.returning(Person.id)).all())

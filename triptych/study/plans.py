@@ -22,6 +22,7 @@ from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -41,14 +42,14 @@ from triptych.study.settings import settings_of
 HEADER = ("annotator", "item_id", "rank")
 EXAMPLE = ", ".join(HEADER)
 ENDINGS = ("csv", "tsv", "txt", "xlsx")
-NOBODY = "does not take part in this study; write a pseudonym, or the name of somebody who was invited"
-SEVERAL = "is the name of several people of this study; write the pseudonym"
+UNKNOWN_PERSON = "does not take part in this study; write a pseudonym, or the name of somebody who was invited"
+AMBIGUOUS_PERSON = "is the name of several people of this study; write the pseudonym"
 RANK_NAMES = ("rank", "order", "position")
-HELD = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
+WORK_STATES = (AssignmentState.reserved, AssignmentState.submitted, AssignmentState.surplus, AssignmentState.ignored)
 
 
 @dataclass(frozen=True)
-class Plan:
+class AssignmentPlan:
     """Lines that were checked against a study: annotators are pseudonyms. Warnings do not keep it from being stored."""
 
     lines: tuple[PlanLine, ...]
@@ -62,7 +63,7 @@ class Plan:
 # Reading and checking
 
 
-def read(session: Session, study: Study, data: bytes, filename: str) -> Plan:
+def read(session: Session, study: Study, data: bytes, filename: str) -> AssignmentPlan:
     """The plan in a CSV or Excel file, checked against the study's people and items.
 
     Raises ImportRefused where the file cannot be read or has other columns.
@@ -72,28 +73,28 @@ def read(session: Session, study: Study, data: bytes, filename: str) -> Plan:
     annotator, item, rank = _columns(source)
     lines = []
     for record in source.records:
-        given = record.values.get(rank, "").strip() if rank else ""
-        number = _rank(given)
-        if given and number is None:
-            findings.error(f"is '{given}'; a rank is a whole number from 1 on.", record.row, rank)
+        text = record.values.get(rank, "").strip() if rank else ""
+        number = _rank(text)
+        if text and number is None:
+            findings.error(f"is '{text}'; a rank is a whole number from 1 on.", record.row, rank)
         who, what = (record.values.get(column, "").strip() for column in (annotator, item))
         lines.append(PlanLine(who, what, number, record.row))
     return _checked(session, study, lines, findings)
 
 
-def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> Plan:
+def check(session: Session, study: Study, lines: Sequence[PlanLine]) -> AssignmentPlan:
     """Lines typed or proposed, checked like those of a file."""
     return _checked(session, study, lines, Findings())
 
 
 def _columns(source: Source) -> tuple[str, str, str | None]:
     by_name = {simple(column): column for column in reversed(source.columns)}
-    found = [
+    columns = [
         next((by_name[n] for n in names if n in by_name), None) for names in (ANNOTATOR_NAMES, ID_NAMES, RANK_NAMES)
     ]
-    if found[0] is None or found[1] is None:
+    if columns[0] is None or columns[1] is None:
         raise ImportRefused(f"A plan needs the columns annotator and item_id, for example: {EXAMPLE}")
-    return found[0], found[1], found[2]
+    return columns[0], columns[1], columns[2]
 
 
 def _rank(text: str) -> int | None:
@@ -101,7 +102,7 @@ def _rank(text: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Standing:
+class _Roster:
     """What a plan is checked against: pseudonyms by what they may be called, and items with their numbers of raters."""
 
     called: Mapping[str, list[str]]
@@ -110,7 +111,7 @@ class _Standing:
     limit: int | None
 
 
-def _standing(session: Session, study: Study) -> _Standing:
+def _roster(session: Session, study: Study) -> _Roster:
     called: dict[str, list[str]] = defaultdict(list)
     for pseudonym, name in session.execute(_annotators(study)):
         for word in dict.fromkeys([_folded(pseudonym), _folded(name or pseudonym)]):
@@ -120,10 +121,10 @@ def _standing(session: Session, study: Study) -> _Standing:
     for external_id, purpose, retired in session.execute(rows):
         if purpose != Purpose.main or retired:
             others[external_id] = "is retired" if retired else f"is a {purpose.replace('_', ' ')} item"
-    return _Standing(called, raters, others, settings_of(study).items_per_annotator)
+    return _Roster(called, raters, others, settings_of(study).items_per_annotator)
 
 
-def _annotators(study: Study) -> Select[tuple[str, str | None]]:
+def _annotators(study: Study) -> Select[str, str | None]:
     """Pseudonym and name of everybody who may still work in the study."""
     return (
         select(Person.pseudonym, Person.name)
@@ -143,71 +144,71 @@ def _folded(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> Plan:
-    standing = _standing(session, study)
-    known = [resolved for line in lines if (resolved := _resolved(line, standing, findings)) is not None]
+def _checked(session: Session, study: Study, lines: Sequence[PlanLine], findings: Findings) -> AssignmentPlan:
+    roster = _roster(session, study)
+    resolved_lines = [resolved for line in lines if (resolved := _resolved(line, roster, findings)) is not None]
     once: dict[tuple[str, str], PlanLine] = {}
-    for line in known:
+    for line in resolved_lines:
         first = once.setdefault((line.annotator, line.item_id), line)
         if first is not line:
             before = f"in row {first.row}" if first.row else "in the plan"
             findings.error(f"'{line.annotator}' and item '{line.item_id}' are already {before}.", line.row or None)
-    kept = list(once.values())
-    _check_raters(kept, standing, findings)
-    _check_whole(kept, standing, findings)
+    lines_once = list(once.values())
+    _check_raters(lines_once, roster, findings)
+    _check_whole(lines_once, roster, findings)
     if not lines:
         findings.error("The plan has no lines.")
-    return Plan(tuple(kept), findings.finish())
+    return AssignmentPlan(tuple(lines_once), findings.finish())
 
 
-def _resolved(line: PlanLine, standing: _Standing, findings: Findings) -> PlanLine | None:
+def _resolved(line: PlanLine, roster: _Roster, findings: Findings) -> PlanLine | None:
     """The line with the annotator's pseudonym; None after a problem was reported."""
-    people = standing.called.get(_folded(line.annotator), [])
-    item_id = line.item_id if line.item_id in standing.raters else restore_cell(line.item_id)
+    people = roster.called.get(_folded(line.annotator), [])
+    item_id = line.item_id if line.item_id in roster.raters else restore_cell(line.item_id)
     row = line.row or None
     if len(people) != 1:
-        findings.error(f"'{line.annotator}' {SEVERAL if people else NOBODY}.", row, HEADER[0])
-    if item_id not in standing.raters:
-        wrong = standing.others.get(item_id, "is no item of this study")
+        findings.error(f"'{line.annotator}' {AMBIGUOUS_PERSON if people else UNKNOWN_PERSON}.", row, HEADER[0])
+    if item_id not in roster.raters:
+        wrong = roster.others.get(item_id, "is no item of this study")
         findings.error(f"'{line.item_id}' {wrong}.", row, HEADER[1])
-    if len(people) != 1 or item_id not in standing.raters:
+    if len(people) != 1 or item_id not in roster.raters:
         return None
     return replace(line, annotator=people[0], item_id=item_id)
 
 
-def _check_raters(lines: Sequence[PlanLine], standing: _Standing, findings: Findings) -> None:
+def _check_raters(lines: Sequence[PlanLine], roster: _Roster, findings: Findings) -> None:
     """No item may have more annotators than it has places; fewer is a warning."""
     rows: dict[str, list[int]] = defaultdict(list)
     for line in lines:
         rows[line.item_id].append(line.row)
     for item_id, where in rows.items():
-        if len(where) > standing.raters[item_id]:
+        if len(where) > roster.raters[item_id]:
             rows_told = f" (rows {row_ranges(where)})" if all(where) else ""
             findings.error(
                 f"item '{item_id}' has {counted(len(where), 'annotator')}{rows_told}, "
-                f"but only {standing.raters[item_id]} rate it. Take lines out, or raise the annotators per item.",
+                f"but only {roster.raters[item_id]} rate it. Take lines out, or raise the annotators per item.",
                 where[-1] or None,
             )
-    fewer = sum(0 < len(rows.get(name, ())) < number for name, number in standing.raters.items())
+    fewer = sum(0 < len(rows.get(name, ())) < number for name, number in roster.raters.items())
     if fewer:
         findings.warning(f"{fewer:,} item(s) have fewer annotators than the study asks for.")
 
 
-def _check_whole(lines: Sequence[PlanLine], standing: _Standing, findings: Findings) -> None:
+def _check_whole(lines: Sequence[PlanLine], roster: _Roster, findings: Findings) -> None:
     if not lines:
         return
     planned = {line.item_id for line in lines}
-    left = [name for name in standing.raters if name not in planned]
+    left = [name for name in roster.raters if name not in planned]
     if left:
         findings.warning(f"{len(left):,} item(s) have no annotator, so nobody will rate them: {_some(left)}.")
-    hers = Counter(line.annotator for line in lines)
-    idle = sorted({one for people in standing.called.values() for one in people} - set(hers))
+    loads = Counter(line.annotator for line in lines)
+    idle = sorted({pseudonym for people in roster.called.values() for pseudonym in people} - set(loads))
     if idle:
         findings.warning(f"{len(idle)} annotator(s) have no line and will get no items: {_some(idle)}.")
-    if standing.limit:
-        over = sorted(name for name, number in hers.items() if number > standing.limit)
+    if roster.limit:
+        over = sorted(name for name, number in loads.items() if number > roster.limit)
         if over:
-            findings.warning(f"An annotator rates at most {standing.limit} items; more are planned for {_some(over)}.")
+            findings.warning(f"An annotator rates at most {roster.limit} items; more are planned for {_some(over)}.")
     parts = connected(lines)
     if len(parts) > 1:
         groups = "; ".join(_some(part.annotators) for part in parts[:4])
@@ -223,11 +224,11 @@ def _some(names: Sequence[str]) -> str:
 
 def propose(session: Session, study: Study) -> list[PlanLine]:
     """A balanced plan for the study's items and the annotators it has now. Raises NotAllowed if it lacks either."""
-    standing = _standing(session, study)
+    roster = _roster(session, study)
     annotators = list(dict.fromkeys(pseudonym for pseudonym, _ in session.execute(_annotators(study))))
-    if not annotators or not standing.raters:
+    if not annotators or not roster.raters:
         raise NotAllowed("A plan needs items and annotators: add the file and invite people first.")
-    return proposed(standing.raters, annotators, standing.limit, f"{study.seed}|plan")
+    return proposed(roster.raters, annotators, roster.limit, f"{study.seed}|plan")
 
 
 def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str, reason: str = "") -> None:
@@ -241,17 +242,17 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
         raise Conflict("This study is closed. Reopen it before changing who rates what.")
     if study.state != StudyState.draft and not reason.strip():
         raise NotAllowed(design.NO_REASON)
-    plan = check(session, study, lines) if lines else Plan((), ())
+    plan = check(session, study, lines) if lines else AssignmentPlan((), ())
     if lines and not plan.ok:
         raise ImportRefused("\n".join(str(problem) for problem in plan.problems if problem.severity == "error"))
     _refuse_crowded(session, study, plan.lines)
-    before = _told(lines_of(session, study))
+    before = _summary(lines_of(session, study))
     session.execute(delete(PlannedItem).where(PlannedItem.study_id == study.id))
     if plan.lines:
         session.execute(insert(PlannedItem), _rows(session, study, plan.lines))
-    after = _told(lines_of(session, study))
+    after = _summary(lines_of(session, study))
     if study.state == StudyState.draft:
-        events.record(session, study.id, "plan stored", actor, old=before, new=after)
+        events.record(session, study.id, EventKind.plan_stored, actor, old=before, new=after)
     else:
         design.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
 
@@ -266,7 +267,7 @@ def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -
         .where(
             Item.study_id == study.id,
             Assignment.purpose == Purpose.main,
-            Assignment.state.in_(HELD),
+            Assignment.state.in_(WORK_STATES),
             Membership.role == Role.annotator,
             Membership.excluded_at.is_(None),
         )
@@ -289,20 +290,20 @@ def _refuse_crowded(session: Session, study: Study, lines: Sequence[PlanLine]) -
 
 def _rows(session: Session, study: Study, lines: Sequence[PlanLine]) -> list[dict[str, int]]:
     """Rows of the table; ranks are renumbered for each annotator, lines without a rank last."""
-    known = select(Person.pseudonym, Person.id).join(Membership).where(Membership.study_id == study.id)
-    people = dict(map(tuple, session.execute(known)))
-    wanted = select(Item.external_id, Item.id).where(Item.study_id == study.id)
-    items = dict(map(tuple, session.execute(wanted)))
-    hers: Counter[str] = Counter()
+    members = select(Person.pseudonym, Person.id).join(Membership).where(Membership.study_id == study.id)
+    people = dict(map(tuple, session.execute(members)))
+    item_ids = select(Item.external_id, Item.id).where(Item.study_id == study.id)
+    items = dict(map(tuple, session.execute(item_ids)))
+    ranks: Counter[str] = Counter()
     rows = []
     for line in sorted(lines, key=lambda line: (line.rank is None, line.rank or 0)):
-        hers[line.annotator] += 1
-        place = {"person_id": people[line.annotator], "item_id": items[line.item_id], "rank": hers[line.annotator]}
+        ranks[line.annotator] += 1
+        place = {"person_id": people[line.annotator], "item_id": items[line.item_id], "rank": ranks[line.annotator]}
         rows.append({"study_id": study.id, **place})
     return rows
 
 
-def _told(lines: Sequence[PlanLine]) -> dict[str, object]:
+def _summary(lines: Sequence[PlanLine]) -> dict[str, object]:
     """How many lines a plan has, and its hash."""
     text = contents.content_hash([[line.annotator, line.item_id, line.rank] for line in lines])
     return {"lines": len(lines), "sha256": text if lines else ""}

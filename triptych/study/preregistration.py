@@ -18,20 +18,20 @@ PARTS = {
 }
 
 
-def declared(rubric: Rubric, said: Preregistration) -> Iterator[tuple[str, str]]:
+def declared(rubric: Rubric, declaration: Preregistration) -> Iterator[tuple[str, str]]:
     """(heading, text) of every declared part, criteria by their titles."""
     titles = {criterion.key: criterion.title for criterion in rubric.criteria}
     for name, heading in PARTS.items():
-        value = getattr(said, name)
-        words = [titles.get(one, one) for one in (value if isinstance(value, tuple) else [value]) if one]
+        value: str | tuple[str, ...] = getattr(declaration, name)
+        words = [titles.get(key, key) for key in (value if isinstance(value, tuple) else [value]) if key]
         if words:
             yield heading, "; ".join(words)
 
 
-def as_text(study: Study, rubric: Rubric, said: Preregistration) -> str:
+def as_text(study: Study, rubric: Rubric, declaration: Preregistration) -> str:
     """The whole declaration, with the hash of the design once there is one."""
     lines = [f"Preregistration: {study.title}", f"Rubric: {rubric.title}; {study.round} round", ""]
-    lines += [f"{heading}: {words}" for heading, words in declared(rubric, said)]
+    lines += [f"{heading}: {words}" for heading, words in declared(rubric, declaration)]
     if study.opened_at is not None:
         lines += ["", f"Frozen at launch on {study.opened_at:%Y-%m-%d %H:%M} UTC. Design {study.design_hash}"]
     return "\n".join(lines)

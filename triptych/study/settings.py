@@ -22,11 +22,11 @@ Code = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9_-]*$", descript
 EXPERTISE = {"expert": "experts", "skilled": "skilled people", "crowd": "a crowd"}
 
 
-class Part(BaseModel):
+class SettingsPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
-class Codes(Part):
+class Codes(SettingsPart):
     """Completion codes that an annotator takes back to the panel; empty: none is shown."""
 
     finished: Code = ""
@@ -35,8 +35,8 @@ class Codes(Part):
 
     @model_validator(mode="after")
     def codes_differ(self) -> Codes:
-        given = [code for code in (self.finished, self.failed_test, self.screened_out) if code]
-        if len(set(given)) < len(given):
+        codes = [code for code in (self.finished, self.failed_test, self.screened_out) if code]
+        if len(set(codes)) < len(codes):
             raise ValueError("each ending needs a code of its own, so that the panel can tell them apart")
         return self
 
@@ -45,7 +45,7 @@ class Codes(Part):
         return Codes(**{name: code or secrets.token_hex(4).upper() for name, code in self})
 
 
-class Consent(Part):
+class Consent(SettingsPart):
     """What annotators agree to before anything else; no text: nothing is asked."""
 
     text: LongText = ""
@@ -60,7 +60,7 @@ class Consent(Part):
 
 
 # what the app's own addresses carry
-TAKEN = ("study", "join", "setup")
+RESERVED_PARAMETERS = ("study", "join", "setup")
 Parameter = Annotated[
     str,
     Field(
@@ -70,7 +70,7 @@ Parameter = Annotated[
 ]
 
 
-class PanelAddress(Part):
+class PanelAddress(SettingsPart):
     """How a panel names its people in the address, and where they go back to; `{code}` is replaced by the code."""
 
     name: str = Field(default="prolific", min_length=1, max_length=40)
@@ -82,12 +82,12 @@ class PanelAddress(Part):
 
     @model_validator(mode="after")
     def parameters_differ(self) -> PanelAddress:
-        if len({self.id_param, self.session_param, *TAKEN}) < 2 + len(TAKEN):
-            raise ValueError(f"the two parameters must differ, and not be called {', '.join(TAKEN)}")
+        if len({self.id_param, self.session_param, *RESERVED_PARAMETERS}) < 2 + len(RESERVED_PARAMETERS):
+            raise ValueError(f"the two parameters must differ, and not be called {', '.join(RESERVED_PARAMETERS)}")
         return self
 
 
-class Pay(Part):
+class Pay(SettingsPart):
     """Pay for one item, and the least per hour that the lead finds fair."""
 
     per_item: Decimal | None = Field(default=None, ge=0)
@@ -95,14 +95,14 @@ class Pay(Part):
     floor_per_hour: Decimal | None = Field(default=None, ge=0)
 
 
-class Recruitment(Part):
+class Recruitment(SettingsPart):
     """How people were found, and the rules that the panel enforces; printed in the methods text."""
 
     how: LongText = ""
     eligibility: tuple[Line, ...] = ()
 
 
-class Checks(Part):
+class Checks(SettingsPart):
     """Checks among the items (defaults for 2 to 20 annotators); 0: none."""
 
     attention_every: int = Field(default=20, ge=0)
@@ -117,7 +117,7 @@ class Checks(Part):
 USUAL_CHECKS = Checks(repeat_percent=5)
 
 
-class EntryRules(Part):
+class EntryRules(SettingsPart):
     """The entry test: questions of the rubric, or gold items; None takes the rubric's own number."""
 
     kind: Literal["none", "questions", "gold"] = "questions"
@@ -126,14 +126,14 @@ class EntryRules(Part):
     gold_items: int = Field(default=5, ge=1, le=50)
 
 
-class Overlap(Part):
+class Overlap(SettingsPart):
     """A subset of the items that more annotators rate than the others."""
 
     items: int = Field(default=0, ge=0)
     raters: int = Field(default=3, ge=1, le=100)
 
 
-class Preregistration(Part):
+class Preregistration(SettingsPart):
     """What was declared before the first annotation; hashed with the design."""
 
     criteria: tuple[str, ...] = ()
@@ -212,8 +212,8 @@ def _described(place: tuple[Any, ...]) -> str:
 
 def _as_now(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings as an older version stored them: it had one completion code."""
-    found = dict(settings)
-    code = found.pop("completion_code", None)
-    if code and "codes" not in found:
-        found["codes"] = {"finished": code}
-    return found
+    current = dict(settings)
+    code = current.pop("completion_code", None)
+    if code and "codes" not in current:
+        current["codes"] = {"finished": code}
+    return current

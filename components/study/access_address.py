@@ -14,7 +14,7 @@ ONLY_HERE = (
 )
 
 
-def way_in(study: Study) -> None:
+def access_address(study: Study) -> None:
     """The address for annotators or for the panel, or where to invite people."""
     if addresses.reaches_this_computer_only():
         st.caption(ONLY_HERE)

@@ -15,7 +15,7 @@ COPY = "A new draft with the same rubric and settings. Ratings, annotators and p
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyRequest:
     """The copy a lead asks for; without a round it is a study of its own."""
 
     title: str
@@ -23,19 +23,20 @@ class Copy:
     with_items: bool
 
 
-def copy_form(study: Study, free: Sequence[Round]) -> Copy | None:
+def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
     """The copy to make: a study of its own, or a round that the series does not have yet."""
     with st.popover("Duplicate"):
         st.text(COPY)
-        own = "A study of its own"
-        names = {own: own, **{each: f"Next round: {ROUNDS[each]}" for each in free}}
-        chosen = st.selectbox("Duplicate as", list(names), format_func=names.__getitem__, key=f"copy-as-{study.slug}")
+        key = f"copy-as-{study.slug}"
+        names: dict[Round | None, str] = {None: "A study of its own"}
+        names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
+        next_round = st.selectbox("Duplicate as", list(names), format_func=names.__getitem__, key=key)
         old = study.title.removeprefix("Demo: ")
-        proposed = f"{old} (copy)" if chosen == own else old  # lists say which round it is
-        title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{chosen}")
-        items = st.checkbox("With its items", chosen == own, key=f"copy-items-{chosen}")
+        proposed = f"{old} (copy)" if next_round is None else old  # lists say which round it is
+        title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}")
+        items = st.checkbox("With its items", next_round is None, key=f"copy-items-{next_round}")
         if st.button("Make the draft", type="primary", key=f"copy-make-{study.slug}"):
-            return Copy(title, None if chosen == own else chosen, items)
+            return CopyRequest(title, next_round, items)
     return None
 
 
