@@ -160,7 +160,7 @@ def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random)
             try:
                 found.append(statistic(value, item, system, metric))
             except UndefinedStatistic as undefined:
-                found.append(str(undefined))
+                found.append(Undefined(str(undefined)))
         one, other = found
         if isinstance(one, Undefined):
             assert one == other

@@ -209,7 +209,7 @@ def test_row_order_and_names_change_no_effect_and_nothing_is_ever_nan(ratings, r
         )
     (one, best, _), (other, best_moved, _) = found
     if isinstance(one, Undefined):
-        assert one.startswith("Not defined: ")
+        assert one.reason.startswith("Not defined: ")
     else:
         assert math.isfinite(one.p)
         assert one.p == pytest.approx(other.p, rel=1e-4, abs=1e-7)

@@ -180,7 +180,7 @@ def test_neither_row_order_nor_names_change_an_interval(ratings, random):
 def test_an_interval_is_finite_or_absent_with_words(ratings):
     found = mean_of(ratings)
     if isinstance(found, Undefined):
-        assert found.startswith("Not defined: ")
+        assert found.reason.startswith("Not defined: ")
     elif found.kind == "none":
         assert (found.low, found.high) == (None, None)
         assert found.sentence.startswith("No interval: ")
