@@ -70,7 +70,7 @@ def test_tables_of_another_version_are_not_ready(served):
 
 
 def test_a_full_disk_is_not_ready(served, monkeypatch):
-    monkeypatch.setattr(doctor, "LEAST_FREE", 2**62)
+    monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 2**62)
 
     assert ready()[0] == 503
 
