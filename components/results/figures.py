@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from components.results.charts import DOT, axis_title, frame, plain_label, short
+from components.results.charts import axis_title, frame, plain_label, short
 from components.shell.words import signed
 from triptych.results.disagreement import Disagreement
+from triptych.rubric import palette
 from triptych.simulate.planner import Chances
 from triptych.stats.analysis.annotators import PeopleOf
 from triptych.stats.analysis.contrasts import Contrast
@@ -19,7 +20,7 @@ from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
+GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
@@ -36,13 +37,13 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     figure = go.Figure()
     thin = [one.difference.alike for one in known]
     thick = [one.difference.these for one in known]
-    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
-    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
+    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", palette.ALIKE, 2))
+    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", palette.THESE, 6))
     figure.add_scatter(
         x=[scale * one.difference.mean for one in known],
         y=rows,
         mode="markers",
-        marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
+        marker={"size": 11, "color": palette.THESE, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
         text=[signed(one.difference.mean, one.share) for one in known],
         hovertemplate="%{y}: %{text}<extra></extra>",
@@ -175,13 +176,13 @@ def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
             x=[one.alpha for one in known],
             y=rows,
             mode="markers",
-            marker={"size": 11, "color": DOT},
+            marker={"size": 11, "color": palette.THESE},
             error_x={
                 "type": "data",
                 "symmetric": False,
                 "array": [high - one.alpha for one, (_, high) in zip(known, limits, strict=True)],
                 "arrayminus": [one.alpha - low for one, (low, _) in zip(known, limits, strict=True)],
-                "color": DOT,
+                "color": palette.THESE,
                 "thickness": 2,
                 "width": 5,
             },
