@@ -20,11 +20,10 @@ from bench.postgres import throw_away_postgres
 from bench.server import Server, running_app
 from bench.world import World, build_world
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, AssignmentState, Item, Study, Submission
+from triptych.storage.models import RATED, Assignment, Item, Study, Submission
 
 ANNOTATORS, RATERS = 100, 3
 WARM_UP = 15.0  # seconds
-DONE = (AssignmentState.submitted, AssignmentState.surplus)
 
 
 def two_processes(options: Options, home: Path) -> list[Figure]:
@@ -106,7 +105,7 @@ def _wrong(url: str, acknowledged: int) -> int:
     engine = database.open_engine(url)
     with database.reading(engine) as session:
         stored = session.scalar(select(func.count()).select_from(Submission))
-        done = select(Assignment.item_id, func.count()).where(Assignment.state.in_(DONE)).group_by(Assignment.item_id)
+        done = select(Assignment.item_id, func.count()).where(Assignment.state.in_(RATED)).group_by(Assignment.item_id)
         raters = dict(session.execute(select(Item.id, Item.raters)).tuples().all())
         over = sum(count > raters[item] for item, count in session.execute(done))
         broken = events.first_broken(session, session.scalars(select(Study.id)).one()) is not None

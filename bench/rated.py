@@ -57,7 +57,7 @@ def _fill(session: Session, study: Study) -> None:
     while batch := list(islice(work, AT_ONCE)):
         for table, rows in zip((Assignment, Slot, Rating), zip(*batch, strict=True), strict=True):
             flat = [row for group in rows for row in group]
-            database.add_rows(session, insert(table), flat)
+            session.connection().execute(insert(table), flat)
     session.execute(update(Item).where(Item.study_id == study.id).values(taken=RATERS))
 
 

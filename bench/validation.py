@@ -19,9 +19,9 @@ from scipy.special import expit, logit, stdtrit
 
 from bench.figures import table
 from bench.server import ROOT
-from triptych.errors import UndefinedStatistic
 from triptych.stats.comparison import SideBySide, difference, dominance, signed_rank
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate, Interval, cluster_variance, mean_interval
+from triptych.stats.undefined import UndefinedStatistic
 
 DOCS = ROOT / "docs" / "validation.md"
 RUNS = 2000

@@ -48,9 +48,5 @@ class StudyNotOpen(Conflict):
     """The study is a draft, paused or closed."""
 
 
-class UndefinedStatistic(TriptychError):
-    """The data do not define this number; the message says why in words a lead can read."""
-
-
 class UnsafeDatabase(TriptychError):
     """The database cannot be opened without risking the data."""

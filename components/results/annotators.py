@@ -11,13 +11,14 @@ from components.results.findings import ratings_link
 from components.results.trust import look_row
 from components.shell.state import say
 from components.shell.words import NONE, limits, moment, number, percent, signed, signed_limits
-from triptych.results.annotators import Repeated, WithSelf
-from triptych.results.contrasts import Contrast
 from triptych.results.quality import Attempt, Line
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import Finding
+from triptych.stats.analysis.annotators import Repeated, WithSelf
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.coefficients import AgreementTable
 from triptych.stats.diagnostics import FlaggedRate
+from triptych.stats.undefined import Undefined
 
 CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
 SHOWN_FIRST = 6
@@ -72,9 +73,9 @@ def _row(line: Line) -> dict[str, str]:
     }
 
 
-def _rate(found: FlaggedRate | str) -> str:
+def _rate(found: FlaggedRate | Undefined) -> str:
     """Right of all, with the interval of the share."""
-    if isinstance(found, str):
+    if isinstance(found, Undefined):
         return NONE
     one = found.rate
     return f"{one.hits} of {one.n} ({limits(one.low, one.high)})"
@@ -109,15 +110,15 @@ def with_self(found: Sequence[WithSelf], titles: dict[str, str]) -> None:
     st.caption("Items shown a second time, in another order and unannounced. Intervals draw what was rated twice anew.")
 
 
-def _self_row(title: str, table: AgreementTable | str) -> dict[str, str]:
-    if isinstance(table, str):
-        return {"Criterion": title, "Same rating": table}
+def _self_row(title: str, table: AgreementTable | Undefined) -> dict[str, str]:
+    if isinstance(table, Undefined):
+        return {"Criterion": title, "Same rating": table.reason}
     alpha = table["alpha"]
-    ends = NONE if isinstance(alpha.interval, str) else limits(*alpha.interval)
+    ends = NONE if isinstance(alpha.interval, Undefined) else limits(*alpha.interval)
     same = table["percent"].value
     return {
         "Criterion": title,
-        "Same rating": same if isinstance(same, str) else percent(same),
+        "Same rating": same.reason if isinstance(same, Undefined) else percent(same),
         "Krippendorff's alpha": number(alpha.value),
         "95 % interval": ends,
         "Rated twice": str(table.units),
@@ -168,8 +169,8 @@ def both_ways(one: StudyAnalysis) -> None:
 def _difference(contrast: Contrast | None) -> str:
     if contrast is None:
         return NONE
-    if isinstance(contrast.difference, str):
-        return contrast.difference
+    if isinstance(contrast.difference, Undefined):
+        return contrast.difference.reason
     found = contrast.difference.headline
     ends = "" if found.low is None else f" ({signed_limits(found.low, found.high, contrast.share)})"
     return f"{signed(found.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"

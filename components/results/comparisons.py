@@ -13,16 +13,20 @@ from components.results.findings import ratings_link
 from components.results.marked import pick_item
 from components.shell.state import plain
 from components.shell.words import NONE, limits, number, p_value, percent, ratio, signed, signed_limits
-from triptych.results.contrasts import HOCHBERG, Contrast, foremost
-from triptych.results.criterion import CriterionResult, SystemResult, headline, interval_note, spoken, within
+from triptych.results.contrasts import HOCHBERG, foremost
+from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import verdict
 from triptych.rubric.scales import Choice
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.statistics import OF_POINTS, SYSTEM, Statistic
+from triptych.stats.analysis.systems import SystemResult, within
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary
 from triptych.stats.intervals import Interval
-from triptych.stats.numbers import counted
+from triptych.stats.numbers import counted, written, written_or_reason
+from triptych.stats.undefined import Undefined
 
 MOST_ROWS, MOST_LINKS = 12, 6
 
@@ -75,13 +79,13 @@ def _levels(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
 def agreement_sentence(result: CriterionResult) -> str:
     """Percent and alpha with its interval, or why there is none; on a fine scale few ratings are ever the same."""
     found = result.agreement
-    if isinstance(found.table, str):
+    if isinstance(found.table, Undefined):
         return f"Agreement: {found.table}"
     fine = not result.points and not isinstance(result.criterion.scale, Choice)
     same = "" if fine else f"two annotators give the same rating {percent(found.percent)} of the time; "
-    if isinstance(found.alpha, str):
+    if isinstance(found.alpha, Undefined):
         return f"Agreement: {same}{found.alpha}"
-    interval = "" if isinstance(found.interval, str) else f" ({limits(*found.interval)})"
+    interval = "" if isinstance(found.interval, Undefined) else f" ({limits(*found.interval)})"
     parts = (f"Agreement: {same}Krippendorff's alpha {number(found.alpha)}{interval}.", found.band, found.note)
     return " ".join(part for part in parts if part)
 
@@ -98,7 +102,7 @@ def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
     """Whom the intervals of differences speak for: each sentence once."""
-    known = [one.difference for one in contrasts if not isinstance(one.difference, str)]
+    known = [one.difference for one in contrasts if not isinstance(one.difference, Undefined)]
     said = dict.fromkeys(sentence for one in known for sentence in (one.these.sentence, one.alike.sentence))
     return " ".join(said)
 
@@ -110,8 +114,8 @@ def contrast_table(contrasts: Sequence[Contrast], one: StudyAnalysis) -> pd.Data
 def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
     row = {"Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}"}
     found = contrast.difference
-    if isinstance(found, str):
-        return row | {"Mean": found}
+    if isinstance(found, Undefined):
+        return row | {"Mean": found.reason}
     row |= {
         "Mean": signed(found.mean, contrast.share),
         "These annotators": _interval(found.these, contrast.share),
@@ -140,11 +144,12 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
     known = isinstance(one.summary, Summary)
     if known and isinstance(one.interval, Interval):
         row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
-        if not result.share:
-            row["Median"] = number(one.summary.median)
-            row["SD"] = number(one.summary.sd)
+        row |= {
+            column.title: with_limits(column, one) for column in SYSTEM if column.name in OF_POINTS and not result.share
+        }
     elif not isinstance(one.shares, Shares):
         row["Mean"] = str(one.summary)
+    row |= {column.title: with_limits(column, one) for column in SYSTEM if column.limits}
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, one.counts, strict=False)}
     if isinstance(one.shares, Shares):
         titles = {option.key: option.title for option in result.criterion.scale.options}
@@ -153,6 +158,15 @@ def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str
         found = one.majority
         row["Positive by majority"] = f"{percent(found.share)} of {found.items} items, {found.undecided} undecided"
     return row
+
+
+def with_limits(column: Statistic, one: SystemResult) -> str:
+    """A statistic of a system as a report prints it, with its interval if it has one."""
+    value = written_or_reason(column.of(one), column.style)
+    interval = column.limits(one) if column.limits else None
+    if interval is None or isinstance(interval, Undefined):
+        return value
+    return f"{value} ({' to '.join(written(end, column.style) for end in interval)})"
 
 
 def _links(one: StudyAnalysis, key: str, slug: str) -> None:
@@ -213,7 +227,7 @@ def means(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
 
 def behind(one: StudyAnalysis, key: str, slug: str) -> str | None:
     """Items that speak for and against a difference; returns the item that the reader picks."""
-    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, str)]
+    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
     if not mine:
         st.text("Not defined: no annotator rated two systems on the same item.")
         return None

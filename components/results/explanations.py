@@ -19,6 +19,7 @@ from triptych.rubric.scales import (
 )
 from triptych.stats.numbers import counted
 from triptych.stats.spans import SpanAgreement
+from triptych.stats.undefined import Undefined
 
 EVERY = "Every"
 LISTED = 300
@@ -88,7 +89,7 @@ def _options(one: StudyAnalysis, criterion: str) -> dict[str, str]:
 
 def highlights(
     readings: pd.DataFrame,
-    agreement: Sequence[SpanAgreement] | str,
+    agreement: Sequence[SpanAgreement] | Undefined,
     labels: Sequence[HighlightLabel],
     one: StudyAnalysis,
     slug: str,
@@ -141,9 +142,9 @@ def comments(found: pd.DataFrame, labels: Sequence[HighlightLabel], one: StudyAn
     return pick_item(listed, f"comments-{slug}", column_config=wide)
 
 
-def _span_table(found: Sequence[SpanAgreement] | str, titles: dict[str, str]) -> None:
-    if isinstance(found, str):
-        st.text(found)
+def _span_table(found: Sequence[SpanAgreement] | Undefined, titles: dict[str, str]) -> None:
+    if isinstance(found, Undefined):
+        st.text(found.reason)
         return
     rows = [
         {

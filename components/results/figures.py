@@ -8,17 +8,19 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from components.results.charts import DOT, axis_title, frame, plain_label, short
+from components.results.charts import axis_title, frame, plain_label, short
 from components.shell.words import signed
-from triptych.results.annotators import PeopleOf
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import Agreement
 from triptych.results.disagreement import Disagreement
+from triptych.rubric import palette
 from triptych.simulate.planner import Chances
+from triptych.stats.analysis.annotators import PeopleOf
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import Agreement
 from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
+from triptych.stats.undefined import Undefined
 
-LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
+GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
@@ -29,19 +31,19 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
 
     widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
     """
-    known = [one for one in contrasts if not isinstance(one.difference, str)]
+    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
     rows = [pair_label(one, names) for one in known]
     scale = 100 if known[0].share else 1
     figure = go.Figure()
     thin = [one.difference.alike for one in known]
     thick = [one.difference.these for one in known]
-    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
-    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
+    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", palette.ALIKE, 2))
+    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", palette.THESE, 6))
     figure.add_scatter(
         x=[scale * one.difference.mean for one in known],
         y=rows,
         mode="markers",
-        marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
+        marker={"size": 11, "color": palette.THESE, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
         text=[signed(one.difference.mean, one.share) for one in known],
         hovertemplate="%{y}: %{text}<extra></extra>",
@@ -87,7 +89,7 @@ def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     labels = [_short(names, code) for code in codes]
     share = np.full((len(codes), len(codes)), np.nan)
     for one in contrasts:
-        if isinstance(one.dominance, str):
+        if isinstance(one.dominance, Undefined):
             continue
         n = one.dominance.wins + one.dominance.ties + one.dominance.losses
         row, column = codes.index(one.system), codes.index(one.baseline)
@@ -166,21 +168,21 @@ def chances(found: Chances) -> go.Figure:
 
 def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
-    known = [one for one in found if not isinstance(one.alpha, str)]
+    known = [one for one in found if not isinstance(one.alpha, Undefined)]
     rows = [short(titles[one.criterion], one.criterion, 30) for one in known]
-    limits = [one.interval if not isinstance(one.interval, str) else (one.alpha, one.alpha) for one in known]
+    limits = [one.interval if not isinstance(one.interval, Undefined) else (one.alpha, one.alpha) for one in known]
     figure = go.Figure(
         go.Scatter(
             x=[one.alpha for one in known],
             y=rows,
             mode="markers",
-            marker={"size": 11, "color": DOT},
+            marker={"size": 11, "color": palette.THESE},
             error_x={
                 "type": "data",
                 "symmetric": False,
                 "array": [high - one.alpha for one, (_, high) in zip(known, limits, strict=True)],
                 "arrayminus": [one.alpha - low for one, (low, _) in zip(known, limits, strict=True)],
-                "color": DOT,
+                "color": palette.THESE,
                 "thickness": 2,
                 "width": 5,
             },

@@ -8,10 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE, p_value, percent, signed, signed_limits
-from triptych.results.judges import JudgeOf, judges, judges_in, margin
+from triptych.results.judges import judges, judges_in, margin
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.correlation import Correlation, Correlations
 from triptych.stats.judge import AltTest
+from triptych.stats.undefined import Undefined
 from triptych.study.settings import EXPERTISE
 
 NO_JUDGE = (
@@ -56,21 +58,21 @@ def _row(each: JudgeOf, one: StudyAnalysis) -> dict[str, object]:
     }
 
 
-def _shown(found: Correlations | str) -> str:
-    if isinstance(found, str):
+def _shown(found: Correlations | Undefined) -> str:
+    if isinstance(found, Undefined):
         return NONE
     return signed(found.kendall.value) + _interval(found.kendall)
 
 
 def _interval(one: Correlation) -> str:
-    return "" if isinstance(one.interval, str) else f" ({signed_limits(*one.interval)})"
+    return "" if isinstance(one.interval, Undefined) else f" ({signed_limits(*one.interval)})"
 
 
 def _in_words(each: JudgeOf, one: StudyAnalysis) -> None:
     """The sentences behind a row: what was found, or why it is not defined."""
     who = f"{each.judge}, {one.title(each.scores)}" if each.is_metric else each.judge
     for found in (each.stand_in, each.within_items, each.of_systems):
-        st.text(f"{who}: {found if isinstance(found, str) else found.sentence}")
+        st.text(f"{who}: {found if isinstance(found, Undefined) else found.sentence}")
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
             st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")

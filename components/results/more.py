@@ -12,11 +12,13 @@ from components.results import comparisons, trust
 from components.results.findings import not_run
 from components.results.judges import beside_annotators
 from components.shell.words import NONE, number, p_value, signed, signed_limits
-from triptych.results.contrasts import RankingOf
+from triptych.results import warnings
 from triptych.results.study_analysis import StudyAnalysis, lengths
 from triptych.results.texts import Texts
+from triptych.stats.analysis.contrasts import RankingOf
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.stats.preferences import Preferences
+from triptych.stats.undefined import Undefined
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def _effects(one: StudyAnalysis, key: str, slug: str) -> None:
 
 
 def _not_run(one: StudyAnalysis, key: str, slug: str) -> None:
-    not_run(one.not_run)
+    not_run(warnings.not_run(one))
 
 
 def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:
@@ -86,8 +88,8 @@ def _ranks(one: StudyAnalysis, key: str, slug: str) -> None:
 
 def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
     ranked = found.ranking
-    if isinstance(ranked, str):
-        st.text(ranked)
+    if isinstance(ranked, Undefined):
+        st.text(ranked.reason)
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
@@ -130,8 +132,8 @@ def _ordinal(one: StudyAnalysis, key: str, slug: str) -> None:
         return
     with st.spinner("Fitting the model"):
         model = one.ordinal_model_of(key)
-    if isinstance(model, str):
-        st.text(model)
+    if isinstance(model, Undefined):
+        st.text(model.reason)
         return
     st.dataframe(pd.DataFrame(_model_rows(model, one)), hide_index=True, key=f"ordinal-{key}")
 

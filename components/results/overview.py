@@ -9,10 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE, joined, number
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import APPROXIMATE, CriterionResult, SystemResult, spoken
+from triptych.results.criterion import APPROXIMATE, CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
+from triptych.stats.undefined import Undefined
 
 NOBODY = "No system stands clearly above all others on {}."
 HERE = " For these annotators only: there are too few to speak for others."
@@ -73,4 +75,4 @@ def _cell(result: CriterionResult, system: SystemResult | None) -> str:
 def _alpha(result: CriterionResult) -> float | None:
     """Words why there is none stand under the criterion."""
     alpha = result.agreement.alpha
-    return None if isinstance(alpha, str) else alpha
+    return None if isinstance(alpha, Undefined) else alpha

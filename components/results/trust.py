@@ -9,15 +9,18 @@ import streamlit as st
 
 from components.results import charts, figures
 from components.shell.words import NONE, limits, number, p_value, percent, signed, signed_limits
-from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, speed_flag
+from triptych.results.annotators import speed_flag
 from triptych.results.criterion import titles_apart
-from triptych.results.frame.model import LETTERS
-from triptych.results.study_analysis import LengthOf, StudyAnalysis
+from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric.answers import LETTERS
+from triptych.stats.analysis.annotators import AnnotatorLook, EffectsOf, PeopleOf
+from triptych.stats.analysis.study import LengthOf
 from triptych.stats.coefficients import AgreementTable, Coefficient
 from triptych.stats.diagnostics import AnnotatorAgreement, FlaggedRate, Severity, Speed, StraightLining
 from triptych.stats.effects import OrderEffect, PositionEffect
 from triptych.stats.icc import Intraclass, Reliability
 from triptych.stats.numbers import counted
+from triptych.stats.undefined import Undefined
 
 COLUMNS = {
     "percent": "Percent agreement",
@@ -37,7 +40,7 @@ TOLD_BY = {
 def agreement(one: StudyAnalysis, slug: str) -> None:
     """Every coefficient of every criterion with its interval; alpha drawn against its bands."""
     titles = {result.criterion.key: result.criterion.title for result in one.criteria}
-    known = [found for found in one.agreement if not isinstance(found.alpha, str)]
+    known = [found for found in one.agreement if not isinstance(found.alpha, Undefined)]
     said = _agreement_sentence(one)
     st.text(said)
     if known:
@@ -65,7 +68,7 @@ def agreement(one: StudyAnalysis, slug: str) -> None:
 
 
 def _agreement_sentence(one: StudyAnalysis) -> str:
-    known = {found.criterion: found.alpha for found in one.agreement if not isinstance(found.alpha, str)}
+    known = {found.criterion: found.alpha for found in one.agreement if not isinstance(found.alpha, Undefined)}
     if not known:
         return "Agreement is not defined for any criterion yet; the table says why."
     low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
@@ -77,7 +80,7 @@ def _agreement_sentence(one: StudyAnalysis) -> str:
     )
 
 
-def _agreement_row(title: str, level: str, table: AgreementTable | str | None) -> dict[str, str]:
+def _agreement_row(title: str, level: str, table: AgreementTable | Undefined | None) -> dict[str, str]:
     row = {"Criterion": title, "Level": level}
     if not isinstance(table, AgreementTable):
         return row | {"Percent agreement": str(table)}
@@ -87,20 +90,20 @@ def _agreement_row(title: str, level: str, table: AgreementTable | str | None) -
 
 def _with_ends(found: Coefficient) -> str:
     """A coefficient with its interval, percent agreement in percent."""
-    if isinstance(found.value, str):
-        return found.value
+    if isinstance(found.value, Undefined):
+        return found.value.reason
     show = percent if found.key == "percent" else number
-    ends = "" if isinstance(found.interval, str) else f" ({' to '.join(show(end) for end in found.interval)})"
+    ends = "" if isinstance(found.interval, Undefined) else f" ({' to '.join(show(end) for end in found.interval)})"
     return f"{show(found.value)}{ends}"
 
 
-def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> None:
+def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> None:
     """A line per annotator; those that ask for a look first."""
     if not looks:
         st.text("No annotator's ratings count here.")
         return
     flagged = [look for look in looks if look.flags]
-    fast = {} if isinstance(speeds, str) else {speed.annotator: speed for speed in speeds}
+    fast = {} if isinstance(speeds, Undefined) else {speed.annotator: speed for speed in speeds}
     hurried = [speed.annotator for speed in fast.values() if speed.flagged]
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
     untold = _untold(looks, speeds)
@@ -120,7 +123,7 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) ->
     )
 
 
-def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> dict[str, str]:
+def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
     """Columns that have nothing to say about anybody, with the reason."""
     reasons = {
         "With the others": [look.agreement for look in looks],
@@ -128,7 +131,8 @@ def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | str) -> di
         "All equal": [look.equal for look in looks],
         "Seconds": [speeds],
     }
-    return {column: found[0] for column, found in reasons.items() if found and all(isinstance(f, str) for f in found)}
+    untold = {column: found for column, found in reasons.items() if all(isinstance(one, Undefined) for one in found)}
+    return {column: found[0].reason for column, found in untold.items() if found}
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
@@ -147,16 +151,16 @@ def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
     }
 
 
-def _correlation(found: AnnotatorAgreement | str) -> str:
-    if isinstance(found, str) or found.value is None:
+def _correlation(found: AnnotatorAgreement | Undefined) -> str:
+    if isinstance(found, Undefined) or found.value is None:
         return NONE
     return f"{number(found.value)} ({limits(found.low, found.high)})"
 
 
 def pairs(found: PeopleOf, slug: str) -> None:
     """Who agrees with whom, and what agreement would be without each."""
-    if isinstance(found.pairs, str):
-        st.text(found.pairs)
+    if isinstance(found.pairs, Undefined):
+        st.text(found.pairs.reason)
         return
     low = min(found.pairs, key=lambda pair: pair.percent)
     said = (
@@ -179,17 +183,17 @@ def pairs(found: PeopleOf, slug: str) -> None:
 
 
 def without_each(found: PeopleOf) -> None:
-    if isinstance(found.without_each, str):
-        st.text(found.without_each)
+    if isinstance(found.without_each, Undefined):
+        st.text(found.without_each.reason)
         return
     first = found.without_each[0]
-    if not isinstance(first.change, str):
+    if not isinstance(first.change, Undefined):
         st.text(f"Without {first.annotator} alpha would be {number(first.alpha)} ({signed(first.change)}).")
     rows = [
         {
             "Without": row.annotator,
             "Alpha": number(row.alpha),
-            "Change": row.change if isinstance(row.change, str) else signed(row.change),
+            "Change": str(row.change) if isinstance(row.change, Undefined) else signed(row.change),
             "Units": row.units,
         }
         for row in found.without_each
@@ -204,9 +208,9 @@ def reliability(people: Sequence[PeopleOf], one: StudyAnalysis) -> None:
     st.caption("Single: one rating. Mean: the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
 
 
-def _reliability_row(title: str, found: Reliability | str) -> dict[str, str]:
-    if isinstance(found, str):
-        return {"Criterion": title, "ICC(1), single": found}
+def _reliability_row(title: str, found: Reliability | Undefined) -> dict[str, str]:
+    if isinstance(found, Undefined):
+        return {"Criterion": title, "ICC(1), single": found.reason}
     row = {"Criterion": title, "k": number(found.k)}
     forms = {"ICC(1)": found.one_way, "ICC(A)": found.absolute, "ICC(C)": found.consistency}
     for name, form in forms.items():
@@ -219,7 +223,8 @@ def _reliability_row(title: str, found: Reliability | str) -> dict[str, str]:
 def effects(found: Sequence[EffectsOf], one: StudyAnalysis) -> None:
     """Shift at each place on screen, and change from the first to the last annotation."""
     for effect in found:
-        words = effect.position if isinstance(effect.position, str) else effect.position.sentence
+        position = effect.position
+        words = position.reason if isinstance(position, Undefined) else position.sentence
         st.text(f"{one.title(effect.criterion)}: {words}")
     rows = [_effect_row(one.title(effect.criterion), effect) for effect in found]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
@@ -234,10 +239,10 @@ def _effect_row(title: str, effect: EffectsOf) -> dict[str, str]:
     if isinstance(effect.position, PositionEffect):
         row |= {f"Response {LETTERS[s.position]}": _shift(s.interval) for s in effect.position.shifts}
         row["p"] = p_value(effect.position.p)
-    if not isinstance(effect.best, str):
+    if not isinstance(effect.best, Undefined):
         row |= {f"Best at {LETTERS[best.position]}": percent(best.rate.share) for best in effect.best}
     order = effect.order
-    row["First to last"] = _shift(order.change.headline) if isinstance(order, OrderEffect) else order
+    row["First to last"] = _shift(order.change.headline) if isinstance(order, OrderEffect) else order.reason
     return row
 
 
@@ -250,17 +255,17 @@ def lengths(found: Sequence[LengthOf], one: StudyAnalysis) -> None:
     """Whether longer responses are rated higher."""
     rows = [_length_row(one.title(length.criterion), length) for length in found]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="lengths")
-    for words in dict.fromkeys(x.correlations.sentence for x in found if not isinstance(x.correlations, str)):
+    for words in dict.fromkeys(x.correlations.sentence for x in found if not isinstance(x.correlations, Undefined)):
         st.caption(words)
 
 
 def _length_row(title: str, length: LengthOf) -> dict[str, str]:
     found = length.correlations
-    if isinstance(found, str):
-        return {"Criterion": title, "Kendall's tau-b": found}
+    if isinstance(found, Undefined):
+        return {"Criterion": title, "Kendall's tau-b": found.reason}
     parts = {"Kendall's tau-b": found.kendall, "Pearson's r": found.pearson}
     row = {"Criterion": title}
     for name, part in parts.items():
-        ends = "" if isinstance(part.interval, str) else f" ({signed_limits(*part.interval)})"
+        ends = "" if isinstance(part.interval, Undefined) else f" ({signed_limits(*part.interval)})"
         row[name] = f"{signed(part.value)}{ends}"
     return row | {"Pairs of responses": str(found.pairs)}

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.words import NONE
+from triptych.annotate.logged import LoggedHighlight, LoggedRating
 from triptych.operations.verify import Verdict
 from triptych.rubric.answers import LETTERS
 from triptych.stats.numbers import counted
@@ -115,21 +116,21 @@ def _flat(values: dict[str, Any]) -> dict[str, str]:
 
 def _ratings(rows: list[Any]) -> dict[str, str]:
     cells = {}
-    for position, criterion, number, option, missing, reasons, text in rows:
-        place = f"{criterion}, {_place(position)}"
-        chosen = MISSING if missing and option is None else option
-        cells[place] = str(chosen) if number is None else f"{number:g}"
-        if reasons or text:
-            cells[f"{place}: explanation"] = " · ".join([*reasons, *([text] if text else [])])
+    for rating in (LoggedRating(*row) for row in rows):
+        place = f"{rating.criterion}, {_place(rating.position)}"
+        chosen = MISSING if rating.missing and rating.option is None else rating.option
+        cells[place] = str(chosen) if rating.number is None else f"{rating.number:g}"
+        if rating.reasons or rating.text:
+            cells[f"{place}: explanation"] = " · ".join([*rating.reasons, *([rating.text] if rating.text else [])])
     return cells
 
 
 def _highlights(rows: list[Any]) -> dict[str, str]:
     cells = {}
-    for number, (position, turn, start, end, label, comment) in enumerate(rows, 1):
-        place = _place(position) if turn is None else f"{_place(position)}, turn {turn + 1}"
-        passage = f"{label}, characters {start} to {end}"
-        cells[f"highlight {number}, {place}"] = f"{passage}: {comment}" if comment else passage
+    for number, mark in enumerate((LoggedHighlight(*row) for row in rows), 1):
+        place = _place(mark.position) if mark.turn is None else f"{_place(mark.position)}, turn {mark.turn + 1}"
+        span = f"{mark.label}, characters {mark.start} to {mark.end}"
+        cells[f"highlight {number}, {place}"] = f"{span}: {mark.comment}" if mark.comment else span
     return cells
 
 

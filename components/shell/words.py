@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from triptych.stats.numbers import written
+from triptych.stats.numbers import written, written_or_reason
+from triptych.stats.undefined import Undefined
 
 NONE = "–"
 MARKS = re.compile(r"[^\w\s.,;:?!()'%/+-]|_")
@@ -45,11 +46,9 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else written(p, "p")
 
 
-def number(value: float | str | None) -> str:
-    """A number, or the reason why there is none."""
-    if value is None:
-        return NONE
-    return value if isinstance(value, str) else written(value, "number")
+def number(result: float | Undefined | None) -> str:
+    """A number, or the sentence that stands in its place."""
+    return NONE if result is None else written_or_reason(result, "number")
 
 
 def signed(difference: float, share: bool = False) -> str:

@@ -16,10 +16,11 @@ from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
 from triptych.simulate.recovery import Check, Recovered
 from triptych.stats.numbers import counted
+from triptych.stats.undefined import Undefined
 
 DEFAULTS = Recipe()
 MARKS = {Recovered.yes: "✓ yes", Recovered.unclear: "? unclear", Recovered.no: "✗ no"}
-NO_TIME = "Not defined: simulated annotators take no time."
+NO_TIME = Undefined("Not defined: simulated annotators take no time.")
 UNCLEAR_NOTE = (
     "Unclear means that the study is too small for this effect, or the effect too small for the study: the planner "
     "says what more annotators or more items would do."
@@ -104,7 +105,7 @@ def _comparison(analysis: StudyAnalysis, slug: str) -> None:
         "Criterion", list(results), format_func=lambda key: results[key].criterion.title, key=f"criterion-{slug}"
     )
     contrasts = analysis.contrasts_of(key)
-    if any(not isinstance(contrast.difference, str) for contrast in contrasts):
+    if any(not isinstance(contrast.difference, Undefined) for contrast in contrasts):
         sentence = verdict(analysis, key)
         st.text(sentence)
         charts.show(

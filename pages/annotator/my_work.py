@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
 from components.shell import state
-from triptych.annotate import assignments
+from triptych.annotate import assignments, progress
 from triptych.people import accounts, membership
+from triptych.people.membership import AnnotatorMembership
 from triptych.stats.numbers import counted
 from triptych.storage.models import AssignmentState, Study, StudyState
 from triptych.study import lifecycle
@@ -35,7 +34,7 @@ def join(study: Study) -> None:
         go(study)
 
 
-def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> None:
+def draw(study: Study, member: AnnotatorMembership, done: progress.Progress, work: list) -> None:
     with st.container(border=True):
         st.text(study.title)
         if member.turned_away_as or member.withdrawn_at:
@@ -48,7 +47,7 @@ def draw(study: Study, member: Any, done: assignments.Progress, work: list) -> N
             label = "Continue" if done.done else "Start"
             st.button(label, key=f"go-{study.slug}", type="primary", on_click=go, args=(study,))
         else:
-            st.caption(f"This study is {STATES[StudyState(study.state)]}.")
+            st.caption(f"This study is {STATES[study.state]}.")
         if work:
             with st.expander(f"What I have done ({len(work)})"):
                 st.dataframe(work_table(work), hide_index=True, width="stretch")
@@ -59,11 +58,11 @@ def work_table(work: list) -> pd.DataFrame:
     rows = [
         {
             "Item": number,
-            "State": STATE_NAMES.get(one.state, one.state),
-            "Submitted": one.submitted_at,
-            "Minutes": round(one.active_seconds / 60, 1),
+            "State": STATE_NAMES.get(study.state, study.state),
+            "Submitted": study.submitted_at,
+            "Minutes": round(study.active_seconds / 60, 1),
         }
-        for number, one in enumerate(work, 1)
+        for number, study in enumerate(work, 1)
     ]
     return pd.DataFrame(rows[::-1])
 
@@ -79,13 +78,13 @@ with state.reading() as session:
         (
             s,
             membership.membership_of(session, s, who),
-            assignments.progress(session, s, who),
+            progress.of_work(session, s, who),
             assignments.own_work(session, s, who),
         )
         for s in studies
     ]
     joinable = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    others = [study for study in joinable if study.slug not in {one.slug for one in studies}]
+    others = [study for study in joinable if study.slug not in {joined.slug for joined in studies}]
 for study, member, done, work in parts:
     draw(study, member, done, work)
 if not parts:

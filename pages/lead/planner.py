@@ -4,9 +4,9 @@ import streamlit as st
 
 from components.shell import state
 from components.study import planner_form
-from triptych.errors import UndefinedStatistic
 from triptych.simulate import planner
 from triptych.simulate.planner import Basis
+from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who

@@ -18,6 +18,7 @@ from triptych.results.frame.upkeep import frame_of, twice_rated
 from triptych.results.quality import Line
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.results.warnings import missing_answers
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Round, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -66,10 +67,10 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
         return
     pilot = next((s for s in studies if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
     meter, whose = pay.meter_of(settings, frame, kinds), "this study"
-    if isinstance(meter, str) and pilot is not None:
+    if isinstance(meter, Undefined) and pilot is not None:
         with state.reading() as session:
             meter, whose = pay.meter_of(settings, frame_of(session, pilot), kinds), "the pilot"
-    if not isinstance(meter, str):
+    if not isinstance(meter, Undefined):
         pay_meter.pay_meter(meter, whose)
     elif seconds := pay_meter.guess(slug):
         st.text(pay.expected(settings, seconds))

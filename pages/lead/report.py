@@ -54,8 +54,8 @@ def datasheet(study: Study, who: Who) -> None:
 who = state.require("lead")
 st.title("Report", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     frame = frame_of(session, study)

@@ -11,7 +11,7 @@ from components.results.scope import choose_scope, scope_notes
 from components.results.study_tools import study_tools
 from components.shell import live, state
 from components.shell.study_choice import choose_study
-from triptych.results import texts
+from triptych.results import texts, warnings
 from triptych.results.annotators import speeds_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.highlights import highlights_of_item
@@ -111,7 +111,8 @@ with live.drawing(slug):
         st.stop()
     analysis = analyse(board.frame, scope, board.names)
     st.subheader("Before you conclude", anchor=False)
-    findings.conclusions(analysis.all_findings if analysis.n_ratings <= SMALL else analysis.findings, analysis, slug)
+    found_in = warnings.all_findings if analysis.n_ratings <= SMALL else warnings.findings
+    findings.conclusions(found_in(analysis), analysis, slug)
     sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
     for section, draw in zip(sections, (compared, trusted, disagreed, explained, beyond), strict=True):
         if section.open:

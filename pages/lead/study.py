@@ -44,7 +44,7 @@ PLACES = [
 
 def state_of(study: Study) -> None:
     """The study's state, the possible changes of it, and links to its pages."""
-    st.write(STATES[StudyState(study.state)])
+    st.write(STATES[study.state])
     address = {"study": study.slug}
     with st.container(horizontal=True, vertical_alignment="center"):
         if study.state == StudyState.draft:
@@ -59,7 +59,7 @@ def state_of(study: Study) -> None:
 
 
 def steps(study: Study) -> None:
-    for to in sorted(lifecycle.ALLOWED_NEXT[StudyState(study.state)], reverse=True):
+    for to in sorted(lifecycle.ALLOWED_NEXT[study.state], reverse=True):
         label, help_text = STEPS[to]
         main: Literal["primary", "secondary"] = "primary" if to == StudyState.open else "secondary"
         if st.button(label, key=f"to-{to}", help=help_text, type=main):

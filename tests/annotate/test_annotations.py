@@ -11,15 +11,17 @@ from helpers.studies import full_answers
 from sqlalchemy import func, select
 
 from triptych import clock
-from triptych.annotate import annotations, assignments
-from triptych.annotate.annotations import DraftMessage, Refusal, SetAsideMessage
+from triptych.annotate import annotations, assignments, drafts, reservations
+from triptych.annotate.annotations import SetAsideMessage
 from triptych.annotate.assignments import Nothing
+from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts
 from triptych.storage import events
 from triptych.storage.database import reading, writing
 from triptych.storage.models import (
     Assignment,
+    Candidate,
     Event,
     EventDetail,
     Explanation,
@@ -103,7 +105,7 @@ def test_a_submission_that_fails_half_way_leaves_nothing(opened):
 def test_a_submission_does_not_lean_on_an_earlier_draft(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 7))
+        drafts.save_draft(session, who, draft(first, 7))
 
     with writing(engine) as session:
         annotations.submit(session, who, submission(first))
@@ -119,7 +121,7 @@ def test_a_late_draft_is_told_that_the_item_was_submitted_and_changes_nothing(op
         annotations.submit(session, who, submission(first))
 
     with writing(engine) as session:
-        answer = annotations.save_draft(session, who, late)
+        answer = drafts.save_draft(session, who, late)
 
     assert isinstance(answer, Refusal)
     assert (answer.reason, answer.receipt) == ("submitted", "submission-1")
@@ -128,10 +130,10 @@ def test_a_late_draft_is_told_that_the_item_was_submitted_and_changes_nothing(op
 def test_an_older_draft_never_overwrites_a_newer_one(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 5))
+        drafts.save_draft(session, who, draft(first, 5))
 
     with writing(engine) as session:
-        assert annotations.save_draft(session, who, draft(first, 4)) == 5
+        assert drafts.save_draft(session, who, draft(first, 4)) == 5
 
     with reading(engine) as session:
         assert session.get_one(Assignment, first.id).draft == {"ratings": {"A": {"fluency": 3}}}
@@ -140,15 +142,15 @@ def test_an_older_draft_never_overwrites_a_newer_one(opened):
 def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 1))
+        drafts.save_draft(session, who, draft(first, 1))
     from_other = draft(first, 2, pen=OTHER_PEN)
 
     with writing(engine) as session:
-        refusal = annotations.save_draft(session, who, from_other)
+        refusal = drafts.save_draft(session, who, from_other)
     with writing(engine) as session:
-        taken = annotations.save_draft(session, who, from_other.model_copy(update={"take": True}))
+        taken = drafts.save_draft(session, who, from_other.model_copy(update={"take": True}))
     with writing(engine) as session:
-        first_again = annotations.save_draft(session, who, draft(first, 3))
+        first_again = drafts.save_draft(session, who, draft(first, 3))
 
     assert (refusal.reason, refusal.draft_seq, refusal.draft) == (
         "open_elsewhere",
@@ -159,7 +161,7 @@ def test_a_second_tab_is_refused_once_the_first_has_written_and_may_take_over(op
     assert first_again.reason == "open_elsewhere"
 
 
-def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is_not_closed(engine, make_study):
+def test_a_next_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
         work = assignments.current(session, study, who)
@@ -167,11 +169,11 @@ def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is
             accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
             for one in (who, other)
         )
-    assert not annotations.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
+    assert not drafts.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
     with writing(engine) as session:
-        assert annotations.save_draft(session, who, draft(work, 1)) == 1
+        assert drafts.save_draft(session, who, draft(work, 1)) == 1
 
-    assert annotations.save_next_draft(engine, hers, draft(work, 2))
+    assert drafts.save_next_draft(engine, hers, draft(work, 2))
     refused = [
         (hers, draft(work, 2)),
         (hers, draft(work, 3, pen="another-pen")),
@@ -179,31 +181,31 @@ def test_a_next_draft_needs_a_newer_number_the_pen_the_login_and_a_study_that_is
         (others, draft(work, 3)),
         ("no login of ours", draft(work, 3)),
     ]
-    assert [annotations.save_next_draft(engine, *one) for one in refused] == [False] * len(refused)
+    assert [drafts.save_next_draft(engine, *one) for one in refused] == [False] * len(refused)
     with pytest.raises(InvalidAnnotation):
-        annotations.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
+        drafts.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.closed, "lead")
-    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
+    assert not drafts.save_next_draft(engine, hers, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
         accounts.sign_out(session, accounts.who_is(session, hers))
-    assert not annotations.save_next_draft(engine, hers, draft(work, 3))
+    assert not drafts.save_next_draft(engine, hers, draft(work, 3))
 
 
 def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 1))
+        drafts.save_draft(session, who, draft(first, 1))
 
     with writing(engine) as session:
-        assert annotations.save_draft(session, who, draft(first, 2, pen=OTHER_PEN, base=1)) == 2
+        assert drafts.save_draft(session, who, draft(first, 2, pen=OTHER_PEN, base=1)) == 2
 
 
 def test_a_submission_from_a_tab_that_lost_the_pen_is_refused(opened):
     engine, _, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 1, pen=OTHER_PEN))
+        drafts.save_draft(session, who, draft(first, 1, pen=OTHER_PEN))
 
     with pytest.raises(OpenElsewhere), writing(engine) as session:
         annotations.submit(session, who, submission(first))
@@ -243,7 +245,7 @@ def test_nobody_can_write_to_the_assignment_of_another(opened, make_study):
     with pytest.raises(NotFound), writing(engine) as session:
         annotations.submit(session, stranger, submission(first))
     with pytest.raises(NotFound), writing(engine) as session:
-        annotations.save_draft(session, stranger, draft(first))
+        drafts.save_draft(session, stranger, draft(first))
 
 
 def test_reasons_and_text_are_stored_with_their_rating(opened):
@@ -311,9 +313,9 @@ def test_time_that_ran_out_never_throws_work_away(opened, make_study, monkeypatc
         item.raters = 1
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
     with writing(engine) as session:
-        assignments.give_back_expired(session, study)
+        reservations.give_back_expired(session, study)
         assert session.get_one(Item, first.item_id).taken == 0
-        assert assignments.take_place(session, first.item_id)
+        assert reservations.take_place(session, first.item_id)
 
     with writing(engine) as session:
         annotations.submit(session, who, submission(first))
@@ -328,7 +330,7 @@ def test_late_work_takes_its_place_back_if_it_is_free(opened, monkeypatch):
     real = clock.now
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
     with writing(engine) as session:
-        assignments.give_back_expired(session, study)
+        reservations.give_back_expired(session, study)
 
     with writing(engine) as session:
         annotations.submit(session, who, submission(first))
@@ -362,7 +364,7 @@ def test_a_paused_study_takes_what_is_on_screen_for_thirty_minutes(opened, monke
 def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause_with_its_draft(opened, monkeypatch):
     engine, study, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first))
+        drafts.save_draft(session, who, draft(first))
         lifecycle.set_state(session, study, StudyState.paused, "lead")
     real = clock.now
 
@@ -381,7 +383,7 @@ def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause
 def test_a_closed_study_refuses_the_submission_and_keeps_the_draft(opened):
     engine, study, who, first = opened
     with writing(engine) as session:
-        annotations.save_draft(session, who, draft(first, 1))
+        drafts.save_draft(session, who, draft(first, 1))
         lifecycle.set_state(session, study, StudyState.closed, "lead")
 
     with pytest.raises(StudyNotOpen, match="closed"), writing(engine) as session:
@@ -407,7 +409,7 @@ def test_highlights_keep_code_points_and_overlap(opened):
         {"slot": "A", "start": 28, "end": 31, "label": "bad"},
     ]
     with reading(engine) as session:
-        text = session.execute(select(annotations.Candidate.text).limit(1)).scalar_one()
+        text = session.execute(select(Candidate.text).limit(1)).scalar_one()
 
     with writing(engine) as session:
         annotations.submit(session, who, submission(first, answers=full_answers() | {"highlights": spans}))

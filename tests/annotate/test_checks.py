@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from triptych.annotate import annotations, assignments, blinding, checks, desk
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Nothing
 from triptych.annotate.checks import HIDDEN, Shown, due, expected, verdict
+from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, ImportRefused, NotAllowed
 from triptych.formats.model import ItemDraft, ItemFile
 from triptych.results.frame.upkeep import frame_of
@@ -171,6 +172,7 @@ def checked(module_engine):
 
         yield make
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def some_checks() -> list[ItemDraft]:
@@ -261,6 +263,7 @@ def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_en
             add_check_items(session, study, drafts, "lead")
         assert len(session.scalars(select(Item.id)).all()) == 1
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def rate(session, study, who, most: int) -> list[str]:

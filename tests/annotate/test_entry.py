@@ -12,9 +12,20 @@ from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers,
 from sqlalchemy import select
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, blinding, desk, entry_test, exclusions, onboarding
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate import (
+    annotations,
+    assignments,
+    blinding,
+    desk,
+    entry_test,
+    exclusions,
+    onboarding,
+    progress,
+    reservations,
+)
+from triptych.annotate.assignments import Nothing
 from triptych.annotate.onboarding import Stage
+from triptych.annotate.reservations import Assigned
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, StudyNotOpen
 from triptych.operations import verify
 from triptych.people import accounts
@@ -378,7 +389,7 @@ def test_an_explicit_plan_gives_each_her_own_items_in_order(make_on_both):
 
     given = []
     while isinstance(work := assignments.current(session, study, who), Assigned):
-        assert assignments.progress(session, study, who).total == 3
+        assert progress.of_work(session, study, who).total == 3
         given.append(work.item_id)
         annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
 
@@ -398,7 +409,7 @@ def test_the_study_says_how_long_an_item_is_kept(make, monkeypatch):
 
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=80))
     assert assignments.current(session, study, other) is Nothing.nothing_free
-    assert assignments.renew(session, who, work.token)
+    assert reservations.renew(session, who, work.token)
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=160))
     assert assignments.current(session, study, other) is Nothing.nothing_free
     monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=171))

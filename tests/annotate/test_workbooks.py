@@ -16,7 +16,7 @@ from openpyxl import Workbook as Book
 from sqlalchemy import func, select
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, workbooks
+from triptych.annotate import annotations, assignments, drafts, progress, reservations, workbooks
 from triptych.annotate.assignments import Nothing
 from triptych.errors import Conflict, ImportRefused, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats import read_items
@@ -199,7 +199,7 @@ def test_a_workbook_that_is_cancelled_gives_its_places_back_and_is_no_longer_tak
             taking()
     again = workbooks.make(session, study, first.pseudonym, 1, lead.pseudonym)
     assert again.items == 1
-    assert isinstance(assignments.current(session, study, first), assignments.Assigned)
+    assert isinstance(assignments.current(session, study, first), reservations.Assigned)
 
 
 def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(sqlite_engine, make_study, monkeypatch):
@@ -207,7 +207,7 @@ def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(
         study, lead, (who, _) = make_study(session, items=1)
         before = assignments.current(session, study, who)
         draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-hers", "seq": 1, "base": 0, "draft": {}}
-        annotations.save_draft(session, who, annotations.read_message(annotations.DraftMessage, draft))
+        drafts.save_draft(session, who, annotations.read_message(drafts.DraftMessage, draft))
         later = clock.now() + timedelta(hours=5)
         monkeypatch.setattr(clock, "now", lambda: later)
         workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
@@ -289,7 +289,7 @@ def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
     assert mine == hers
     assert len(mine) == 18
     assert sorted(filter(None, (one.note for one in laid))) == ["Thanks"]
-    assert assignments.progress(session, study, first).done == 2
+    assert progress.of_work(session, study, first).done == 2
     assert workbooks.listed(session, study)[0].state == "handed in"
     assert verify(session, study).differences == ()
 

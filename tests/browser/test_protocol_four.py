@@ -116,7 +116,7 @@ def fill(path: Path) -> Ratings:
 
 
 def take_back(page: Page, path: Path) -> None:
-    uploader(page, "A filled workbook").set_input_files(path)
+    uploader(page, "Filled workbook").set_input_files(path)
     expect(page.get_by_text(f"Everything is correct. {len(ITEMS)} items can be stored.")).to_be_visible()
     page.get_by_role("button", name="Store the answers").click()
     expect(page.get_by_text(f"{len(ITEMS)} items of ")).to_be_visible()
@@ -126,7 +126,7 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     """The next round, from the first: panel, consent, codes, launched; returns the panel's address."""
     page.goto(f"{server.url}/study?study={slug}")
     page.get_by_role("button", name="Duplicate").click()
-    choose(page, "As what", "Next round: Crowd")
+    choose(page, "Duplicate as", "Next round: Crowd")
     # the boxes below are others for every choice, and for a moment both are there
     expect(page.get_by_label("Title", exact=True).first).to_have_value("Answers")
     settled(page)
@@ -146,7 +146,7 @@ def make_crowd_round(page: Page, server: Server, slug: str) -> str:
     settled(page)
     page.get_by_label(re.compile("^Address to go back to")).fill(BACK)
     page.get_by_role("button", name="Make codes for the empty ones").click()
-    expect(page.get_by_text("Kept.")).to_be_visible()  # "Finished" had a code before: a panel study always has one
+    expect(page.get_by_text("Saved.")).to_be_visible()  # "Finished" had a code before: a panel study always has one
     expect(page.get_by_label("Did not consent", exact=True)).not_to_be_empty()
     expect(page.get_by_label(re.compile("^Address to go back to"))).to_have_value(BACK)
     launch(page)

@@ -59,7 +59,7 @@ def filled(sqlite_engine, make_study):
         annotate(session, study, people[0], rejecting("plumbum"))
         annotate(session, study, people[0], fluency(plumbum=3, stannum=1))
         annotate(session, study, people[1], fluency(plumbum=1, stannum=3))
-        session.commit()
+        database.commit(session)
         yield session, study, lead, people
 
 

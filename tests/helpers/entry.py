@@ -63,6 +63,7 @@ def open_studies(engine: Engine) -> Iterator[Callable[..., Any]]:
 
         yield making
         session.rollback()
+        session.info.clear()  # what was recorded is not to be written either
 
 
 def answer_all(session: Session, study: Study, who: Who, answers: Mapping[str, str] = RIGHT) -> None:

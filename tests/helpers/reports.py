@@ -9,8 +9,8 @@ from pathlib import Path
 
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, join
 from triptych.formats.long_csv import restore_cell
+from triptych.reports import analysis
 from triptych.reports.build import build_report
-from triptych.reports.recompute import whole as recompute
 from triptych.storage import database
 from triptych.storage.models import Role, StudyState
 from triptych.study import lifecycle
@@ -58,6 +58,7 @@ def report_of(engine, study, scope=None):
 def unpack(report, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in report.files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_bytes(content)
     return folder
 
@@ -70,5 +71,5 @@ def numbers(report) -> list[dict[str, str]]:
 
 def again(report, folder: Path, monkeypatch) -> list[str]:
     """What analysis.py finds wrong, run in this process."""
-    monkeypatch.setattr(recompute, "SNAPSHOT", report.sha256)
-    return list(recompute.differences(unpack(report, folder)))
+    monkeypatch.setattr(analysis, "SNAPSHOT", report.sha256)
+    return list(analysis.differences(unpack(report, folder)))

@@ -59,7 +59,7 @@ DOORS = {
         people.accounts.consent people.accounts.join privacy.withdrawal.withdraw_myself
     """,
     "route": """
-        annotate.annotations.save_draft annotate.annotations.save_next_draft annotate.assignments.renew
+        annotate.drafts.save_draft annotate.drafts.save_next_draft annotate.reservations.renew
         annotate.desk.act operations.capsule.pieces people.accounts.sign_out people.accounts.use_ticket
     """,
     "lead": """
@@ -81,19 +81,22 @@ DOORS = {
     """,
     "inner": """
         annotate.annotations.hand_in annotate.annotations.set_aside_item annotate.annotations.submit
-        annotate.assignments.current annotate.assignments.current_of annotate.assignments.free_place
-        annotate.assignments.free_workbook annotate.assignments.give_back_expired
-        annotate.assignments.reserve_for_workbook annotate.assignments.take_place annotate.entry_test.next_gold
+        annotate.assignments.current annotate.assignments.current_of annotate.entry_test.next_gold
         annotate.entry_test.outcome annotate.entry_test.sheet annotate.exclusions.give_up_reservations
-        annotate.exclusions.settle people.accounts.annotator_called people.accounts.end_links
+        annotate.exclusions.settle annotate.reservations.extend annotate.reservations.free_place
+        annotate.reservations.free_workbook annotate.reservations.give_back_expired
+        annotate.reservations.reserve annotate.reservations.reserve_for_workbook annotate.reservations.take_next
+        annotate.reservations.take_place people.accounts.annotator_called people.accounts.end_links
         people.accounts.end_logins people.accounts.enrol people.accounts.issue_link
         people.accounts.new_person people.passcodes.forget_failures people.passcodes.note_failure
         people.roster.enrol_lead privacy.scrub.forget_identity privacy.scrub.forget_words
-        storage.database.add_rows storage.events.record_many storage.events.write_pending
-        study.check_items.add_check_items study.contents.number_systems study.contents.remove_items
-        study.contents.rewrite_rubric study.contents.store_rubric study.contents.write_criteria
-        study.contents.write_items study.contents.write_references study.contents.write_training
-        study.design.seal study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
+        storage.events.record_many storage.events.write_pending
+        storage.writes.add_submission storage.writes.replace_answers
+        storage.writes.update_row study.check_items.add_check_items
+        study.contents.number_systems study.contents.remove_items study.contents.rewrite_rubric
+        study.contents.store_rubric study.contents.write_criteria study.contents.write_items
+        study.contents.write_references study.contents.write_training study.design.seal
+        study.lifecycle.create_study study.pairing.apply_overlap study.pairing.give_places
         study.persons.delete_without_part
     """,
 }

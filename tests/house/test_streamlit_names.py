@@ -13,7 +13,8 @@ from helpers.studies import ROOT
 
 from triptych.web.headers import inline_hashes
 
-PUBLIC = {"streamlit", "streamlit.testing.v1"}
+# the type of every container, which the reference names
+PUBLIC = {"streamlit", "streamlit.delta_generator", "streamlit.testing.v1"}
 SOURCES = Path(st.__file__).parent
 PRODUCT = [ROOT / "app.py"] + [
     path

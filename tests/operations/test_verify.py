@@ -12,8 +12,9 @@ from sqlalchemy import select, text
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding
+from triptych.annotate import annotations, assignments, entry_test, exclusions, onboarding, reservations
 from triptych.annotate.annotations import SetAsideMessage
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.cli import main as program
 from triptych.operations import verify
 from triptych.people import accounts
@@ -192,8 +193,8 @@ def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)
-        answers = annotations.stored_answers(session, work)
-        old = {name: answers[name] for name in ("state", "version", "ratings", "highlights")}
+        logged = LoggedAnnotation.stored(session, work.id).to_json()
+        old = {name: logged[name] for name in ("state", "version", "ratings", "highlights")}
         events.record(session, study.id, "annotation edited", who.pseudonym, assignment_id=work.id, new=old)
 
     assert verdict_of(sqlite_engine, study).holds
@@ -236,7 +237,7 @@ def test_an_ignored_item_whose_place_somebody_else_has_is_no_tampering(sqlite_en
         for who in (member, back):
             set_aside(session, study, who, "ignore", "empty")
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
-        assignments.give_back_expired(session, study)
+        reservations.give_back_expired(session, study)
         submit(session, study, new)
         annotations.set_aside_item(session, late, ignoring(reserved))
         withdrawal.withdraw(session, study, member.pseudonym, member.pseudonym)
@@ -265,7 +266,7 @@ def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, m
     assert verdict_of(sqlite_engine, study).holds
 
 
-def ignoring(work: assignments.Assigned) -> SetAsideMessage:
+def ignoring(work: reservations.Assigned) -> SetAsideMessage:
     whole = {"assignment": work.token, "version": work.version, "pen": "pen-of-a-tab", "submission": "submission-1"}
     return SetAsideMessage(kind="ignore", reason="empty", **whole)
 

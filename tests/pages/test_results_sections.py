@@ -26,6 +26,8 @@ from triptych.results.criterion import APPROXIMATE, interval_note
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import not_run
+from triptych.stats.undefined import Undefined
 from triptych.storage import database
 
 ROOT = Path(__file__).parents[2]
@@ -107,14 +109,17 @@ def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
 
 def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
     study_analysis = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
-    assert {look.severity for look in study_analysis.annotators} == {"Not defined: the options have no order."}
+    assert {look.severity for look in study_analysis.annotators} == {
+        Undefined("Not defined: the options have no order.")
+    }
 
     def page() -> None:
         import streamlit as st
 
         from components.results.trust import annotators
+        from triptych.stats.undefined import Undefined
 
-        annotators(st.session_state["looks"], "Not defined: no active time is known.")
+        annotators(st.session_state["looks"], Undefined("Not defined: no active time is known."))
 
     app = AppTest.from_function(page, default_timeout=30)
     app.session_state["looks"] = list(study_analysis.annotators)
@@ -129,7 +134,7 @@ def test_a_check_that_failed_for_some_pairs_says_for_how_many():
     frame = crossed(items=6, annotators=6)
     rows = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
     study_analysis = analysis(replace(frame, ratings=frame.ratings[rows].reset_index(drop=True)))
-    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in study_analysis.not_run}
+    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in not_run(study_analysis)}
 
 
 def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():
@@ -149,7 +154,7 @@ def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_fo
 
 def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     study_analysis, further = analysed(some_ratings(5, 3, 12, 3))
-    book = Book.of(study_analysis, further=further)
+    book = Book.of(study_analysis, further.numbers)
     for contrast, row in zip(
         study_analysis.contrasts,
         contrast_table(study_analysis.contrasts, study_analysis).to_dict("records"),
@@ -180,7 +185,7 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
 
 def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
     study_analysis, further = analysed(some_ratings(5, 3, 12, 3, MANY))
-    book = Book.of(study_analysis, further=further)
+    book = Book.of(study_analysis, further.numbers)
     tables = {table.name: table for table in tables_of(study_analysis, book)}
     place = tables["contrasts"].header.index("p (BH)")
     rows = contrast_table(study_analysis.contrasts, study_analysis)

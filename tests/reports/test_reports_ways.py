@@ -131,8 +131,9 @@ def test_one_command_writes_the_whole_report(make_study, tmp_path, capsys):
 
     assert command_line.main(["report", study.slug, str(tmp_path / "new" / "folder")]) == 0
 
-    written = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
-    assert {"results.tex", "report.html", "heds.json", "analysis.py", "CITATION.cff"} <= written
+    folder = tmp_path / "new" / "folder"
+    written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert {"results.tex", "report.html", "heds.json", "analysis.py", "stats/undefined.py"} <= written
     assert f"{len(written)} files. Snapshot " in capsys.readouterr().out
 
 

@@ -9,9 +9,11 @@ from helpers.frames import likert_rubric, make_frame
 
 from triptych.results.criterion import criterion_ratings
 from triptych.results.frame.model import Counted, Frame
-from triptych.results.judges import JudgeOf, judges, judges_in
+from triptych.results.judges import judges, judges_in
+from triptych.stats.analysis.judges import JudgeOf
 from triptych.stats.correlation import Correlations
 from triptych.stats.judge import AltTest
+from triptych.stats.undefined import Undefined
 from triptych.study.settings import StudySettings
 
 OPTIONS = """
@@ -65,7 +67,7 @@ def test_the_judge_is_compared_with_annotators_by_their_pseudonyms():
 def test_three_systems_are_too_few_for_a_correlation_over_systems():
     (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
 
-    assert isinstance(found.of_systems, str) and "3 systems" in found.of_systems
+    assert isinstance(found.of_systems, Undefined) and "3 systems" in found.of_systems.reason
 
 
 def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
@@ -82,7 +84,7 @@ def test_options_without_an_order_are_compared_by_how_often_they_agree():
     (found,) = found_in(make_frame(OPTIONS, rows))
 
     assert isinstance(found.stand_in, AltTest) and found.stand_in.measure == "accuracy"
-    assert isinstance(found.within_items, str)
+    assert isinstance(found.within_items, Undefined)
 
 
 def test_what_the_annotators_are_decides_how_much_worse_the_judge_may_be():
@@ -118,7 +120,7 @@ def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
         ("J-1", "c1", "c3", 120),
         ("J-1", "c2", "c3", 120),
     ]
-    assert c1.is_metric and isinstance(c1.stand_in, str)
+    assert c1.is_metric and isinstance(c1.stand_in, Undefined)
     assert c1.within_items.kendall.value > 0.5
     assert c2.within_items.kendall.value == pytest.approx(-c1.within_items.kendall.value)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.results import pay
+from triptych.stats.undefined import UndefinedStatistic
 from triptych.study.settings import Pay
 
 HALF = Pay(per_item=Decimal("0.50"), floor_per_hour=Decimal("12"))

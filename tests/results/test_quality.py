@@ -20,6 +20,7 @@ from triptych.results.frame.upkeep import build_frame, frame_of, twice_rated
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.warnings import missing_answers
 from triptych.stats.diagnostics import FlaggedRate
+from triptych.stats.undefined import Undefined
 from triptych.storage import database
 from triptych.storage.models import (
     Access,
@@ -134,7 +135,7 @@ def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine
 
         assert [(one.right, one.asked, one.passed) for one in found.attempts] == [(5, 10, False), (9, 10, True)]
         assert found.before_work == 90
-        assert found.gold == "Not defined: there is nothing to count yet."
+        assert found.gold == Undefined("Not defined: there is nothing to count yet.")
         assert standing_of(session, study, other).is_empty
 
 
@@ -160,7 +161,7 @@ def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_
         assert found.apart == pytest.approx(1 / 6 / 2)
         tables = {one.criterion: one.table for one in with_self(twice, Counted())}
         assert tables["fluency"]["percent"].value == pytest.approx(5 / 6)
-        assert tables["verdict"] == "No item was rated twice by the same annotator."
+        assert tables["verdict"] == Undefined("No item was rated twice by the same annotator.")
         assert len(build_frame(session, study).work) == 4
 
 

@@ -16,6 +16,7 @@ from triptych.annotate import assignments
 from triptych.errors import NotFound
 from triptych.results import criterion as findings
 from triptych.results import texts
+from triptych.results.criterion import criterion_ratings
 from triptych.results.frame import upkeep
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.highlights import highlight_counts, highlights_of_item
@@ -24,6 +25,8 @@ from triptych.results.frame.table import Filters, ratings_table
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.results.page import read_board
 from triptych.results.progress import overview
+from triptych.stats.analysis.systems import agreement_of
+from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
 from triptych.storage.models import Assignment, Kind, Person
 from triptych.study import lifecycle
@@ -116,7 +119,7 @@ def test_means_medians_and_distributions_are_per_system(filled):
 def test_a_question_that_nobody_answered_differently_has_no_alpha_but_a_sentence(filled):
     session, study, _, _ = filled
     verdict = criterion(session, study, "verdict").agreement
-    assert (verdict.percent, verdict.alpha) == (1.0, "Not defined: no variation (every rating is the same).")
+    assert (verdict.percent, verdict.alpha) == (1.0, Undefined("Not defined: no variation (every rating is the same)."))
     assert criterion(session, study, "fluency").agreement.percent == 0
 
 
@@ -127,8 +130,10 @@ def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study
         board = read_board(session, study, counted)
         assert (board.overview.done, board.overview.expected, board.overview.minutes_left) == (0, 12, None)
         for result in criterion_results(board.frame, counted):
-            assert result.agreement.alpha == result.agreement.percent == "No item was rated by two annotators."
-            assert isinstance(result.positions, str)
+            assert (
+                result.agreement.alpha == result.agreement.percent == Undefined("No item was rated by two annotators.")
+            )
+            assert isinstance(result.positions, Undefined)
             assert findings.headline(result, board.names) == "There is no rating yet."
         assert ratings_table(board.frame, Filters(), board.names).count == 0
 
@@ -167,7 +172,7 @@ def test_best_is_the_share_of_wins_with_ties_counted_for_each(sqlite_engine, mak
         winner, worth = criterion(session, study, "winner"), criterion(session, study, "worth")
     assert sum(one.summary.mean for one in winner.systems) == 2
     assert (len(worth.systems), worth.systems[0].system, worth.systems[0].summary.mean) == (1, 0, 0.5)
-    assert worth.positions == "Asked about the item, which has no position."
+    assert worth.positions == Undefined("Asked about the item, which has no position.")
     assert sum(worth.systems[0].counts) == 2
 
 
@@ -309,3 +314,15 @@ def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
             assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)
         for words in (findings.headline(result, {}), findings.interval_note(result)):
             assert "nan" not in words.lower()
+
+
+def test_alpha_of_each_system_is_that_of_its_ratings_alone(filled):
+    session, study, _, _ = filled
+    result = criterion(session, study, "verdict")
+    ratings = next(
+        one for one in criterion_ratings(frame_of(session, study), Counted()) if one.variable.key == "verdict"
+    )
+    for one in result.systems:
+        alone = agreement_of(ratings.of_system(one.system))
+        assert one.alpha.value == alone.alpha
+        assert one.alpha.interval == alone.interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import jsonschema
 import pytest
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from triptych.errors import InvalidAnnotation, InvalidRubric
 from triptych.rubric.files import RUBRICS, json_schema, load_rubric, parse_rubric
-from triptych.rubric.model import Criterion, Round, Rubric
+from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import KINDS, Best, Likert, NumberScale
-from triptych.storage.models import Round as StudyRound
+from triptych.storage.models import Round
 
 SMALL = """\
 key: small
@@ -256,13 +256,9 @@ def test_a_rubric_offers_reasons_to_skip_unless_it_says_null() -> None:
 def test_a_criterion_is_asked_in_its_rounds_only_and_in_all_if_it_names_none() -> None:
     everywhere = parse_rubric(SMALL)
     somewhere = parse_rubric(replaced("    title: Good\n", "    title: Good\n    rounds: [crowd, main]\n"))
-    for name in get_args(Round):
+    for name in Round:
         assert [criterion.key for criterion in everywhere.asked(name)] == ["good"]
         assert bool(somewhere.asked(name)) == (name in ("crowd", "main"))
-
-
-def test_a_rubric_and_a_study_know_the_same_rounds() -> None:
-    assert list(get_args(Round)) == [name.value for name in StudyRound]
 
 
 def test_a_criterion_is_found_by_its_key_and_the_message_names_those_there_are() -> None:

@@ -10,13 +10,13 @@ from helpers.frames import crossed, make_frame
 from helpers.ratings import submit
 from helpers.studies import full_answers
 
-from triptych.errors import UndefinedStatistic
 from triptych.results.frame.model import Counted
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate import planner
 from triptych.simulate.planner import PERCENT, bases, chances, outlook, pay_per_hour, pooled_components, preset, rounds
 from triptych.stats.components import PRESETS, Components
 from triptych.stats.power import Plan, what_more_buys
+from triptych.stats.undefined import UndefinedStatistic
 from triptych.storage import database
 from triptych.storage.models import Membership, Role
 from triptych.study.settings import changed, stored
@@ -48,7 +48,9 @@ def test_components_of_a_round_are_those_of_its_differences_averaged_over_pairs_
 
 def test_without_enough_ratings_the_reason_stands_in_place_of_components():
     assert pooled_components(()) == planner.NOT_YET
-    assert "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts)
+    assert (
+        "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts).reason
+    )
 
 
 def test_shares_of_answers_are_planned_in_percent():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from triptych.rubric.answers import LETTERS, check_answers, parse_answers
 from triptych.rubric.files import load_rubric, parse_rubric, shipped_rubrics
-from triptych.rubric.model import Round, Rubric
+from triptych.rubric.model import Rubric
 from triptych.simulate.annotators import SimulatedCandidate, generate_answers
+from triptych.storage.models import Round
 
 EVERY_KIND = """
 key: every_kind
@@ -60,7 +61,7 @@ candidates = st.lists(
 
 @pytest.mark.parametrize("rubric", RUBRICS, ids=lambda rubric: rubric.key)
 @settings(max_examples=60, deadline=None)
-@given(study_round=st.sampled_from(Round.__args__), shown=candidates, seed=st.integers(), severity=st.floats(-2, 2))
+@given(study_round=st.sampled_from(Round), shown=candidates, seed=st.integers(), severity=st.floats(-2, 2))
 def test_every_simulated_annotation_passes_the_check_that_real_ones_pass(
     rubric: Rubric, study_round: str, shown: list[SimulatedCandidate], seed: int, severity: float
 ):

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats import counts as counting
 from triptych.stats.agreement import alpha_interval, krippendorff_alpha, percent_agreement
 from triptych.stats.coefficients import agreement_by, agreement_table, band_note, category_note, intra_annotator
 from triptych.stats.counts import UnitCounts
 from triptych.stats.leave_one_out import without_each
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 LEVELS = ("nominal", "ordinal", "interval")
 EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "krippendorff_examples.json").read_text())
@@ -48,7 +48,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def random_table(random: np.random.Generator) -> np.ndarray:
@@ -209,8 +209,8 @@ def test_a_value_off_the_scale_is_named():
     ],
 )
 def test_undefined_alpha_is_said_in_words(units, values, words, level):
-    assert attempt(krippendorff_alpha, units, values, level) == words
-    assert attempt(alpha_interval, units, values, level) == words
+    assert attempt(krippendorff_alpha, units, values, level) == Undefined(words)
+    assert attempt(alpha_interval, units, values, level) == Undefined(words)
 
 
 @given(rows, st.sampled_from(LEVELS), st.randoms(use_true_random=False))
@@ -235,9 +235,9 @@ def test_agreement_is_finite_or_words(ratings, level):
     alpha = attempt(krippendorff_alpha, units, values, level)
     share = attempt(percent_agreement, units, values)
     limits = attempt(alpha_interval, units, values, level, 50)
-    assert isinstance(alpha, str) or (math.isfinite(alpha) and alpha <= 1)
-    assert isinstance(share, str) or 0 <= share <= 1
-    assert isinstance(limits, str) or (all(map(math.isfinite, limits)) and limits[0] <= limits[1] <= 1)
+    assert isinstance(alpha, Undefined) or (math.isfinite(alpha) and alpha <= 1)
+    assert isinstance(share, Undefined) or 0 <= share <= 1
+    assert isinstance(limits, Undefined) or (all(map(math.isfinite, limits)) and limits[0] <= limits[1] <= 1)
 
 
 @given(rows, st.floats(0.1, 50), st.floats(-100, 100))
@@ -251,7 +251,7 @@ def test_interval_alpha_survives_another_unit_of_measurement(ratings, stretch, s
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(-1e100, 1e100)), max_size=12), st.sampled_from(LEVELS))
 def test_values_of_any_size_give_finite_agreement_or_words(ratings, level):
     alpha = attempt(krippendorff_alpha, *columns(ratings), level)
-    assert isinstance(alpha, str) or math.isfinite(alpha)
+    assert isinstance(alpha, Undefined) or math.isfinite(alpha)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -326,15 +326,19 @@ def test_every_interval_of_the_table_holds_its_coefficient():
 def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
     table = agreement_table([0, 0, 1, 1], [4, 4, 4, 4], "ordinal", range(1, 8))
     assert table["percent"].value == 1
-    assert table["percent"].interval == "No interval: all items agree alike, so there is no variation to judge by."
-    assert {one.value for one in table.coefficients[1:]} == {"Not defined: no variation (every rating is the same)."}
+    assert table["percent"].interval == Undefined(
+        "No interval: all items agree alike, so there is no variation to judge by."
+    )
+    assert {one.value for one in table.coefficients[1:]} == {
+        Undefined("Not defined: no variation (every rating is the same).")
+    }
 
 
 def test_a_table_of_one_unit_has_numbers_and_says_why_it_has_no_intervals():
     table = agreement_table([0, 0], [1, 2], "nominal", [1, 2])
     assert table["ac"].value == -1
     assert {one.interval for one in table.coefficients} == {
-        "An interval needs at least two items rated by two annotators."
+        Undefined("An interval needs at least two items rated by two annotators.")
     }
 
 
@@ -342,7 +346,7 @@ def test_a_measurement_has_alpha_but_no_kappa():
     values = np.random.default_rng(1).normal(size=400)
     table = agreement_table(np.repeat(np.arange(200), 2), values, "interval", resamples=50)
     assert isinstance(table["alpha"].value, float)
-    assert table["ac"].value == table["fleiss"].value == "Not defined for a scale of more than 101 points."
+    assert table["ac"].value == table["fleiss"].value == Undefined("Not defined for a scale of more than 101 points.")
 
 
 def test_agreement_is_told_apart_by_system():
@@ -351,7 +355,7 @@ def test_agreement_is_told_apart_by_system():
     found = agreement_by(systems, units, [1, 1, 2, 2, 1, 2, 2, 1, 1], "nominal", [1, 2], resamples=20)
     assert found["a"]["alpha"].value == 1
     assert found["b"]["percent"].value == 0
-    assert found["c"] == "No item was rated by two annotators."
+    assert found["c"] == Undefined("No item was rated by two annotators.")
 
 
 def test_an_annotator_is_compared_with_herself_only():
@@ -369,7 +373,7 @@ def test_without_repeats_there_is_no_consistency():
 
 def test_a_category_that_moves_alpha_is_spoken_of():
     assert category_note(0.5, 0.58, "I don't know", "nominal") == ""
-    assert category_note(0.5, "Not defined.", "I don't know", "nominal") == ""
+    assert category_note(0.5, Undefined("Not defined."), "I don't know", "nominal") == ""
     assert category_note(0.5, 0.62, "I don't know", "nominal") == (
         "With “I don't know” as a category of its own alpha is 0.62 instead of 0.50."
     )
@@ -405,7 +409,7 @@ def test_an_interval_is_placed_against_the_bands(interval, words):
 def test_leaving_an_annotator_out_is_taking_her_rows_away(ratings, level):
     units, annotators, values = (np.array(column) for column in zip(*ratings, strict=True))
     found = attempt(without_each, units, annotators, values, level)
-    if isinstance(found, str):
+    if isinstance(found, Undefined):
         assert found == attempt(krippendorff_alpha, units, values, level)
         return
     for row in found:
@@ -428,8 +432,8 @@ def test_the_annotator_whose_leaving_helps_most_comes_first():
 
 def test_without_one_of_two_annotators_nobody_is_left_to_agree_with():
     found = without_each([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 2, 2, 2], "nominal")
-    assert {row.alpha for row in found} == {"No item was rated by two annotators."}
-    assert {row.change for row in found} == {"No item was rated by two annotators."}
+    assert {row.alpha for row in found} == {Undefined("No item was rated by two annotators.")}
+    assert {row.change for row in found} == {Undefined("No item was rated by two annotators.")}
 
 
 def severity_study() -> tuple[np.ndarray, np.ndarray]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.chance import cohen_kappa, fleiss_kappa, gwet_ac
 from triptych.stats.coefficients import agreement_table
 from triptych.stats.pairs import annotator_pairs, pair_means
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 TABLES = json.loads((ORACLES / "irrcac_tables.json").read_text())
@@ -45,7 +45,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -116,7 +116,7 @@ def test_near_misses_count_with_weights():
     ],
 )
 def test_undefined_coefficients_are_said_in_words(statistic, units, values, words):
-    assert attempt(statistic, units, values) == words
+    assert attempt(statistic, units, values) == Undefined(words)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_undefined_coefficients_are_said_in_words(statistic, units, values, word
     ],
 )
 def test_undefined_cohen_is_said_in_words(first, second, words):
-    assert attempt(cohen_kappa, first, second) == words
+    assert attempt(cohen_kappa, first, second) == Undefined(words)
 
 
 @given(rows, st.sampled_from(WEIGHTS))
@@ -136,7 +136,7 @@ def test_coefficients_are_finite_or_words(ratings, weights):
     units, _, values = columns(ratings)
     for statistic in (gwet_ac, fleiss_kappa):
         found = attempt(statistic, units, values, weights, [1, 2, 3])
-        assert isinstance(found, str) or (math.isfinite(found) and found <= 1)
+        assert isinstance(found, Undefined) or (math.isfinite(found) and found <= 1)
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -147,15 +147,17 @@ def test_neither_row_order_nor_names_of_units_change_anything(ratings, random):
         before, after = (attempt(statistic, columns(one)[0], columns(one)[2], "ordinal") for one in (ratings, moved))
         assert before == after or before == pytest.approx(after, abs=1e-12)
     before, after = (attempt(annotator_pairs, *columns(one)) for one in (ratings, moved))
-    assert isinstance(before, str) == isinstance(after, str)
-    assert isinstance(before, str) or [pair.kappa for pair in before] == pytest.approx([pair.kappa for pair in after])
+    assert isinstance(before, Undefined) == isinstance(after, Undefined)
+    assert isinstance(before, Undefined) or [pair.kappa for pair in before] == pytest.approx(
+        [pair.kappa for pair in after]
+    )
 
 
 @given(rows)
 @settings(max_examples=50)
 def test_each_pair_is_what_its_two_columns_say(ratings):
     found = attempt(annotator_pairs, *columns(ratings))
-    if isinstance(found, str):
+    if isinstance(found, Undefined):
         return
     given_by = {name: {unit: value for unit, who, value in ratings if who == name} for name in "abc"}
     for pair in found:
@@ -181,7 +183,7 @@ def test_pairs_stand_in_the_order_of_names():
 def test_a_constant_annotator_has_kappa_but_no_correlation():
     (pair,) = annotator_pairs([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 1, 1, 2])
     assert pair.kappa == 0
-    assert pair.pearson == "Not defined: one of the two annotators gave the same rating everywhere."
+    assert pair.pearson == Undefined("Not defined: one of the two annotators gave the same rating everywhere.")
 
 
 def test_a_mean_over_pairs_leaves_out_what_is_not_defined():
@@ -193,7 +195,7 @@ def test_a_mean_over_pairs_leaves_out_what_is_not_defined():
 def test_a_slider_has_correlation_but_no_kappa():
     values = np.random.default_rng(0).normal(size=300)
     (pair,) = annotator_pairs(np.repeat(np.arange(150), 2), ["a", "b"] * 150, values)
-    assert pair.kappa == "Not defined for a scale of more than 101 points."
+    assert pair.kappa == Undefined("Not defined for a scale of more than 101 points.")
     assert isinstance(pair.pearson, float)
 
 
@@ -206,4 +208,4 @@ def test_a_slider_has_correlation_but_no_kappa():
     ],
 )
 def test_undefined_pairs_are_said_in_words(ratings, words):
-    assert attempt(annotator_pairs, *columns(ratings)) == words
+    assert attempt(annotator_pairs, *columns(ratings)) == Undefined(words)

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.comparison import SideBySide, difference, dominance, signed_rank
 from triptych.stats.intervals import mean_interval
 from triptych.stats.multiplicity import adjusted
 from triptych.stats.preferences import preferences
 from triptych.stats.ranking import ranking
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 SYSTEMS = ("base", "new", "third")
@@ -53,7 +53,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def everything(table: SideBySide) -> list:
@@ -275,23 +275,25 @@ def test_a_circle_with_more_wins_than_ties_has_strengths_though_nobody_lost_to_a
 
 def test_signed_ranks_and_rankings_say_in_words_why_they_are_missing():
     level = pairs((2, 2), (3, 3))
-    assert "level on every item" in attempt(signed_rank, level, "new", "base")
-    assert "three systems" in attempt(ranking, level, ("new", "base"))
-    assert "fewer than two items" in attempt(ranking, level, SYSTEMS)
+    assert "level on every item" in attempt(signed_rank, level, "new", "base").reason
+    assert "three systems" in attempt(ranking, level, ("new", "base")).reason
+    assert "fewer than two items" in attempt(ranking, level, SYSTEMS).reason
     three = side_by_side((item, 0, name, 4) for item in range(3) for name in SYSTEMS)
-    assert "level on every item" in attempt(ranking, three, SYSTEMS)
+    assert "level on every item" in attempt(ranking, three, SYSTEMS).reason
 
 
 def test_a_system_that_nobody_rated_has_no_comparison():
     for statistic in PAIRED:
-        assert "no annotator rated both systems" in attempt(statistic, pairs((2, 1), (3, 1)), "new", "unheard of")
+        assert (
+            "no annotator rated both systems" in attempt(statistic, pairs((2, 1), (3, 1)), "new", "unheard of").reason
+        )
 
 
 @given(rows)
 @settings(max_examples=30, deadline=None)
 def test_every_comparison_of_any_study_is_finite_or_words(ratings):
     for found in everything(side_by_side(ratings)):
-        assert not isinstance(found, str) or found.startswith("Not defined: ")
+        assert not isinstance(found, Undefined) or found.reason.startswith("Not defined: ")
         assert all(map(math.isfinite, numbers_in(found)))
 
 
@@ -319,7 +321,7 @@ def test_severity_of_an_annotator_cancels_in_every_pair(ratings):
 def test_exchanging_the_systems_mirrors_every_comparison(ratings):
     table = side_by_side(ratings)
     found = attempt(difference, table, "new", "base")
-    if isinstance(found, str):
+    if isinstance(found, Undefined):
         assert attempt(difference, table, "base", "new") == found
         return
     mirrored = difference(table, "base", "new")
@@ -330,4 +332,4 @@ def test_exchanging_the_systems_mirrors_every_comparison(ratings):
     won, lost = dominance(table, "new", "base"), dominance(table, "base", "new")
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
     forth, back = (attempt(signed_rank, table, *pair) for pair in (("new", "base"), ("base", "new")))
-    assert forth == back if isinstance(forth, str) else (forth.effect, forth.p) == (-back.effect, back.p)
+    assert forth == back if isinstance(forth, Undefined) else (forth.effect, forth.p) == (-back.effect, back.p)

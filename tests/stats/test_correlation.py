@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.correlation import segment_correlation, system_correlation
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 
@@ -35,7 +35,7 @@ def test_one_item_is_what_scipy_says():
     assert found.kendall.value == pytest.approx(kendalltau(values, metric).statistic)
     assert found.pearson.value == pytest.approx(pearsonr(values, metric).statistic)
     assert (found.pairs, found.items, found.systems) == (8, 1, 5)
-    assert found.kendall.interval == "No interval below 10 items."
+    assert found.kendall.interval == Undefined("No interval below 10 items.")
     assert found.sentence == "Candidates compared within 1 items. No interval below 10 items."
 
 
@@ -70,7 +70,7 @@ def test_items_with_a_single_candidate_compare_nothing_and_do_not_count():
     alone = list(range(11))
     found = segment_correlation([1, 2, *[3] * 11], [99, 99, *alone], [0, 1, *[0] * 11], [1, 2, *[3] * 11])
     assert (found.kendall.value, found.pairs, found.items) == (1, 1, 1)
-    assert found.kendall.interval == found.pearson.interval == "No interval below 10 items."
+    assert found.kendall.interval == found.pearson.interval == Undefined("No interval below 10 items.")
 
 
 def test_no_interval_where_one_item_alone_tells_candidates_apart():
@@ -80,7 +80,7 @@ def test_no_interval_where_one_item_alone_tells_candidates_apart():
     assert found.items == 12
     for one in (found.kendall, found.pearson):
         assert one.value == pytest.approx(1 / math.sqrt(12))
-        assert one.interval.startswith("No interval: too few candidates can be told apart")
+        assert one.interval.reason.startswith("No interval: too few candidates can be told apart")
     assert found.sentence == f"Candidates compared within 12 items. {found.kendall.interval}"
 
 
@@ -88,7 +88,9 @@ def test_no_interval_without_width_and_the_other_coefficient_keeps_its_own():
     item, system = np.repeat(np.arange(12), 3), np.tile([0.0, 1.0, 2.0], 12)
     found = segment_correlation(system, item, system, system ** (1 + item % 3))
     assert found.kendall.value == pytest.approx(1)
-    assert found.kendall.interval == "No interval: all resamples give the same, so there is no variation to judge by."
+    assert found.kendall.interval == Undefined(
+        "No interval: all resamples give the same, so there is no variation to judge by."
+    )
     low, high = found.pearson.interval
     assert low < found.pearson.value <= high < 1
     spoken = f"95 % interval over items, for these annotators. Kendall's tau-b: {found.kendall.interval}"
@@ -104,7 +106,7 @@ def test_no_interval_over_systems_where_many_resamples_leave_one_without_ratings
     item, system = np.arange(12), np.repeat(np.arange(6), 2)
     found = system_correlation(system + item % 2, item, system, system**2.0)
     assert found.items == 12
-    assert found.kendall.interval.startswith("No interval: too few candidates can be told apart")
+    assert found.kendall.interval.reason.startswith("No interval: too few candidates can be told apart")
 
 
 @pytest.mark.parametrize(
@@ -158,9 +160,9 @@ def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random)
             try:
                 found.append(statistic(value, item, system, metric))
             except UndefinedStatistic as undefined:
-                found.append(str(undefined))
+                found.append(Undefined(str(undefined)))
         one, other = found
-        if isinstance(one, str):
+        if isinstance(one, Undefined):
             assert one == other
         else:
             assert (one.kendall.value, one.pearson.value) == pytest.approx(

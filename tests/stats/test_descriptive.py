@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.descriptive import (
     MajorityShare,
     OptionShare,
@@ -22,6 +21,7 @@ from triptych.stats.descriptive import (
     shares,
     summary,
 )
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 LIKERT = (1, 2, 3, 4, 5)
@@ -34,7 +34,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def test_summary_leaves_missing_values_out():
@@ -47,7 +47,7 @@ def test_a_single_rating_has_a_mean_and_no_spread():
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
 def test_a_summary_of_nothing_is_said_in_words(values):
-    assert attempt(summary, values) == "Not defined: there is no rating yet."
+    assert attempt(summary, values) == Undefined("Not defined: there is no rating yet.")
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=30))
@@ -79,11 +79,13 @@ def test_where_every_answer_is_missing_the_other_shares_are_none():
 
 
 def test_an_unknown_option_is_named_and_not_dropped():
-    assert attempt(shares, ["a", "z"], ["a"]) == "Not defined: the value z is not an option of this criterion."
+    assert attempt(shares, ["a", "z"], ["a"]) == Undefined(
+        "Not defined: the value z is not an option of this criterion."
+    )
 
 
 def test_shares_of_nothing_are_said_in_words():
-    assert attempt(shares, [None], ["a"]) == "Not defined: there is no rating yet."
+    assert attempt(shares, [None], ["a"]) == Undefined("Not defined: there is no rating yet.")
 
 
 def test_texts_with_a_nan_among_them_keep_it_missing():
@@ -101,7 +103,9 @@ def test_distribution_of_nothing_is_all_zeros():
 
 
 def test_a_number_between_the_points_is_named_and_not_rounded():
-    assert attempt(distribution, [1, 2.5], LIKERT) == "Not defined: the value 2.5 is not a point of the scale."
+    assert attempt(distribution, [1, 2.5], LIKERT) == Undefined(
+        "Not defined: the value 2.5 is not a point of the scale."
+    )
 
 
 @given(st.lists(st.sampled_from([*LIKERT, NAN])))
@@ -121,7 +125,9 @@ def test_unknown_positions_are_left_out_of_the_system_means_too():
 
 
 def test_ratings_without_any_known_position_are_said_in_words():
-    assert attempt(position_means, [1, 2], [NAN, -1], ["a", "b"]) == "Not defined: no rating has a known position."
+    assert attempt(position_means, [1, 2], [NAN, -1], ["a", "b"]) == Undefined(
+        "Not defined: no rating has a known position."
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 7)), min_size=1, max_size=30))
@@ -147,7 +153,7 @@ def test_a_positive_option_that_nobody_chose_has_share_zero():
 
 
 def test_a_majority_of_nothing_is_said_in_words():
-    assert attempt(majority, [], [], "yes") == "Not defined: there is no rating yet."
+    assert attempt(majority, [], [], "yes") == Undefined("Not defined: there is no rating yet.")
 
 
 @given(votes, st.randoms(use_true_random=False))
@@ -166,7 +172,7 @@ def test_every_item_with_an_answer_falls_into_one_of_three_groups(ballots):
     found = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
     answered = {item for item, option in ballots if option is not None}
     if not answered:
-        assert found == "Not defined: there is no rating yet."
+        assert found == Undefined("Not defined: there is no rating yet.")
     else:
         assert found.items == len(answered) == found.positive + found.other + found.undecided
         assert 0 <= found.share <= 1

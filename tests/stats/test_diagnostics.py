@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.diagnostics import (
     agreement_with_others,
     drifts,
@@ -21,6 +20,7 @@ from triptych.stats.diagnostics import (
     straight_lining,
 )
 from triptych.stats.rates import rate
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 ITEMS, ANNOTATORS, RATERS = 60, 12, 3

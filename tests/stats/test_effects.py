@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import theilslopes
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.effects import best_by_position, length_effect, order_effect, position_effect
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 
@@ -28,7 +28,7 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def study(random, shifts=(0, 0, 0), change=0.0, taste=0.0, items=60, annotators=10, raters=3):
@@ -208,12 +208,16 @@ def test_row_order_and_names_change_no_effect_and_nothing_is_ever_nan(ratings, r
             )
         )
     (one, best, _), (other, best_moved, _) = found
-    if isinstance(one, str):
-        assert one.startswith("Not defined: ")
+    if isinstance(one, Undefined):
+        assert one.reason.startswith("Not defined: ")
     else:
         assert math.isfinite(one.p)
         assert one.p == pytest.approx(other.p, rel=1e-4, abs=1e-7)
-    if isinstance(best, str):
+    if isinstance(best, Undefined):
         assert best == best_moved
     for _, _, order in found:
-        assert order.startswith("Not defined: ") if isinstance(order, str) else math.isfinite(order.change.mean)
+        assert (
+            order.reason.startswith("Not defined: ")
+            if isinstance(order, Undefined)
+            else math.isfinite(order.change.mean)
+        )

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.icc import INCOMPLETE, Intraclass, raters_needed, reliability
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "pingouin_icc.json").read_text())
 FORMS = {"one_way": "1", "absolute": "A", "consistency": "C"}
@@ -92,7 +92,7 @@ def test_an_annotator_who_rates_a_unit_twice_makes_the_table_incomplete():
 
 def test_units_that_differ_by_severity_alone_have_no_consistency():
     found = reliability(*flat([[1, 2, 3], [1, 2, 3]]))
-    assert found.consistency == "Not defined: the items do not differ more than chance makes them."
+    assert found.consistency == Undefined("Not defined: the items do not differ more than chance makes them.")
     assert found.one_way.single < 0
 
 
@@ -120,12 +120,12 @@ def test_neither_order_nor_names_nor_the_unit_of_measurement_change_it(ratings, 
         for unit, who, value in random.sample(ratings, len(ratings))
     ]
     before, after = (attempt(one) for one in (ratings, moved))
-    if isinstance(before, str):
+    if isinstance(before, Undefined):
         assert before == after
         return
     for form in FORMS:
         one, other = getattr(before, form), getattr(after, form)
-        if isinstance(one, str) or isinstance(other, str):
+        if isinstance(one, Undefined) or isinstance(other, Undefined):
             assert one == other
             continue
         assert math.isfinite(one.single) and one.single <= 1 + 1e-9
@@ -136,4 +136,4 @@ def attempt(ratings):
     try:
         return reliability(*([row[at] for row in ratings] for at in range(3)))
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.columns import codes
 from triptych.stats.intervals import cluster_variance, degrees_of_freedom, estimate, mean_interval
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 
@@ -48,12 +48,12 @@ def attempt(statistic, *arguments):
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def close(one, other) -> bool:
     """The same interval up to the order of summation, or the same words."""
-    if isinstance(one, str) or isinstance(other, str):
+    if isinstance(one, Undefined) or isinstance(other, Undefined):
         return one == other
     return all(
         a == b or (isinstance(a, float) and a == pytest.approx(b, abs=1e-9))
@@ -179,8 +179,8 @@ def test_neither_row_order_nor_names_change_an_interval(ratings, random):
 @settings(max_examples=40, deadline=None)
 def test_an_interval_is_finite_or_absent_with_words(ratings):
     found = mean_of(ratings)
-    if isinstance(found, str):
-        assert found.startswith("Not defined: ")
+    if isinstance(found, Undefined):
+        assert found.reason.startswith("Not defined: ")
     elif found.kind == "none":
         assert (found.low, found.high) == (None, None)
         assert found.sentence.startswith("No interval: ")

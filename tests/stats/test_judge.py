@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.judge import alt_test
+from triptych.stats.undefined import UndefinedStatistic
 
 NAN = math.nan
 

@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import norm
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.ordinal_model import fit_ordinal, ordinal_model
+from triptych.stats.undefined import UndefinedStatistic
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 WINE = json.loads((ORACLES / "clmm_wine.json").read_text())

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.intervals import estimate
 from triptych.stats.power import Plan, effort, power, significant, what_more_buys
+from triptych.stats.undefined import UndefinedStatistic
 
 SOME = Components(item=0.8, annotator=0.35, residual=1.6)
 

@@ -17,10 +17,11 @@ from sqlalchemy import select
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.results.annotators import people_of
-from triptych.results.criterion import Ratings, criterion_ratings, criterion_result
+from triptych.results.criterion import criterion_ratings, criterion_result
 from triptych.results.frame.model import Counted
 from triptych.stats.agreement import krippendorff_alpha
+from triptych.stats.analysis.annotators import people_of
+from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.descriptive import majority, summary
 from triptych.stats.icc import reliability
 from triptych.stats.pairs import AnnotatorPair, annotator_pairs, pair_means

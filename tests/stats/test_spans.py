@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.errors import UndefinedStatistic
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.spans import EVERYTHING_MARKED, NOTHING_MARKED, span_agreement
+from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 LENGTH = 12
@@ -112,7 +112,7 @@ def test_character_alpha_is_alpha_with_a_row_for_every_character(found, read):
     try:
         expected = krippendorff_alpha(units, values, "nominal")
     except UndefinedStatistic:
-        assert isinstance(ours, str) or isinstance(ours[None].alpha, str)
+        assert isinstance(ours, Undefined) or isinstance(ours[None].alpha, Undefined)
     else:
         assert ours[None].alpha == pytest.approx(expected, abs=1e-9)
 
@@ -124,7 +124,7 @@ def test_neither_row_order_nor_names_change_agreement(found, random):
     names = {"a": "c", "b": "a", "c": "b"}
     moved = [(2 - text, names[who], *rest) for text, who, *rest in random.sample(rows, len(rows))]
     before, after = attempt(*rows), attempt(*moved)
-    if isinstance(before, str):
+    if isinstance(before, Undefined):
         assert before == after
         return
     for one, other in zip(before.values(), after.values(), strict=True):
@@ -133,14 +133,14 @@ def test_neither_row_order_nor_names_change_agreement(found, random):
             pytest.approx(other.overlapping) if isinstance(other.overlapping, float) else other.overlapping,
             pytest.approx(other.alpha) if isinstance(other.alpha, float) else other.alpha,
         )
-        assert isinstance(one.exact, str) or 0 <= one.exact <= one.overlapping <= 1
+        assert isinstance(one.exact, Undefined) or 0 <= one.exact <= one.overlapping <= 1
 
 
 def attempt(*rows):
     try:
         return agreement(*rows)
     except UndefinedStatistic as undefined:
-        return str(undefined)
+        return Undefined(str(undefined))
 
 
 def test_columns_may_come_from_a_frame_with_missing_values():
@@ -167,17 +167,17 @@ def test_columns_may_come_from_a_frame_with_missing_values():
     ],
 )
 def test_undefined_agreement_on_highlights_is_said_in_words(rows, words):
-    assert attempt(*rows) == words
+    assert attempt(*rows) == Undefined(words)
 
 
 def test_texts_without_a_highlight_say_so():
     (found,) = agreement(silent(0, "a"), silent(0, "b")).values()
-    assert found.exact == found.overlapping == found.alpha == NOTHING_MARKED
+    assert found.exact == found.overlapping == found.alpha == Undefined(NOTHING_MARKED)
 
 
 def test_a_text_marked_from_end_to_end_by_all_has_f1_but_no_alpha():
     found = agreement((0, "a", 0, LENGTH, "x"), (0, "b", 0, LENGTH, "x"))[None]
-    assert (found.exact, found.alpha) == (1, EVERYTHING_MARKED)
+    assert (found.exact, found.alpha) == (1, Undefined(EVERYTHING_MARKED))
 
 
 def test_a_label_used_only_where_nobody_else_read_is_not_listed_with_numbers():

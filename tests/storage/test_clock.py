@@ -69,4 +69,4 @@ def test_the_doctor_names_a_clock_that_is_wrong(postgres_engine, monkeypatch):
         (found,) = [finding for finding in _postgres(connection) if finding.about == "clock"]
 
     assert not found.problem
-    assert "differs from the database's, by which the app goes, by 3600 s" in found.text
+    assert "3600 s off the database's clock, which the app goes by" in found.text

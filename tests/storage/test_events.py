@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
-from triptych.storage import database, events
+from triptych.storage import events
 from triptych.storage.database import reading, writing
+from triptych.storage.models import Event, EventDetail
 
 
 @pytest.fixture
@@ -69,12 +70,22 @@ def test_the_digest_tells_values_apart_and_is_salted():
     assert events.digest("a", None, {"n": 1}) != events.digest("b", None, {"n": 1})
 
 
-def test_the_chain_goes_on_from_one_batch_of_rows_to_the_next(chained, monkeypatch):
+def test_one_transaction_adds_many_events_in_their_order(chained):
     engine, study = chained
-    monkeypatch.setattr(database, "BATCH", 2)
     with writing(engine) as session:
-        for n in range(5):
+        for n in range(3000):
             events.record(session, study.id, "noted", "lead", new={"n": n} if n % 2 else None)
     assert broken(engine, study) is None
     with reading(engine) as session:
-        assert [event.number for event in events.since(session, study.id, 5)] == [6, 7, 8, 9, 10]
+        assert [event.number for event in events.since(session, study.id, 5)] == list(range(6, 3006))
+        values = session.scalars(select(EventDetail.new).join(Event).where(Event.number > 5).order_by(Event.number))
+        assert [value["n"] for value in values] == list(range(1, 3000, 2))
+
+
+def test_what_a_failed_transaction_recorded_is_not_written(chained):
+    engine, study = chained
+    with pytest.raises(RuntimeError), writing(engine) as session:
+        events.record(session, study.id, "noted", "lead")
+        raise RuntimeError("no")
+    with reading(engine) as session:
+        assert events.last_number(session, study.id) == 5

@@ -17,7 +17,7 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import assignments
 from triptych.errors import Conflict, ImportRefused, NotAllowed
-from triptych.storage import events
+from triptych.storage import database, events
 from triptych.storage.models import Item, Membership, Person, PlannedItem, Role, Study, StudyState
 from triptych.study import design, lifecycle, pairing, plans
 from triptych.study.pairing import PlanLine
@@ -179,14 +179,14 @@ def test_a_stored_plan_comes_back_in_the_order_of_ranks_and_survives_a_round_tri
         study, people = draft_study(session)
         plan = read(session, study, "annotator,item_id,rank\nP-a,item-2,\nP-a,item-3,5\nP-a,item-1,2\nP-b,item-1,1\n")
         plans.store(session, study, plan.lines, "P-lead")
-        session.commit()
+        database.commit(session)
         stored_lines = pairing.lines_of(session, study)
         assert [(line.annotator, line.item_id, line.rank) for line in stored_lines] == [
             ("P-a", "item-1", 1), ("P-a", "item-3", 2), ("P-a", "item-2", 3), ("P-b", "item-1", 1),
         ]  # fmt: skip
         again = read(session, study, plans.as_csv(stored_lines))
         plans.store(session, study, again.lines, "P-lead")
-        session.commit()
+        database.commit(session)
         assert pairing.lines_of(session, study) == stored_lines
         with pytest.raises(ImportRefused, match="'item-9' is no item of this study"):
             plans.store(session, study, lines(("a", 1), ("b", 9)), "P-lead")
@@ -200,7 +200,7 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
     with Session(sqlite_engine) as session:
         study, people = draft_study(session, items=1, raters=1)
         lifecycle.set_state(session, study, StudyState.open, "P-lead")
-        session.commit()
+        database.commit(session)
         assignments.current(session, study, people[0])
         with pytest.raises(NotAllowed, match="needs a reason"):
             plans.store(session, study, lines(("a", 1)), "P-lead")
@@ -208,7 +208,7 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
             plans.store(session, study, lines(("b", 1)), "P-lead", "b shall do it")
         before = study.design_hash
         plans.store(session, study, lines(("a", 1)), "P-lead", "a has begun")
-        session.commit()
+        database.commit(session)
         assert study.design_hash != before
         assert [amendment.reason for amendment in design.amendments(session, study)] == ["a has begun"]
         lifecycle.set_state(session, study, StudyState.closed, "P-lead")

@@ -15,18 +15,18 @@ from sqlalchemy import bindparam, case, exists, func, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from triptych.annotate import assignments
-from triptych.annotate.assignments import Assigned
+from triptych.annotate import progress
 from triptych.annotate.entry_test import BEFORE_WORK
+from triptych.annotate.reservations import Assigned
+from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Choice, Likert
-from triptych.storage.models import Candidate, Item, Purpose, Slot, Study, Turn
+from triptych.storage.models import Assignment, Candidate, Item, Purpose, Slot, Study, Turn
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-LETTERS = "ABCDEF"
 # what comes before the work has a count of its own
-PROGRESS = {Purpose.training: assignments.progress_in_training, Purpose.entry_test: assignments.progress_in_test}
+PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
 # prepared once: they run for every item shown
 _here, _other = bindparam("assignment"), aliased(Slot)
 _least = select(func.min(_other.position)).where(_other.assignment_id == _here).scalar_subquery()
@@ -164,7 +164,7 @@ def view(
     notice: Notice | None = None,
 ) -> View:
     """The blinded view of this person's assignment."""
-    done = PROGRESS.get(assignment.purpose, assignments.progress)(session, study, who)
+    done = PROGRESS.get(assignment.purpose, progress.of_work)(session, study, who)
     return View(
         study=SeenStudy(title=study.title),
         work=Work(
@@ -267,7 +267,7 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "ask": {**answer["ask"], "reasons": reasons}}
 
 
-def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned) -> SeenItem:
+def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned | Assignment) -> SeenItem:
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
     shown = run(_SHOWN, {"assignment": assignment.id, "item": assignment.item_id}).all()

@@ -17,6 +17,7 @@ from sqlmodel import Session
 
 from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice, Likert
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
     Criterion,
@@ -114,8 +115,8 @@ def _blocks(rules: Checks, total: int, purpose: Purpose) -> tuple[float, float]:
 def _repeats(rules: Checks, total: int) -> int:
     if not rules.repeat_percent:
         return 0
-    wanted = max(rules.repeats_at_least, round(total * rules.repeat_percent / 100))
-    return max(min(wanted, total - rules.repeat_distance), 0)
+    repeats = max(rules.repeats_at_least, round(total * rules.repeat_percent / 100))
+    return max(min(repeats, total - rules.repeat_distance), 0)
 
 
 def _places(rules: Checks, seed: str, total: int, purpose: Purpose) -> Iterator[int]:
@@ -203,7 +204,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
     for assignment_id, position in session.execute(placed.where(which).order_by(Slot.candidate_id)):
         slots[assignment_id].append(position)
     given = _given(session, which)
-    wanted = (
+    query = (
         select(Assignment.id, Criterion.key, Reference)
         .join(Reference, Reference.item_id == Assignment.item_id)
         .join(Criterion, Criterion.id == Reference.criterion_id)
@@ -211,7 +212,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
         .order_by(Assignment.id, Criterion.position, Reference.position)
     )
     found = []
-    for assignment_id, key, reference in session.execute(wanted):
+    for assignment_id, key, reference in session.execute(query):
         position = None if reference.position is None else slots[assignment_id][reference.position]
         answer = given.get((assignment_id, position, reference.criterion_id))
         told = verdict(answer, reference.accepted, reference.close)
@@ -221,10 +222,6 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
 
 def _given(session: Session, which: ColumnElement[bool]) -> dict[tuple[int, int | None, int], float | str]:
     """(assignment, slot, criterion) → the number or the option's key."""
-    ratings = (
-        select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .where(which)
-    )
+    columns = Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key
+    ratings = select_answers(*columns).where(which)
     return {tuple(place): option if number is None else number for *place, number, option in session.execute(ratings)}

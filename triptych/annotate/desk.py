@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlmodel import Session
 
-from triptych.annotate import annotations, assignments
-from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate import assignments, drafts
+from triptych.annotate.annotations import Receipt, SetAsideMessage, SubmitMessage, read_message, set_aside_item, submit
+from triptych.annotate.assignments import Nothing
 from triptych.annotate.blinding import Notice, View, view
+from triptych.annotate.reservations import Assigned
 from triptych.annotate.training import feedback
 from triptych.errors import InvalidAnnotation, NotFound
 from triptych.storage.models import Purpose, Study
@@ -24,8 +25,8 @@ STEPS = {"back": -1, "forward": 1}
 class Desk:
     """Either the blinded view of an item, or why there is none.
 
-    `showing` is the token of an earlier item she went back to, or of a training item with its feedback; None means
-    the current item.
+    `showing` is the token of an earlier item the annotator went back to, or of a training item with its feedback;
+    None means the current item.
     """
 
     view: View | None = None
@@ -42,39 +43,39 @@ def lay(
     receipt: str | None = None,
     notice: str | None = None,
 ) -> Desk:
-    """The desk as it is now; reserves an item if she holds none."""
+    """The desk as it is now; reserves an item if the annotator holds none."""
     if showing is None:
-        found = assignments.current(session, study, who)
+        work = assignments.current(session, study, who)
     else:
-        found = assignments.by_token(session, who, showing)
-        if found.study_id != study.id:
+        work = assignments.by_token(session, who, showing)
+        if work.study_id != study.id:
             raise NotFound(assignments.NOT_YOURS)
-    return _desk(session, study, who, found, showing=showing, receipt=receipt, notice=notice)
+    return _desk(session, study, who, work, showing=showing, receipt=receipt, notice=notice)
 
 
 def _desk(
     session: Session,
     study: Study,
     who: Who,
-    found: Assigned | Nothing,
+    work: Assigned | Nothing,
     *,
     showing: str | None = None,
     receipt: str | None = None,
     notice: str | None = None,
 ) -> Desk:
-    if isinstance(found, Nothing):
-        return Desk(nothing=found)
+    if isinstance(work, Nothing):
+        return Desk(nothing=work)
     rubric = lifecycle.design_of(session, study).rubric
-    annotations.expect_drafts(study, rubric, found)
-    trained = found.purpose == Purpose.training and found.submitted_at is not None
+    drafts.expect(study, rubric, work)
+    trained = work.purpose == Purpose.training and work.submitted_at is not None
     seen = view(
         session,
         study,
         rubric,
-        found,
+        work,
         who,
         receipt=receipt,
-        feedback=feedback(session, rubric, found) if trained else None,
+        feedback=feedback(session, rubric, work) if trained else None,
         notice=Notice(kind="warning", text=notice) if notice else None,
     )
     return Desk(view=seen, showing=showing)
@@ -89,14 +90,12 @@ def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
     if not isinstance(kind, str):
         raise InvalidAnnotation("The workbench sent no action.")
     if kind == "submit":
-        return _after(session, study, who, annotations.submit(session, who, read_message(SubmitMessage, action)))
+        return _after(session, study, who, submit(session, who, read_message(SubmitMessage, action)))
     if kind in ("skip", "ignore"):
-        return _after(
-            session, study, who, annotations.set_aside_item(session, who, read_message(SetAsideMessage, action))
-        )
+        return _after(session, study, who, set_aside_item(session, who, read_message(SetAsideMessage, action)))
     if kind in STEPS:
-        found = assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind])
-        return lay(session, study, who, showing=found.token if found else None)
+        work = assignments.neighbour(session, study, who, str(action.get("assignment")), STEPS[kind])
+        return lay(session, study, who, showing=work.token if work else None)
     if kind == "continue":
         return lay(session, study, who)
     raise InvalidAnnotation("The workbench asked for something that does not exist.")

@@ -16,10 +16,11 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import checks
 from triptych.errors import Conflict, InvalidAnnotation
-from triptych.people.membership import locked_membership, membership_of
+from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric, Section, TestQuestion
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -40,7 +41,6 @@ from triptych.study.settings import settings_of
 FAILED = "failed_test"
 GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the items"
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
-WAIVED = "entry test waived"
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."
 
 _mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
@@ -53,7 +53,11 @@ _LET_IN = select(exists().where(_of_member, EntryAttempt.passed).label("passed")
 _LAST_ATTEMPT = select(EntryAttempt).where(_of_member).order_by(EntryAttempt.number.desc()).limit(1)
 _WAIVED = (
     select(Event.id)
-    .where(Event.study_id == bindparam("study"), Event.kind == WAIVED, Event.subject == bindparam("subject"))
+    .where(
+        Event.study_id == bindparam("study"),
+        Event.kind == EventKind.entry_test_waived,
+        Event.subject == bindparam("subject"),
+    )
     .limit(1)
 )
 _GOLD = (
@@ -137,7 +141,7 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
     return EntryTest("questions", rules.pass_percent or asked.pass_percent, rules.attempts or asked.attempts)
 
 
-def outstanding(session: Session, study: Study, membership: Row[Any], who: Who) -> EntryTest | None:
+def outstanding(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> EntryTest | None:
     """The test that stands between her and the work; None once it is passed or waived, or where there is none."""
     test = asked_of(session, study)
     if test is None or (test.kind == "gold" and not _gold(session, study)):
@@ -146,7 +150,7 @@ def outstanding(session: Session, study: Study, membership: Row[Any], who: Who) 
     return None if is_over else test
 
 
-def _is_waived(session: Session, study: Study, membership: Row[Any], who: Who) -> bool:
+def _is_waived(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
     """A lead let her in although she had failed; the log alone says so, for her attempts stay as they were."""
     attempt = _last_attempt(session, membership)
     if attempt is None or attempt.passed is not False:
@@ -154,7 +158,7 @@ def _is_waived(session: Session, study: Study, membership: Row[Any], who: Who) -
     return session.scalars(_WAIVED, {"study": study.id, "subject": who.pseudonym}).first() is not None
 
 
-def has_just_passed(session: Session, study: Study, membership: Row[Any], who: Who) -> bool:
+def has_just_passed(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
     """She has passed and holds no item of the work yet: the moment to tell her how it went."""
     if asked_of(session, study) is None:
         return False
@@ -162,16 +166,16 @@ def has_just_passed(session: Session, study: Study, membership: Row[Any], who: W
     return bool(let_in.passed and not let_in.at_work)
 
 
-def _let_in(session: Session, study: Study, membership: Row[Any], who: Who) -> Row[Any]:
-    mine = {"membership": membership.id, "study": study.id, "person": who.person_id}
-    return session.connection().execute(_LET_IN, mine).one()
+def _let_in(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Row[Any]:
+    own = {"membership": membership.id, "study": study.id, "person": who.person_id}
+    return session.connection().execute(_LET_IN, own).one()
 
 
-def _last_attempt(session: Session, membership: Row[Any]) -> EntryAttempt | None:
+def _last_attempt(session: Session, membership: AnnotatorMembership) -> EntryAttempt | None:
     return session.scalars(_LAST_ATTEMPT, {"membership": membership.id}).first()
 
 
-def _open_attempt(session: Session, membership: Row[Any]) -> EntryAttempt | None:
+def _open_attempt(session: Session, membership: AnnotatorMembership) -> EntryAttempt | None:
     attempt = _last_attempt(session, membership)
     return attempt if attempt and attempt.finished_at is None else None
 
@@ -179,7 +183,7 @@ def _open_attempt(session: Session, membership: Row[Any]) -> EntryAttempt | None
 # What the page shows
 
 
-def sheet(session: Session, study: Study, membership: Row[Any]) -> Sheet:
+def sheet(session: Session, study: Study, membership: AnnotatorMembership) -> Sheet:
     """What the page of a study's test shows now."""
     rubric, test = lifecycle.design_of(session, study).rubric, asked_of(session, study)
     attempt, number = _open_attempt(session, membership), _next_number(session, membership)
@@ -205,7 +209,7 @@ def _answers(session: Session, attempt: EntryAttempt) -> Sequence[TestAnswer]:
     return session.scalars(select(TestAnswer).where(TestAnswer.attempt_id == attempt.id)).all()
 
 
-def outcome(session: Session, study: Study, membership: Row[Any]) -> Outcome | None:
+def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> Outcome | None:
     """How her last attempt ended, with reasons; None while none has ended."""
     attempt, test = _last_attempt(session, membership), asked_of(session, study)
     if attempt is None or attempt.finished_at is None or test is None:
@@ -268,7 +272,7 @@ def start(session: Session, study: Study, who: Who) -> None:
     session.add(EntryAttempt(membership_id=membership.id, number=number, started_at=clock.now(), asked=asked))
     session.flush()
     new = {"attempt": number, "asked": asked}
-    events.record(session, study.id, "entry test started", who.pseudonym, subject=who.pseudonym, new=new)
+    events.record(session, study.id, EventKind.entry_test_started, who.pseudonym, subject=who.pseudonym, new=new)
 
 
 def answer(session: Session, study: Study, who: Who, question: str, option: str) -> None:
@@ -281,10 +285,8 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
     found = next((one for one in asked.questions if one.key == question), None)
     if found is None or option not in [one.key for one in found.options]:
         raise InvalidAnnotation("The entry test has no such question, or no such answer.")
-    mine = (TestAnswer.attempt_id == attempt.id) & (TestAnswer.question == question)
-    row = session.scalars(select(TestAnswer).where(mine)).first() or TestAnswer(
-        attempt_id=attempt.id, question=question
-    )
+    own = (TestAnswer.attempt_id == attempt.id) & (TestAnswer.question == question)
+    row = session.scalars(select(TestAnswer).where(own)).first() or TestAnswer(attempt_id=attempt.id, question=question)
     row.option, row.correct, row.answered_at = option, option == found.answer, clock.now()
     session.add(row)
     session.flush()
@@ -307,7 +309,7 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
     _end(session, study, who, attempt, right, answers=chosen)
 
 
-def _may_be_tested(session: Session, study: Study, who: Who) -> Row[Any]:
+def _may_be_tested(session: Session, study: Study, who: Who) -> AnnotatorMembership:
     """Her locked membership. Raises StudyNotOpen, and Conflict for somebody for whom there is no test now."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
@@ -332,14 +334,14 @@ def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right:
     attempt.passed = 100 * right >= test.percent * attempt.asked
     session.flush()
     new = {"attempt": attempt.number, "right": right, "asked": attempt.asked, **more}
-    kind = "entry test passed" if attempt.passed else "entry test failed"
+    kind = EventKind.entry_test_passed if attempt.passed else EventKind.entry_test_failed
     events.record(session, study.id, kind, who.pseudonym, subject=who.pseudonym, new=new)
     if not attempt.passed and attempt.number >= test.attempts:
         turned = {"turned_away_at": clock.now(), "turned_away_as": FAILED}
         session.execute(update(Membership).where(Membership.id == attempt.membership_id).values(turned))
 
 
-def _next_number(session: Session, membership: Row[Any]) -> int:
+def _next_number(session: Session, membership: AnnotatorMembership) -> int:
     """The number of the attempt that is under way or comes next."""
     attempt = _last_attempt(session, membership)
     return 1 if attempt is None else attempt.number + (attempt.finished_at is not None)
@@ -359,7 +361,7 @@ def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> li
     return own if len(own) == test.items else items[: test.items]
 
 
-def next_gold(session: Session, study: Study, who: Who, membership: Row[Any], test: EntryTest) -> int | None:
+def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMembership, test: EntryTest) -> int | None:
     """The gold item that she rates next; None where no attempt at gold items is under way, or this was its last."""
     attempt = _open_attempt(session, membership)
     if attempt is None or test.kind != "gold":
@@ -374,7 +376,7 @@ def next_gold(session: Session, study: Study, who: Who, membership: Row[Any], te
     return None
 
 
-def _rated(study: Study, membership: Row[Any], attempt: EntryAttempt) -> ColumnElement[bool]:
+def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
     """Her finished assignments of her last attempt."""
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
     return (

@@ -1,7 +1,7 @@
-"""Leaving an annotator out of the results, taking her in again, letting in who was turned away. Nothing is deleted.
+"""Leaving an annotator out of the results, reinstating them, admitting people who were turned away. Nothing is deleted.
 
-Only places of people who are not excluded count towards an item's raters: an exclusion reopens hers, and who is taken
-in again finds some of them filled, so that her annotations there are surplus.
+Only places of people who are not excluded count towards an item's raters: an exclusion reopens theirs, and a
+reinstated annotator finds some of them filled, so that their annotations there are surplus.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from sqlalchemy import select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, entry_test
+from triptych.annotate import entry_test, reservations
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import IN_PLACE, Assignment, AssignmentState, Origin, Purpose, Study
 
-EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
-CONSENT_ASKED_AGAIN = "consent asked again"
 LONGEST_REASON = 500
 
 
 def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Leaves the annotator out of the results and reopens her places; what she was doing is kept.
+    """Leaves the annotator out of the results and reopens their places; what they were doing is kept.
 
-    Raises NotFound, NotAllowed without a reason, Conflict if she is excluded already.
+    Raises NotFound, NotAllowed without a reason, Conflict if they are excluded already.
     """
     neat = _read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
@@ -36,14 +35,14 @@ def exclude(session: Session, study: Study, pseudonym: str, reason: str, actor: 
     session.flush()
     give_up_reservations(session, study, person.id, AssignmentState.expired)
     for _, item_id in in_place(session, study, person.id):
-        assignments.free_place(session, item_id)
-    events.record(session, study.id, EXCLUDED, actor, subject=pseudonym, new={"reason": neat})
+        reservations.free_place(session, item_id)
+    events.record(session, study.id, EventKind.annotator_excluded, actor, subject=pseudonym, new={"reason": neat})
 
 
 def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Takes the annotator in again; where her place is filled by now her annotation is surplus.
+    """Reinstates the annotator; where their place is filled by now their annotation is surplus.
 
-    Raises NotFound, NotAllowed without a reason, Conflict if she is not excluded.
+    Raises NotFound, NotAllowed without a reason, Conflict if they are not excluded.
     """
     neat = _read_reason(reason)
     membership, person = roster.find(session, study, pseudonym)
@@ -53,13 +52,15 @@ def reinstate(session: Session, study: Study, pseudonym: str, reason: str, actor
     membership.excluded_at = membership.excluded_reason = None
     session.flush()
     for assignment_id, item_id in in_place(session, study, person.id):
-        if not assignments.take_place(session, item_id):
+        if not reservations.take_place(session, item_id):
             settle(session, assignment_id, AssignmentState.surplus)
-    events.record(session, study.id, REINSTATED, actor, subject=pseudonym, old=old, new={"reason": neat})
+    events.record(
+        session, study.id, EventKind.annotator_reinstated, actor, subject=pseudonym, old=old, new={"reason": neat}
+    )
 
 
 def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: str) -> None:
-    """Takes back that she was turned away: a failed entry test is waived, a refused consent is asked for again.
+    """Takes back that the person was turned away: a failed entry test is waived, a refused consent is asked for again.
 
     Raises NotFound, NotAllowed without a reason, Conflict for somebody who was not turned away or has withdrawn.
     """
@@ -70,7 +71,8 @@ def let_in(session: Session, study: Study, pseudonym: str, reason: str, actor: s
         raise Conflict(f"{pseudonym} was not turned away, or has withdrawn.")
     membership.turned_away_at = membership.turned_away_as = None
     session.flush()
-    kind = entry_test.WAIVED if turned_away_as == entry_test.FAILED else CONSENT_ASKED_AGAIN
+    failed = turned_away_as == entry_test.FAILED
+    kind = EventKind.entry_test_waived if failed else EventKind.consent_asked_again
     events.record(session, study.id, kind, actor, subject=pseudonym, new={"reason": neat})
 
 
@@ -86,14 +88,14 @@ def in_place(session: Session, study: Study, person_id: int) -> Sequence[tuple[i
 
     By item, so that two who change places never wait for each other in a circle.
     """
-    wanted = select(Assignment.id, Assignment.item_id).where(
+    query = select(Assignment.id, Assignment.item_id).where(
         Assignment.study_id == study.id,
         Assignment.person_id == person_id,
         Assignment.purpose == Purpose.main,
         Assignment.state.in_(IN_PLACE),
         Assignment.origin != Origin.judge,
     )
-    return [(row.id, row.item_id) for row in session.execute(wanted.order_by(Assignment.item_id))]
+    return [(row.id, row.item_id) for row in session.execute(query.order_by(Assignment.item_id))]
 
 
 def give_up_reservations(session: Session, study: Study, person_id: int, state: AssignmentState) -> None:
@@ -105,9 +107,9 @@ def give_up_reservations(session: Session, study: Study, person_id: int, state: 
         .values(state=state)
         .returning(Assignment.item_id, Assignment.purpose)
     )
-    given = session.execute(held.execution_options(synchronize_session=False)).all()
-    for item_id in sorted(item for item, purpose in given if purpose == Purpose.main):
-        assignments.free_place(session, item_id)
+    freed = session.execute(held.execution_options(synchronize_session=False)).all()
+    for item_id in sorted(item for item, purpose in freed if purpose == Purpose.main):
+        reservations.free_place(session, item_id)
 
 
 def settle(session: Session, assignment_id: int, state: AssignmentState) -> None:

@@ -7,15 +7,16 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Row, bindparam, func, select, update
+from sqlalchemy import bindparam, func, select, update
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.annotate import entry_test
 from triptych.errors import Conflict
-from triptych.people.membership import locked_membership, membership_of
+from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.rubric.model import Section
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Assignment, AssignmentState, Item, Membership, Purpose, Study, StudyState
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -68,7 +69,7 @@ class Welcome:
     contact: str
 
 
-def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Stage:
+def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
     """The step she is at. Where the study is not open or she has left it, the desk says so: that is `work`."""
     if membership.turned_away_as:
         return Stage(membership.turned_away_as)
@@ -84,13 +85,13 @@ def stage(session: Session, study: Study, membership: Row[Any], who: Who) -> Sta
     return Stage.passed if entry_test.has_just_passed(session, study, membership, who) else Stage.work
 
 
-def unread(study: Study, membership: Row[Any]) -> Stage | None:
+def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
     """The consent text or the instructions, if they are still to be read; a changed consent text is asked again."""
-    wanted = settings_of(study)
-    if wanted.consent.text and membership.consent_version != wanted.consent.version:
+    settings = settings_of(study)
+    if settings.consent.text and membership.consent_version != settings.consent.version:
         return Stage.consent
     # a page of their own only where the study says something itself: the workbench has the rubric's instructions
-    has_page = bool(wanted.instructions or wanted.content_note or wanted.consent.text)
+    has_page = bool(settings.instructions or settings.content_note or settings.consent.text)
     return Stage.instructions if has_page and membership.instructions_read_at is None else None
 
 
@@ -109,13 +110,13 @@ def training_progress(session: Session, study: Study, who: Who) -> tuple[int, in
 
 def welcome(session: Session, study: Study) -> Welcome:
     """The instructions page."""
-    rubric, wanted = lifecycle.design_of(session, study).rubric, settings_of(study)
+    rubric, settings = lifecycle.design_of(session, study).rubric, settings_of(study)
     return Welcome(
         title=rubric.title,
-        instructions=tuple(text for text in (rubric.instructions, wanted.instructions) if text),
-        content_notes=tuple(text for text in (rubric.content_note, wanted.content_note) if text),
+        instructions=tuple(text for text in (rubric.instructions, settings.instructions) if text),
+        content_notes=tuple(text for text in (rubric.content_note, settings.content_note) if text),
         guidelines=rubric.guidelines,
-        contact=wanted.contact,
+        contact=settings.contact,
     )
 
 
@@ -126,7 +127,7 @@ def read_instructions(session: Session, study: Study, who: Who) -> None:
     if unread(study, membership) != Stage.instructions:
         raise Conflict(MOVED_ON)
     _note(session, membership, instructions_read_at=clock.now())
-    events.record(session, study.id, "instructions read", who.pseudonym, subject=who.pseudonym)
+    events.record(session, study.id, EventKind.instructions_read, who.pseudonym, subject=who.pseudonym)
 
 
 def refuse(session: Session, study: Study, who: Who) -> None:
@@ -136,10 +137,10 @@ def refuse(session: Session, study: Study, who: Who) -> None:
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
         raise Conflict(MOVED_ON)
     _note(session, membership, turned_away_at=clock.now(), turned_away_as=SCREENED_OUT)
-    events.record(session, study.id, "consent refused", who.pseudonym, subject=who.pseudonym)
+    events.record(session, study.id, EventKind.consent_refused, who.pseudonym, subject=who.pseudonym)
 
 
-def _note(session: Session, membership: Row[Any], **values: Any) -> None:
+def _note(session: Session, membership: AnnotatorMembership, **values: Any) -> None:
     session.execute(update(Membership).where(Membership.id == membership.id).values(values))
 
 
@@ -194,5 +195,5 @@ def step(session: Session, study: Study, who: Who) -> Step | None:
             sheet = entry_test.sheet(session, study, membership)
             return None if sheet.begun and sheet.test.kind == "gold" else Step(now, sheet=sheet)
         case _:
-            told = entry_test.outcome(session, study, membership)
-            return Step(now, outcome=told, ending=ending(study, now))
+            outcome = entry_test.outcome(session, study, membership)
+            return Step(now, outcome=outcome, ending=ending(study, now))

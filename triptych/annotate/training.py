@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlmodel import Session
 
-from triptych.annotate.assignments import Assigned
-from triptych.annotate.blinding import LETTERS, Feedback, FeedbackRow
+from triptych.annotate.blinding import Feedback, FeedbackRow
 from triptych.annotate.checks import compared, in_words, verdict
+from triptych.annotate.reservations import Assigned
+from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Rubric
 from triptych.storage.models import Assignment
 
@@ -18,13 +19,13 @@ def feedback(session: Session, rubric: Rubric, assignment: Assigned) -> Feedback
     return Feedback(
         rows=tuple(
             FeedbackRow(
-                criterion=one.criterion,
-                slot=None if one.position is None else LETTERS[one.position],
-                given=in_words(rubric, one.criterion, one.given),
-                reference=in_words(rubric, one.criterion, one.accepted),
-                verdict=one.verdict,
-                reason=one.reason,
+                criterion=comparison.criterion,
+                slot=None if comparison.position is None else LETTERS[comparison.position],
+                given=in_words(rubric, comparison.criterion, comparison.given),
+                reference=in_words(rubric, comparison.criterion, comparison.accepted),
+                verdict=comparison.verdict,
+                reason=comparison.reason,
             )
-            for one in compared(session, Assignment.id == assignment.id)
+            for comparison in compared(session, Assignment.id == assignment.id)
         )
     )

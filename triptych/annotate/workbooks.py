@@ -17,9 +17,8 @@ from sqlalchemy import case, func, select
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations, assignments, blinding
-from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, read_message
-from triptych.annotate.assignments import FINISHED, SEEN
+from triptych.annotate import blinding, reservations
+from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, hand_in, read_message
 from triptych.annotate.blinding import SeenContext, SeenTurn
 from triptych.errors import Conflict, ImportRefused, NotAllowed, NotFound, StudyNotOpen
 from triptych.formats.workbook import (
@@ -38,7 +37,10 @@ from triptych.people import membership as members
 from triptych.rubric.answers import check_answers, parse_answers
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
+    FINISHED,
+    SEEN,
     Assignment,
     AssignmentState,
     Kind,
@@ -117,7 +119,7 @@ class Stored:
 def listed(session: Session, study: Study) -> list[WorkbookLine]:
     """The study's workbooks, newest first."""
     done = func.coalesce(func.sum(case((Assignment.state.in_(SEEN), 1), else_=0)), 0)
-    wanted = (
+    query = (
         select(
             Workbook.id,
             Person.pseudonym,
@@ -133,15 +135,15 @@ def listed(session: Session, study: Study) -> list[WorkbookLine]:
         .group_by(Workbook.id, Person.pseudonym)
         .order_by(Workbook.id.desc())
     )
-    return [WorkbookLine(*row) for row in session.execute(wanted)]
+    return [WorkbookLine(*row) for row in session.execute(query)]
 
 
 def eligible(session: Session, study: Study) -> list[str]:
     """Pseudonyms of the annotators who may get a workbook."""
-    wanted = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
+    query = select(Person.pseudonym).join(Membership, Membership.person_id == Person.id)
     here = (Membership.study_id == study.id) & (Membership.role == Role.annotator) & (Person.kind == Kind.human)
     barred = (Membership.excluded_at, Membership.withdrawn_at, Membership.turned_away_at, Person.disabled_at)
-    return list(session.scalars(wanted.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
+    return list(session.scalars(query.where(here, *(at.is_(None) for at in barred)).order_by(Person.pseudonym)))
 
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
@@ -165,25 +167,25 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     made = Workbook(study_id=study.id, person_id=who.person_id, token=secrets.token_hex(8), made_at=clock.now())
     session.add(made)
     session.flush()
-    taken = assignments.reserve_for_workbook(session, study, who, count, made.id)
+    taken = reservations.reserve_for_workbook(session, study, who, count, made.id)
     if not taken:
         raise Conflict(f"There is no item left for {pseudonym}: all are taken, or she has seen them.")
     _refuse_long_texts(_book(session, study, made, who, ask_consent=False))
     new = {"workbook": made.id, "items": len(taken)}
-    events.record(session, study.id, "workbook made", actor, subject=pseudonym, new=new)
+    events.record(session, study.id, EventKind.workbook_made, actor, subject=pseudonym, new=new)
     return WorkbookLine(made.id, pseudonym, made.made_at, None, None, len(taken), 0)
 
 
 def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Membership]:
     """The annotator and her membership, locked; raises NotFound, and NotAllowed if she may store nothing more."""
-    wanted = select(Person).join(Membership, Membership.person_id == Person.id)
-    mine = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
-    person = session.scalars(wanted.where(mine, Person.pseudonym == pseudonym)).first()
+    query = select(Person).join(Membership, Membership.person_id == Person.id)
+    own = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
+    person = session.scalars(query.where(own, Person.pseudonym == pseudonym)).first()
     if person is None:
         raise NotFound(f"There is no annotator {pseudonym!r} in this study.")
     who = Who(person.id, person.pseudonym, person.role, person.name, 0)
     members.locked_membership(session, study.id, who)
-    membership = session.scalars(select(Membership).where(mine, Membership.person_id == person.id)).one()
+    membership = session.scalars(select(Membership).where(own, Membership.person_id == person.id)).one()
     ends = {
         "was excluded": membership.excluded_at,
         "has withdrawn": membership.withdrawn_at,
@@ -201,8 +203,8 @@ def _left_for(session: Session, study: Study, who: Who) -> int:
     if limit is None:
         return MOST_ITEMS
     live = Assignment.state.in_([*FINISHED, AssignmentState.reserved])
-    mine = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
-    left = limit - session.execute(select(func.count()).where(mine, live)).scalar_one()
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
+    left = limit - session.execute(select(func.count()).where(own, live)).scalar_one()
     if left < 1:
         raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")
     return left
@@ -232,18 +234,18 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
     """
     workbook, who = _workbook(session, study, workbook_id)
     members.locked_membership(session, study.id, who)
-    freed = assignments.free_workbook(session, workbook.id)
+    freed = reservations.free_workbook(session, workbook.id)
     if not freed:
         raise Conflict("All items of this workbook are in; there is nothing to free.")
     workbook.cancelled_at = clock.now()
     new = {"workbook": workbook.id, "items": freed}
-    events.record(session, study.id, "workbook cancelled", actor, subject=who.pseudonym, new=new)
+    events.record(session, study.id, EventKind.workbook_cancelled, actor, subject=who.pseudonym, new=new)
     return freed
 
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
-    wanted = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    found = session.execute(wanted.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
+    query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
+    found = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
     if found is None:
         raise NotFound("There is no such workbook in this study.")
     workbook, person = found
@@ -259,15 +261,15 @@ def _refuse_cancelled(workbook: Workbook) -> None:
 
 def _asks_consent(session: Session, study: Study, who: Who) -> bool:
     consent = settings_of(study).consent
-    mine = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
-    given = session.scalars(select(Membership.consent_version).where(mine, Membership.role == Role.annotator)).first()
+    own = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
+    given = session.scalars(select(Membership.consent_version).where(own, Membership.role == Role.annotator)).first()
     return bool(consent.text) and given != consent.version
 
 
 def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
     """The workbook's assignments, in the order of its items."""
-    mine = select(Assignment).where(Assignment.workbook_id == workbook.id)
-    return list(session.scalars(mine.order_by(Assignment.id).execution_options(populate_existing=True)))
+    own = select(Assignment).where(Assignment.workbook_id == workbook.id)
+    return list(session.scalars(own.order_by(Assignment.id).execution_options(populate_existing=True)))
 
 
 def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_consent: bool) -> WorkbookContents:
@@ -349,12 +351,12 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     if _asks_consent(session, study, who):
         accounts.consent(session, study, who, settings_of(study).consent.version)
     for message in found.messages:
-        annotations.hand_in(session, who, message)
+        hand_in(session, who, message)
     receipt = _receipt(session, workbook)
     if found.messages:
         workbook.returned_at = clock.now()
         new = {"workbook": workbook.id, "stored": len(found.messages), "receipt": receipt}
-        events.record(session, study.id, "workbook handed in", actor, subject=who.pseudonym, new=new)
+        events.record(session, study.id, EventKind.workbook_handed_in, actor, subject=who.pseudonym, new=new)
     return Stored(who.pseudonym, len(found.messages), found.unchanged, receipt)
 
 
@@ -415,10 +417,10 @@ def _kept(item: ReadItem, at: datetime) -> CellProblem:
 
 def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, datetime]:
     """Assignments whose last version came from a browser → when."""
-    wanted = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
+    query = select(Submission.assignment_id, Submission.pen, Submission.received_at).join(
         Assignment, Assignment.id == Submission.assignment_id
     )
-    ordered = wanted.where(Assignment.workbook_id == workbook.id).order_by(Submission.version)
+    ordered = query.where(Assignment.workbook_id == workbook.id).order_by(Submission.version)
     last = {number: (pen, at) for number, pen, at in session.execute(ordered)}
     return {number: at for number, (pen, at) in last.items() if pen != PEN}
 

@@ -286,9 +286,10 @@ def report(arguments: argparse.Namespace) -> int:
         exports.see_one_state(session)
         made = build_report(session, lifecycle.by_slug(session, arguments.study))
     folder = Path(arguments.folder)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in made.files.items():
-        (folder / name).write_bytes(content)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
     say(f"{counted(len(made.files), 'file')}. Snapshot {made.sha256}, last event {made.event_number}.")
     return 0
 

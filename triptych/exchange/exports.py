@@ -34,21 +34,19 @@ from triptych.formats.writers.model import (
 from triptych.formats.writers.writing import zipped
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.loading import GIVEN_STATE
-from triptych.results.frame.model import FINISHED
 from triptych.results.frame.rows import export_highlights, export_ratings
 from triptych.storage import database, events
+from triptych.storage.answers import ANSWER, select_answers
 from triptych.storage.models import (
+    SEEN,
     Assignment,
-    AssignmentState,
     Candidate,
     Criterion,
     Event,
     EventDetail,
-    Explanation,
     Highlight,
     Item,
     Membership,
-    Option,
     Person,
     Purpose,
     Rating,
@@ -62,7 +60,6 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 BATCH = 300
-DONE = (*FINISHED, AssignmentState.skipped)
 Groups = dict[Any, list[Any]]
 
 
@@ -128,7 +125,7 @@ def read_finished(session: Session, study: Study) -> Finished:
 def _annotators(study: Study) -> Select[*tuple[Any, ...]]:
     """Pseudonyms of everyone who finished something in the study."""
     done = select(Person.pseudonym).join(Assignment, Assignment.person_id == Person.id)
-    return done.where(Assignment.study_id == study.id, Assignment.state.in_(DONE)).distinct().order_by(Person.pseudonym)
+    return done.where(Assignment.study_id == study.id, Assignment.state.in_(SEEN)).distinct().order_by(Person.pseudonym)
 
 
 def _has_conversations(session: Session, main: ColumnElement[bool]) -> bool:
@@ -159,7 +156,7 @@ def _selected(study: Study, names: dict[int, str], selection: Selection) -> Iter
 
 def _work(selection: Selection) -> list[ColumnElement[bool]]:
     """Which assignments of an item are walked, for a query that joins Person to Assignment."""
-    conditions: list[ColumnElement[bool]] = [Assignment.state.in_(DONE)]
+    conditions: list[ColumnElement[bool]] = [Assignment.state.in_(SEEN)]
     if selection.main_only:
         conditions.append(Assignment.purpose == Purpose.main)
     if selection.annotator is not None:
@@ -285,25 +282,13 @@ def _slots(
 def _ratings(session: Session, ids: Sequence[int], selection: Selection) -> Groups:
     """(assignment, position or None) → its ratings, in the order of the criteria."""
     query = (
-        select(
-            Rating.assignment_id,
-            Rating.position,
-            Criterion.key,
-            Rating.number,
-            Option.key,
-            Rating.missing,
-            Explanation.reasons,
-            Explanation.text,
-        )
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        select_answers(Rating.assignment_id, *ANSWER)
+        .join(Person, Person.id == Assignment.person_id)
+        .where(*_work(selection))
         .order_by(Criterion.position)
     )
     ratings: Groups = defaultdict(list)
-    for assignment, position, key, number, option, missing, reasons, text in _rows(
-        session, _of_work(query, Rating, selection), ids
-    ):
+    for assignment, position, key, number, option, missing, reasons, text in _rows(session, query, ids):
         rating = FinishedRating(key, number, option, missing, tuple(reasons or ()), text or "")
         ratings[assignment, position].append(rating)
     return ratings

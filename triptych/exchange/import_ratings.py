@@ -18,6 +18,7 @@ from sqlalchemy import Select, Table, bindparam, insert, inspect, select, update
 from sqlmodel import Session, SQLModel
 
 from triptych import clock
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating
 from triptych.errors import ImportRefused
 from triptych.formats.model import ItemFile
 from triptych.formats.ratings.assemble import Asked, Assembled, ItemWork, ReadRating, own_rubric
@@ -28,6 +29,7 @@ from triptych.people import passcodes
 from triptych.rubric.answers import count_words
 from triptych.rubric.files import parse_rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -51,7 +53,6 @@ from triptych.study import lifecycle
 from triptych.study.lifecycle import MOST_RATERS, Design, StudyPlan
 from triptych.study.persons import Who
 
-IMPORTED = "imported"
 ASKED_FOR_SCORES = (
     "Annotators would be asked for {titles}, which judges alone gave. Close the study, or leave these scores out."
 )
@@ -162,9 +163,9 @@ class _Writer:
         excluded = sorted(person.pseudonym for (_, name), person in people.items() if name in self.ratings.excluded)
         joined = sorted(person.pseudonym for person in people.values())
         counts = self.ratings.counts() | {"files": list(self.ratings.files), "joined": joined, "excluded": excluded}
-        events.record(self.session, self.study.id, "ratings imported", actor, new=counts)
+        events.record(self.session, self.study.id, EventKind.ratings_imported, actor, new=counts)
         logged = {row.assignment_id: _logged(row) for row in rows}
-        events.record_many(self.session, self.study.id, IMPORTED, actor, logged)
+        events.record_many(self.session, self.study.id, EventKind.imported, actor, logged)
 
     def _items(self) -> dict[str, int]:
         main = Item.study_id == self.study.id, Item.purpose == Purpose.main
@@ -351,25 +352,19 @@ def _explanation(rating_id: int, rating: ReadRating) -> dict[str, Any]:
 
 
 def _logged(row: _Row) -> dict[str, Any]:
-    """The values, in the form in which `annotations.submit` logs them."""
+    """The values for the event log."""
     positions: dict[str | None, int] = dict(row.positions.items())
-    return {
-        "state": AssignmentState.submitted,
-        "version": VERSION - 1,
-        "ratings": [
-            [
-                None if r.system is None else positions[r.system],
-                r.criterion,
-                r.number,
-                r.option,
-                r.missing,
-                list(r.reasons),
-                r.explanation,
-            ]
+    return LoggedAnnotation(
+        state=AssignmentState.submitted,
+        version=VERSION - 1,
+        ratings=tuple(
+            LoggedRating(
+                positions.get(r.system), r.criterion, r.number, r.option, r.missing, list(r.reasons), r.explanation
+            )
             for r in row.work.ratings
-        ],
-        "highlights": [
-            [positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment]
+        ),
+        highlights=tuple(
+            LoggedHighlight(positions[m.system], m.span.turn, m.span.start, m.span.end, m.label, m.comment)
             for m in row.work.highlights
-        ],
-    }
+        ),
+    ).to_json()

@@ -26,13 +26,12 @@ from sqlmodel import Session
 
 from triptych import clock, settings
 from triptych.errors import NotAllowed, NotFound, TriptychError, UnsafeDatabase
-from triptych.people.roster import ERASED, WITHDRAWN
 from triptych.results.frame.upkeep import forget
 from triptych.storage import database, events
+from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, Person, Role, Study
 from triptych.study.persons import Who
 
-RESTORED = "restored from a backup"
 ENDINGS = {"sqlite": "db", "postgresql": "dump"}
 NO_PG_DUMP = (
     "pg_dump is not installed on this computer, so PostgreSQL cannot be backed up from here. Install PostgreSQL's "
@@ -291,7 +290,7 @@ def _state_before(engine: Engine, alone: bool) -> _Before:
 
 
 def _left(session: Session) -> dict[str, str]:
-    query = select(Event.hash, Event.subject).where(Event.kind.in_((ERASED, WITHDRAWN)))
+    query = select(Event.hash, Event.subject).where(Event.kind.in_(DEPARTURES))
     return {hashed: subject for hashed, subject in session.execute(query) if subject}
 
 
@@ -301,7 +300,14 @@ def _note(engine: Engine, name: str, before: _Before, actor: str) -> tuple[tuple
         for head, study in zip(heads_of(session), session.scalars(select(Study).order_by(Study.id)), strict=True):
             left = before.heads.get(head.slug)
             old = None if left is None else {"number": left.number, "hash": left.hash}
-            events.record(session, study.id, RESTORED, actor, old=old, new={"backup": name, "number": head.number})
+            events.record(
+                session,
+                study.id,
+                EventKind.restored_from_backup,
+                actor,
+                old=old,
+                new={"backup": name, "number": head.number},
+            )
         present = set(session.scalars(select(Person.pseudonym)))
         recorded = _left(session)
         again = sorted(present.intersection(person for event, person in before.left.items() if event not in recorded))

@@ -18,27 +18,27 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, select
 from sqlmodel import Session
 
+from triptych.annotate.logged import LoggedAnnotation, LoggedHighlight, LoggedRating, SetAside
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.files import (
     text_hash,
 )
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.answers import ANSWER, select_answers
+from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Assignment,
     AssignmentState,
     Candidate,
-    Criterion,
     EntryAttempt,
     Event,
     EventDetail,
-    Explanation,
     Highlight,
     Item,
     Kind,
     Membership,
-    Option,
     Person,
     Rating,
     Role,
@@ -61,18 +61,22 @@ FACTS = {
 }
 MAX_DIFFERENCES = 1000
 # events whose values are an annotation, or set one aside
-ANSWERED = ("submitted", "surplus", "imported", "annotation edited", "final value recorded", "final value changed")
-SET_ASIDE = (AssignmentState.skipped, AssignmentState.ignored)
-# kinds as they stand in logs for good, whatever the program calls them later
-JOINED, IMPORTED, ERASED, WITHDRAWN = "joined", "ratings imported", "person erased", "withdrew"
-ASKED = "final value asked for"
-EXCLUDED, REINSTATED = "annotator excluded", "annotator reinstated"
-CONSENTED = "consented"
-TESTED = {"entry test started": None, "entry test passed": True, "entry test failed": False}
-CREATED, LEAD_ADDED, LEAD_REMOVED = "study created", "lead added", "lead removed"
-LAUNCHED, AMENDED = "study open", "design amended"
-# events about a person after which their annotations may differ from what they submitted
-LEFT_STUDY, RESETTLED = (ERASED, WITHDRAWN), (EXCLUDED, REINSTATED, WITHDRAWN)
+ANSWERED = (
+    EventKind.submitted,
+    EventKind.surplus,
+    EventKind.imported,
+    EventKind.annotation_edited,
+    EventKind.final_value_recorded,
+    EventKind.final_value_changed,
+)
+SET_ASIDE = (EventKind.skipped, EventKind.ignored)
+TESTED: dict[str, bool | None] = {
+    EventKind.entry_test_started: None,
+    EventKind.entry_test_passed: True,
+    EventKind.entry_test_failed: False,
+}
+# events about a person after which states, or values, of their annotations are no longer those of their submissions
+RESETTLED = (EventKind.annotator_excluded, EventKind.annotator_reinstated, EventKind.withdrew)
 Rows = dict[int, list[Any]]
 Said = tuple[dict[str, Any], int]  # an event's new values and its number
 
@@ -110,8 +114,8 @@ class Verdict:
 
 @dataclass
 class _Log:
-    """What the log says about people: joined, excluded with the reason, the last event of each kind; and
-    about the design.
+    """What the log says about people: joined, excluded with the reason, the last event of each kind;
+    and about the design.
 
     consented: what the last consent of each said. tested: the same of each attempt at the entry test, by its number.
     design: the hashes that launch or the last amendment logged, and the number of that event; None for a draft.
@@ -134,16 +138,17 @@ class _Log:
 
 @dataclass
 class _Work:
-    """An assignment as the log has it; `values` None: nothing was submitted, or it was erased."""
+    """An assignment as the log has it; `values` None: nothing was submitted, or it was erased. kind: of the event."""
 
-    values: dict[str, Any] | None = None
+    values: LoggedAnnotation | None = None
+    kind: str = ""
     number: int = 0
     place: dict[str, Any] | None = None
     erased: bool = False
 
 
 def verify(session: Session, study: Study) -> Verdict:
-    """Checks the chain, and if it holds replays it; names at most `MAX_DIFFERENCES` rows, in the log's order."""
+    """Checks the chain, and if it holds replays it; the first `MOST` rows that differ are named, in the log's order."""
     broken = events.first_broken(session, study.id)
     head = study.slug, study.event_number, study.event_hash, broken
     if broken is not None:
@@ -187,31 +192,31 @@ def _read(session: Session, study: Study) -> _Log:
     for number, kind, actor, subject, new in session.execute(query):
         new = new or {}
         log.numbers[subject][kind] = number
-        if kind in (LAUNCHED, AMENDED) and (kind == AMENDED or log.design is None):
+        if kind == EventKind.design_amended or (kind == EventKind.study_open and log.design is None):
             log.design = new, number
-        if kind in (CREATED, LEAD_ADDED, LEAD_REMOVED):
-            change = log.leads.discard if kind == LEAD_REMOVED else log.leads.add
-            change(actor if kind == CREATED else subject)
+        if kind in (EventKind.study_created, EventKind.lead_added, EventKind.lead_removed):
+            change = log.leads.discard if kind == EventKind.lead_removed else log.leads.add
+            change(actor if kind == EventKind.study_created else subject)
         _read_membership(log, number, kind, subject, new)
     return log
 
 
 def _read_membership(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
     """What an event says about annotators."""
-    if kind == IMPORTED:
+    if kind == EventKind.ratings_imported:
         # older versions did not log who their file excluded or added
         log.imported = "excluded" not in new or "joined" not in new
         log.excluded |= dict.fromkeys(new.get("excluded", ()))
         log.joined |= dict.fromkeys(new.get("joined", ()), number)
-    if kind == JOINED:
+    if kind == EventKind.joined:
         log.joined.setdefault(subject, number)
-    if kind == EXCLUDED:
+    if kind == EventKind.annotator_excluded:
         log.excluded[subject] = new.get("reason")
-    if kind == REINSTATED:
+    if kind == EventKind.annotator_reinstated:
         log.excluded.pop(subject, None)
-    if kind in (EXCLUDED, REINSTATED):
+    if kind in (EventKind.annotator_excluded, EventKind.annotator_reinstated):
         log.asked.add(subject)
-    if kind == CONSENTED:
+    if kind == EventKind.consented:
         log.consented[subject] = new, number
     if kind in TESTED and new:
         log.tested[subject, new["attempt"]] = {**new, "passed": TESTED[kind]}, number
@@ -220,7 +225,7 @@ def _read_membership(log: _Log, number: int, kind: str, subject: str, new: dict[
 def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
     members = {member.pseudonym: member for member in _members(session, study, Role.annotator)}
     for pseudonym, number in log.joined.items():
-        if pseudonym not in members and not log.last(pseudonym, LEFT_STUDY):
+        if pseudonym not in members and not log.last(pseudonym, DEPARTURES):
             yield f"{pseudonym} is no annotator of the study, the log says they joined (event {number})."
     for pseudonym in log.excluded:
         if pseudonym not in members and pseudonym not in log.joined:
@@ -229,7 +234,7 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
         # the simulated annotators of a demo study never joined
         if pseudonym not in log.joined and not log.imported and not (study.demo and member.kind == Kind.simulated):
             yield f"{pseudonym} is an annotator of the study, the log does not say that they joined."
-        if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [WITHDRAWN])):
+        if (member.withdrawn_at is not None) != bool(log.last(pseudonym, [EventKind.withdrew])):
             yield f"{pseudonym} has {'' if member.withdrawn_at else 'not '}withdrawn, the log says otherwise."
         yield from _of_exclusion(member, log)
         yield from _of_consent(member, log)
@@ -237,36 +242,36 @@ def _of_people(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 def _of_exclusion(member: Row[Any], log: _Log) -> Iterator[str]:
     pseudonym, at, reason = member.pseudonym, member.excluded_at, member.excluded_reason
-    logged_reason = log.excluded.get(pseudonym)
+    recorded = log.excluded.get(pseudonym)
     if (at is not None) != (pseudonym in log.excluded):
         if not log.imported or pseudonym in log.asked:
             yield f"{pseudonym} is {'' if at else 'not '}excluded, the log says otherwise."
-    elif at is not None and logged_reason is not None and reason != logged_reason:
-        yield f"{pseudonym} is excluded because of {reason!r}, the log says {logged_reason!r}."
+    elif at is not None and recorded is not None and reason != recorded:
+        yield f"{pseudonym} is excluded because of {reason!r}, the log says {recorded!r}."
 
 
 def _of_consent(member: Row[Any], log: _Log) -> Iterator[str]:
-    """Which text they agreed to, and when; older versions did not log the time."""
-    logged, number = log.consented.get(member.pseudonym, ({}, 0))
+    """To which text the person agreed, and when; older versions did not log the time."""
+    recorded, number = log.consented.get(member.pseudonym, ({}, 0))
     at = member.consented_at.isoformat() if member.consented_at else None
     if not number and (member.consent_version or at):
         yield f"{member.pseudonym} has agreed to the consent text, the log does not say so."
-    elif number and not logged and not log.last(member.pseudonym, LEFT_STUDY):
+    elif number and not recorded and not log.last(member.pseudonym, DEPARTURES):
         yield f"To what {member.pseudonym} agreed is gone from the log (event {number})."
-    elif logged and (logged["version"], logged.get("at", at)) != (member.consent_version, at):
+    elif recorded and (recorded["version"], recorded.get("at", at)) != (member.consent_version, at):
         yield f"{member.pseudonym} agreed to another text, or at another time, than the log says (event {number})."
 
 
 def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     """Attempts at the entry test. Of somebody who has left the log holds none any more."""
-    in_study = Membership.study_id == study.id
+    condition = Membership.study_id == study.id
     columns = (EntryAttempt.id, EntryAttempt.number, EntryAttempt.asked, EntryAttempt.right, EntryAttempt.passed)
     tried = select(Person.pseudonym, *columns).select_from(Person)
-    tried = tried.join(Membership, Membership.person_id == Person.id).where(in_study)
+    tried = tried.join(Membership, Membership.person_id == Person.id).where(condition)
     tried = tried.join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
     given_answers = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
     answers = _grouped(
-        session, given_answers.join(Membership, Membership.id == EntryAttempt.membership_id).where(in_study)
+        session, given_answers.join(Membership, Membership.id == EntryAttempt.membership_id).where(condition)
     )
     stored = {
         (row.pseudonym, row.number): {
@@ -279,9 +284,9 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     }
     for pseudonym, attempt in sorted(stored.keys() | log.tested.keys()):
         here = stored.get((pseudonym, attempt), {})
-        logged, number = log.tested.get((pseudonym, attempt), ({}, 0))
-        same = here and logged and all(logged.get(name, value) == value for name, value in here.items())
-        if not same and not log.last(pseudonym, LEFT_STUDY):
+        recorded, number = log.tested.get((pseudonym, attempt), ({}, 0))
+        same = here and recorded and all(recorded.get(name, value) == value for name, value in here.items())
+        if not same and not log.last(pseudonym, DEPARTURES):
             where = f"event {number}" if number else "which has nothing"
             yield f"Attempt {attempt} of {pseudonym} at the entry test is not the one in the log ({where})."
 
@@ -336,13 +341,13 @@ def _replayed(session: Session, batch: Sequence[int]) -> dict[int, _Work]:
         work, new = replayed[assignment_id], new or {}
         if "order" in new:
             work.place = new
-        if kind == ASKED:
+        if kind == EventKind.final_value_asked_for:
             work.values, work.number, work.erased = None, number, False
         elif "ratings" in new:
-            work.values, work.number, work.erased = new, number, False
+            work.values, work.number, work.erased = LoggedAnnotation.from_json(new), number, False
         elif kind in SET_ASIDE and new:
-            empty: dict[str, Any] = {"ratings": [], "highlights": [], "set_aside": []}
-            work.values, work.number, work.erased = {**empty, "kind": kind, **new}, number, False
+            work.values, work.kind = LoggedAnnotation.from_json({"set_aside": [], **new}), kind
+            work.number, work.erased = number, False
         elif kind in (*ANSWERED, *SET_ASIDE):
             work.values, work.number, work.erased = None, number, True
     return replayed
@@ -352,32 +357,14 @@ class _Stored:
     """What the tables hold about a batch of assignments."""
 
     def __init__(self, session: Session, batch: Sequence[int]) -> None:
-        self.ratings = _grouped(session, _ratings(batch))
+        ratings = select_answers(Rating.assignment_id, *ANSWER).where(Rating.assignment_id.in_(batch))
+        self.ratings = _grouped(session, ratings)
         self.spans = _grouped(session, _spans(batch))
         slots = select(Slot.assignment_id, Slot.position, Slot.candidate_id, Slot.set_aside)
         self.slots = _grouped(session, slots.where(Slot.assignment_id.in_(batch)).order_by(Slot.position))
 
 
-def _ratings(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
-    return (
-        select(
-            Rating.assignment_id,
-            Rating.position,
-            Criterion.key,
-            Rating.number,
-            Option.key,
-            Rating.missing,
-            Explanation.reasons,
-            Explanation.text,
-        )
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
-        .where(Rating.assignment_id.in_(batch))
-    )
-
-
-def _spans(batch: Sequence[int]) -> Select[*tuple[Any, ...]]:
+def _spans(batch: Sequence[int]) -> Select[Any]:
     names = ("assignment_id", "position", "turn", "start", "end", "label", "comment", "quote")
     at_slot = and_(Slot.assignment_id == Highlight.assignment_id, Slot.position == Highlight.position)
     return (
@@ -403,77 +390,74 @@ def _compared(assignment: Assignment, work: _Work, stored: _Stored, log: _Log, p
         yield from _of_place(assignment, work.place, [candidate for _, candidate, _ in slots])
     yield from _of_quotes(spans)
     if work.erased:
-        if log.last(pseudonym, LEFT_STUDY) < work.number:
+        if log.last(pseudonym, DEPARTURES) < work.number:
             yield f"the values of event {work.number} are gone from the log, and nobody withdrew or was erased since."
         return
-    if log.last(pseudonym, LEFT_STUDY) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
+    if log.last(pseudonym, DEPARTURES) > work.number and assignment.state == AssignmentState.withdrawn and not ratings:
         return  # never submitted, or gone with its annotator
-    values = work.values or {"ratings": [], "highlights": []}
-    yield from _of_ratings(ratings, values["ratings"], work.number)
-    yield from _of_spans(spans, values["highlights"], work.number)
-    yield from _of_facts(assignment, [[place, why] for place, _, why in slots if why is not None], values, work.number)
+    values = work.values or LoggedAnnotation()
+    aside = tuple(SetAside(place, reason) for place, _, reason in slots if reason is not None)
+    yield from _of_ratings([LoggedRating(*row) for row in ratings], values.ratings, work.number)
+    yield from _of_spans([LoggedHighlight(*row[:6]) for row in spans], values.highlights, work.number)
+    yield from _of_facts(assignment, aside, values, work.number)
     if work.values is not None:
-        resettled = log.last(pseudonym, RESETTLED) > work.number
-        yield from _of_state(assignment, work.values, work.number, resettled)
+        yield from _of_state(assignment, work, log.last(pseudonym, RESETTLED) > work.number)
 
 
-def _of_state(assignment: Assignment, values: dict[str, Any], number: int, resettled: bool) -> Iterator[str]:
+def _of_state(assignment: Assignment, work: _Work, resettled: bool) -> Iterator[str]:
     """What fills a place becomes surplus when the place goes to somebody else; no other state changes by itself."""
-    logged = values.get("state")
-    state = logged or values["kind"]  # older versions did not log whether a place was left for an ignored item
+    logged = work.values.state if work.values else None
+    state = logged or work.kind  # older versions did not log whether a place was left for an ignored item
     may_be_surplus = state in IN_PLACE and (resettled or logged is None)
     if assignment.state != state and not (may_be_surplus and assignment.state == AssignmentState.surplus):
-        yield f"its state is {assignment.state}, {_log_says(state, number)}"
+        yield f"its state is {assignment.state}, {_log_says(state, work.number)}"
 
 
 def _log_says(what: str, number: int) -> str:
     return f"the log says {what} (event {number})." if number else "the log has nothing."
 
 
-def _of_place(assignment: Assignment, logged: dict[str, Any], candidates: list[int]) -> Iterator[str]:
+def _of_place(assignment: Assignment, recorded: dict[str, Any], candidates: list[int]) -> Iterator[str]:
     """Which item was given out, and in which order its candidates stood."""
-    if logged["item"] != assignment.item_id or logged.get("purpose", assignment.purpose) != assignment.purpose:
+    if recorded["item"] != assignment.item_id or recorded.get("purpose", assignment.purpose) != assignment.purpose:
         yield "it is about another item, or for another purpose, than the log says."
-    if list(logged["order"]) != candidates:
+    if list(recorded["order"]) != candidates:
         yield "the responses stand in another order than the log says."
 
 
-def _of_ratings(stored: list[Any], logged: list[Any], number: int) -> Iterator[str]:
-    here = {(row[0], row[1]): _value(row) for row in stored}
-    there = {(row[0], row[1]): _value(row) for row in logged}
-    for place in sorted(here.keys() | there.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
-        value, logged_value = here.get(place), there.get(place)
+def _of_ratings(stored: Sequence[LoggedRating], logged: Sequence[LoggedRating], number: int) -> Iterator[str]:
+    in_tables, in_log = ({(rating.position, rating.criterion): rating for rating in side} for side in (stored, logged))
+    for place in sorted(in_tables.keys() | in_log.keys(), key=lambda p: (p[1], -1 if p[0] is None else p[0])):
+        here, there = in_tables.get(place), in_log.get(place)
         name = f"{place[1]} of {_named(place[0])}"
-        if value is None or logged_value is None or value[0] != logged_value[0]:
-            if value != logged_value:
-                yield f"{name} is {_spoken(value)}, {_log_says(_spoken(logged_value), number)}"
-        elif value[1] != logged_value[1]:
+        if here is None or there is None or _value(here) != _value(there):
+            yield f"{name} is {_spoken(here)}, {_log_says(_spoken(there), number)}"
+        elif (list(here.reasons or ()), here.text or "") != (there.reasons, there.text):
             yield f"the explanation of {name} is not the one that was given (event {number})."
 
 
-def _value(row: Sequence[Any]) -> tuple[Any, Any]:
-    """(number, option, missing) and (reasons, text) of a rating, stored or logged."""
-    _, _, number, option, missing, reasons, text = row
-    return (number, option, bool(missing)), (list(reasons or ()), text or "")
+def _value(rating: LoggedRating) -> tuple[float | None, str | None, bool]:
+    return rating.number, rating.option, bool(rating.missing)
 
 
-def _spoken(value: tuple[Any, Any] | None) -> str:
-    if value is None:
+def _spoken(rating: LoggedRating | None) -> str:
+    if rating is None:
         return "not there"
-    number, option, missing = value[0]
-    return "missing" if missing and option is None else f"{option if number is None else f'{number:g}'}"
+    if rating.missing and rating.option is None:
+        return "missing"
+    return f"{rating.option}" if rating.number is None else f"{rating.number:g}"
 
 
 def _named(position: int | None) -> str:
     return "the item" if position is None else f"Response {LETTERS[position]}"
 
 
-def _of_spans(stored: list[Any], logged: list[Any], number: int) -> Iterator[str]:
-    here, there = (Counter(tuple(row[:6]) for row in rows) for rows in (stored, logged))
-    for position, _, start, end, *_ in here - there:
-        yield f"a highlight of {_named(position)}, {start} to {end}, {_log_says('otherwise', number)}"
-    for position, _, start, end, *_ in there - here:
-        yield f"a highlight of {_named(position)}, {start} to {end}, is gone (event {number})."
+def _of_spans(stored: Sequence[LoggedHighlight], logged: Sequence[LoggedHighlight], number: int) -> Iterator[str]:
+    here, there = Counter(stored), Counter(logged)
+    for span in here - there:
+        yield f"a highlight of {_named(span.position)}, {span.start} to {span.end}, {_log_says('otherwise', number)}"
+    for span in there - here:
+        yield f"a highlight of {_named(span.position)}, {span.start} to {span.end}, is gone (event {number})."
 
 
 def _of_quotes(spans: list[Any]) -> Iterator[str]:
@@ -486,7 +470,9 @@ def _of_quotes(spans: list[Any]) -> Iterator[str]:
             yield f"a highlight of {_named(position)}, {start} to {end}, quotes other words than its text has."
 
 
-def _of_facts(assignment: Assignment, aside: list[Any], logged: dict[str, Any], number: int) -> Iterator[str]:
+def _of_facts(
+    assignment: Assignment, aside: tuple[SetAside, ...], logged: LoggedAnnotation, number: int
+) -> Iterator[str]:
     """What an event tells besides; events of older versions tell less."""
     here = {
         "version": assignment.version - 1,
@@ -497,7 +483,7 @@ def _of_facts(assignment: Assignment, aside: list[Any], logged: dict[str, Any], 
         "at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
     }
     for name, value in here.items():
-        if name in logged and logged[name] != value:
+        if name in logged.model_fields_set and getattr(logged, name) != value:
             yield f"{FACTS[name]} is not as it was given (event {number})."
 
 
@@ -520,12 +506,12 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
 def _of_item(
     name: str, context: str, turns: list[Any], extra: dict[str, str], candidates: list[Any], sha256: str
 ) -> Iterator[str]:
-    changed = [digest for text, own_turns, digest in candidates if contents.content_hash([text, own_turns]) != digest]
+    changed = [digest for text, spoken, digest in candidates if contents.content_hash([text, spoken]) != digest]
     for _ in changed:
         yield f"A response of item {name} is not the text that was imported."
-    responses = [[text, own_turns] for text, own_turns, _ in candidates]
+    responses = [[text, spoken] for text, spoken, _ in candidates]
     contexts = [None] if turns else [context] if context else ["", None]
-    if not changed and all(contents.content_hash([context, turns, extra, responses]) != sha256 for context in contexts):
+    if not changed and all(contents.content_hash([content, turns, extra, responses]) != sha256 for content in contexts):
         yield f"Item {name} is not what was imported: its context, a further text or its responses were changed."
 
 
@@ -536,12 +522,12 @@ def _of_design(session: Session, study: Study, log: _Log) -> Iterator[str]:
         yield "The rubric is not the text that was loaded."
     if log.design is None:
         return
-    logged, number = log.design
-    if "design_hash" not in logged:
+    recorded, number = log.design
+    if "design_hash" not in recorded:
         yield f"The hash of the design is gone from the log (event {number})."
-    elif study.design_hash != logged["design_hash"]:
+    elif study.design_hash != recorded["design_hash"]:
         yield f"The study names another hash of its design than the log (event {number})."
-    elif not log.imported and contents.design_hash(session, study) != logged["design_hash"]:
+    elif not log.imported and contents.design_hash(session, study) != recorded["design_hash"]:
         yield f"Settings, items, accepted answers or plan are not those that were frozen (event {number})."
-    if "systems_hash" in logged and contents.systems_hash(session, study) != logged["systems_hash"]:
+    if "systems_hash" in recorded and contents.systems_hash(session, study) != recorded["systems_hash"]:
         yield f"Which system wrote which response is not what was frozen (event {number})."

@@ -19,6 +19,7 @@ from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound, SignedOut, StudyNotOpen
 from triptych.people import passcodes
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Invitation,
@@ -42,7 +43,6 @@ LOGIN_LIFE = timedelta(days=14)
 INVITATION_LIFE = timedelta(days=90)
 LONGEST_NAME = 80
 LONGEST_PANEL_ID = 200
-CONSENTED = "consented"
 NOT_OPEN = {
     StudyState.draft: "not open yet",
     StudyState.paused: "not open at the moment, because its lead has paused it",
@@ -273,7 +273,7 @@ def enrol(session: Session, study: Study, person_id: int, pseudonym: str) -> Non
     if not _is_member(session, study, person_id):
         session.add(Membership(study_id=study.id, person_id=person_id, joined_at=clock.now()))
         session.flush()
-        events.record(session, study.id, "joined", pseudonym, subject=pseudonym)
+        events.record(session, study.id, EventKind.joined, pseudonym, subject=pseudonym)
 
 
 def _called(session: Session, study: Study, name: str) -> list[Person]:
@@ -291,7 +291,7 @@ def _lock(session: Session, study: Study) -> None:
 
 def _refuse_unless_open(study: Study) -> None:
     if study.state != StudyState.open:
-        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[StudyState(study.state)]}.")
+        raise StudyNotOpen(f"Nobody can join this study now: it is {NOT_OPEN[study.state]}.")
 
 
 def refuse_unless_for_all(study: Study) -> None:
@@ -450,7 +450,7 @@ def consent(session: Session, study: Study, who: Who, version: str) -> None:
     membership.consent_version, membership.consented_at = version, clock.now()
     session.flush()
     new = {"version": version, "at": membership.consented_at.isoformat(), "after_withdrawal": text.after_withdrawal}
-    events.record(session, study.id, CONSENTED, who.pseudonym, subject=who.pseudonym, new=new)
+    events.record(session, study.id, EventKind.consented, who.pseudonym, subject=who.pseudonym, new=new)
 
 
 def panel_study(session: Session, parameters: Mapping[str, str]) -> Study | None:

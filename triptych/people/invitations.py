@@ -19,6 +19,7 @@ from triptych.formats.model import Findings, Problem
 from triptych.formats.tables import Cells, parse
 from triptych.people import accounts, roster
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Membership, Person, Role, Study
 from triptych.study import lifecycle
 
@@ -28,7 +29,6 @@ DELIMITERS = ",;\t"
 MAX_GUESTS = 1000
 MAX_EMAIL_CHARACTERS = 200
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-INVITED = "invited"
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,6 @@ def _invite(session: Session, study: Study, guest: Guest, actor: str) -> Invited
         roster.enrol_lead(session, study, person, actor)
     else:
         accounts.enrol(session, study, person.id, person.pseudonym)
-    events.record(session, study.id, INVITED, actor, subject=person.pseudonym)
+    events.record(session, study.id, EventKind.invited, actor, subject=person.pseudonym)
     secret = accounts.issue_link(session, study, person.id)
     return Invited(guest.name, guest.email, guest.role, person.pseudonym, secret)

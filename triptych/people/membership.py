@@ -1,69 +1,103 @@
-"""An annotator's membership as the study reads it: one row, fetched with each of their actions."""
+"""An annotator's membership as every action of theirs reads it: one row."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, ScalarSelect, Select, TextClause, bindparam, func, select, text
+from sqlalchemy import ColumnElement, Select, bindparam, func, select
+from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound
-from triptych.storage import database
-from triptych.storage.models import Assignment, Item, Membership, PlannedItem, Role, Study
+from triptych.storage.models import Assignment, AssignmentState, Item, Membership, PlannedItem, Purpose, Role, Study
 from triptych.study.persons import Who
 
-_study, _person = bindparam("study"), bindparam("person")
-_given_out = Assignment.__table__.alias("given_out")  # its own name: a statement may also query assignments
-# values in the text, so that PostgreSQL knows how rare they are when it plans for any study
-IS_CHECK, IS_GIVEN_OUT = text("item.purpose IN ('attention', 'gold')"), text("given_out.state = 'reserved'")
 
+@dataclass(frozen=True, slots=True)
+class AnnotatorMembership:
+    """An annotator's part in a study, and what of the study decides how their next item is found.
 
-def _least(column: ColumnElement[Any], *where: ColumnElement[bool] | TextClause) -> ScalarSelect[Any]:
-    """The least value, which an index gives at once, or NULL where nothing is.
-
-    PostgreSQL expects of EXISTS to meet a match soon, and reads the whole of a table in which there is none.
+    has_plan: the study has an explicit plan. has_checks: it has gold or attention items. has_overdue: a reservation of
+    anybody has run out.
     """
-    return select(func.min(column)).where(*where).scalar_subquery()
+
+    id: int
+    study_id: int
+    excluded_at: datetime | None
+    withdrawn_at: datetime | None
+    turned_away_as: str | None
+    consent_version: str | None
+    instructions_read_at: datetime | None
+    has_plan: bool
+    has_checks: bool
+    has_overdue: bool
 
 
-# prepared once: they run for every annotation
-FACTS = (
-    Membership.id,
-    Membership.excluded_at,
-    Membership.withdrawn_at,
-    Membership.turned_away_as,
-    Membership.consent_version,
-    Membership.instructions_read_at,
-    # told with it: a study without plan and checks, where nothing has run out, pays for no further statement
-    _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None).label("planned"),
-    _least(Item.taken, Item.study_id == Membership.study_id, IS_CHECK).is_not(None).label("checked"),
-    (_least(_given_out.c.expires_at, _given_out.c.study_id == Membership.study_id, IS_GIVEN_OUT) < bindparam("now"))
-    .is_(True)
-    .label("due"),
-)
-MEMBERSHIP = select(*FACTS).where(
-    Membership.study_id == _study, Membership.person_id == _person, Membership.role == Role.annotator
-)
-_LOCKED_MEMBERSHIP = MEMBERSHIP.with_for_update(key_share=True, of=Membership)
-
-
-def locked_membership(session: Session, study_id: int, who: Who) -> Row[Any]:
-    """Their membership, locked: actions of one person in a study run in turn, and others do not wait.
+def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMembership:
+    """The person's membership, locked: what one person does in a study happens in turn, and nobody else waits for it.
 
     Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
     """
-    return _membership(session, MEMBERSHIP if database.is_sqlite(session) else _LOCKED_MEMBERSHIP, study_id, who)
+    return _required(_read(session, who, lock=True, study=study_id))
 
 
-def membership_of(session: Session, study: Study, who: Who) -> Row[Any]:
-    """Their membership, unlocked, for reading. Raises NotFound for somebody who is not in the study."""
-    return _membership(session, MEMBERSHIP, study.id, who)
+def locked_membership_of(session: Session, who: Who, token: str) -> AnnotatorMembership | None:
+    """As `locked_membership`, in the study of this person's assignment; None if it is not theirs."""
+    return _read(session, who, lock=True, token=token)
 
 
-def _membership(session: Session, query: Select[Any], study_id: int, who: Who) -> Row[Any]:
-    here = {"study": study_id, "person": who.person_id, "now": clock.now()}
-    membership = session.connection().execute(query, here).first()
+def membership_of(session: Session, study: Study, who: Who) -> AnnotatorMembership:
+    """The person's membership, to look at. Raises NotFound for somebody who is not in the study."""
+    return _required(_read(session, who, lock=False, study=study.id))
+
+
+def _required(membership: AnnotatorMembership | None) -> AnnotatorMembership:
     if membership is None:
         raise NotFound("You are not an annotator of this study.")
     return membership
+
+
+def _read(session: Session, who: Who, *, lock: bool, **place: int | str) -> AnnotatorMembership | None:
+    """`place`: the study's id, or the token of an assignment in it."""
+    query = _query("token" in place, lock)
+    row = session.connection().execute(query, {"person": who.person_id, "now": clock.now(), **place}).first()
+    return None if row is None else AnnotatorMembership(*row)
+
+
+@cache
+def _query(by_token: bool, lock: bool) -> Select[*tuple[Any, ...]]:
+    # under a name of its own: a query may join the annotator's own assignment
+    others = Assignment.__table__.alias("others")
+    is_overdue = (others.c.study_id == Membership.study_id) & (others.c.state == AssignmentState.reserved)
+    is_check = (Item.study_id == Membership.study_id) & Item.purpose.in_([Purpose.attention, Purpose.gold])
+    query = select(
+        Membership.id,
+        Membership.study_id,
+        Membership.excluded_at,
+        Membership.withdrawn_at,
+        Membership.turned_away_as,
+        Membership.consent_version,
+        Membership.instructions_read_at,
+        _least(PlannedItem.person_id, PlannedItem.study_id == Membership.study_id).is_not(None),
+        _least(Item.taken, is_check).is_not(None),
+        func.coalesce(_least(others.c.expires_at, is_overdue) < bindparam("now"), False),
+    ).where(Membership.person_id == bindparam("person"), Membership.role == Role.annotator)
+    if by_token:
+        own = (Assignment.study_id == Membership.study_id) & (Assignment.person_id == Membership.person_id)
+        query = query.join(Assignment, own).where(Assignment.token == bindparam("token"))
+    else:
+        query = query.where(Membership.study_id == bindparam("study"))
+    return query.with_for_update(key_share=True, of=Membership) if lock else query
+
+
+def _least(column: SQLCoreOperations[Any], condition: ColumnElement[bool]) -> ColumnElement[Any]:
+    """The least value, or NULL where no row is.
+
+    PostgreSQL expects EXISTS to meet a row soon and reads a whole table in which there is none; a least value it takes
+    from an index.
+    """
+    return select(func.min(column)).where(condition).scalar_subquery()

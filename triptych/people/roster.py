@@ -16,12 +16,11 @@ from triptych import clock
 from triptych.errors import Conflict, NotAllowed, NotFound
 from triptych.people import accounts
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Invitation, Kind, Membership, PanelIdentity, Person, Role, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who, delete_without_part
 from triptych.study.settings import settings_of
-
-ERASED, WITHDRAWN = "person erased", "withdrew"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _member(
 
 
 def _erased(session: Session, study: Study) -> frozenset[str]:
-    query = select(Event.subject).where(Event.study_id == study.id, Event.kind == ERASED)
+    query = select(Event.subject).where(Event.study_id == study.id, Event.kind == EventKind.person_erased)
     return frozenset(session.scalars(query))
 
 
@@ -155,7 +154,7 @@ def disable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
     person.disabled_at = clock.now()
     accounts.end_logins(session, person.id)
     session.flush()
-    events.record(session, study.id, "account disabled", who.pseudonym, subject=pseudonym)
+    events.record(session, study.id, EventKind.account_disabled, who.pseudonym, subject=pseudonym)
 
 
 def enable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
@@ -168,7 +167,7 @@ def enable(session: Session, study: Study, pseudonym: str, who: Who) -> None:
         return
     person.disabled_at = None
     session.flush()
-    events.record(session, study.id, "account enabled", who.pseudonym, subject=pseudonym)
+    events.record(session, study.id, EventKind.account_enabled, who.pseudonym, subject=pseudonym)
 
 
 def is_erased(session: Session, study: Study, pseudonym: str) -> bool:
@@ -206,7 +205,7 @@ def new_link(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     if person.role == Role.lead and person.passcode_hash is not None:
         raise NotAllowed(f"{pseudonym} signs in with a name and a passcode and needs no link.")
     secret = accounts.issue_link(session, study, person.id)
-    events.record(session, study.id, "link issued", actor, subject=pseudonym)
+    events.record(session, study.id, EventKind.link_issued, actor, subject=pseudonym)
     return secret
 
 
@@ -239,7 +238,7 @@ def enrol_lead(session: Session, study: Study, lead: Person, actor: str) -> None
         raise Conflict(f"{lead.name} leads this study already.")
     session.add(Membership(study_id=study.id, person_id=lead.id, role=Role.lead, joined_at=clock.now()))
     session.flush()
-    events.record(session, study.id, "lead added", actor, subject=lead.pseudonym)
+    events.record(session, study.id, EventKind.lead_added, actor, subject=lead.pseudonym)
 
 
 def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> int:
@@ -256,7 +255,7 @@ def remove_lead(session: Session, study: Study, pseudonym: str, actor: str) -> i
     session.delete(membership)
     session.flush()
     deleted = delete_without_part(session, [person.id])  # the name is free again for a new invitation
-    events.record(session, study.id, "lead removed", actor, subject=pseudonym)
+    events.record(session, study.id, EventKind.lead_removed, actor, subject=pseudonym)
     return deleted
 
 

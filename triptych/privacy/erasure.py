@@ -21,10 +21,10 @@ from sqlmodel import Session
 from triptych import clock, settings
 from triptych.errors import Conflict, NotAllowed
 from triptych.people import roster
-from triptych.people.roster import ERASED, WITHDRAWN
 from triptych.privacy import scrub, withdrawal
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
+from triptych.storage.events import DEPARTURES, EventKind
 from triptych.storage.models import Event, Membership, PanelIdentity, Snapshot, Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -54,7 +54,7 @@ def erase(session: Session, study: Study, pseudonym: str, who: Who) -> int:
             withdrawal.withdraw(session, part, pseudonym, who.pseudonym)
         else:
             scrub.forget_words(session, part, person)  # written about them since
-        events.record(session, part.id, ERASED, who.pseudonym, subject=pseudonym)
+        events.record(session, part.id, EventKind.person_erased, who.pseudonym, subject=pseudonym)
     scrub.forget_identity(session, person)
     session.execute(delete(PanelIdentity).where(PanelIdentity.person_id == person.id))
     person.disabled_at = person.disabled_at or clock.now()
@@ -101,7 +101,7 @@ def copies(session: Session, study: Study) -> list[Copy]:
 
 def _left(session: Session, study: Study) -> list[_Left]:
     query = select(Event.subject, Event.at, Event.number, Event.hash).order_by(Event.number)
-    rows = session.execute(query.where(Event.study_id == study.id, Event.kind.in_((ERASED, WITHDRAWN))))
+    rows = session.execute(query.where(Event.study_id == study.id, Event.kind.in_(DEPARTURES)))
     return list({row.subject: _Left(*row) for row in rows}.values())
 
 
@@ -133,7 +133,7 @@ def _in_database(path: Path, left: Sequence[_Left]) -> list[str]:
     """People who are in the file, and whose leaving is not in its log."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as file:
         people_in_it = {row[0] for row in file.execute("SELECT pseudonym FROM person")}
-        since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", (ERASED, WITHDRAWN))}
+        since = {row[0] for row in file.execute("SELECT hash FROM event WHERE kind IN (?, ?)", DEPARTURES)}
     return [person.pseudonym for person in left if person.pseudonym in people_in_it and person.hash not in since]
 
 
@@ -175,7 +175,7 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
             _delete(copy.path)
     if chosen:
         new = {"copies": [copy.name for copy in chosen]}
-        events.record(session, study.id, "copies deleted", actor, new=new)
+        events.record(session, study.id, EventKind.copies_deleted, actor, new=new)
     return len(chosen)
 
 

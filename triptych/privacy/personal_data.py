@@ -15,10 +15,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlmodel import Session
 
-from triptych.annotate.blinding import LETTERS
 from triptych.errors import NotFound
 from triptych.formats.long_csv import Cell, write_csv
 from triptych.privacy import withdrawal
+from triptych.rubric.answers import LETTERS
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     Assignment,
     Criterion,
@@ -152,11 +153,7 @@ def _purpose(purpose: str) -> str:
 
 def _ratings(session: Session, own_work: ColumnElement[bool]) -> dict[int, list[dict[str, Any]]]:
     query = (
-        select(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
+        select_answers(Rating, Criterion.title, Option.title.label("option"), Explanation.reasons, Explanation.text)
         .where(own_work)
         .order_by(Rating.assignment_id, Criterion.position, Rating.position)
     )

@@ -13,9 +13,8 @@ from sqlalchemy import delete, or_, select, update
 from sqlmodel import Session
 
 from triptych.people import accounts, passcodes
-from triptych.people.accounts import CONSENTED
-from triptych.people.roster import WITHDRAWN
 from triptych.rubric.model import Rubric
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -37,7 +36,7 @@ from triptych.storage.models import (
 )
 from triptych.study import lifecycle
 
-WITHOUT_TEXTS = (CONSENTED, WITHDRAWN)  # kinds of events whose values hold no text by a person
+WITHOUT_TEXTS = (EventKind.consented, EventKind.withdrew)  # kinds of events whose values hold no text by a person
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 
 

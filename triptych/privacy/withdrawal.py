@@ -11,12 +11,12 @@ from sqlalchemy import delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments, exclusions
+from triptych.annotate import exclusions, reservations
 from triptych.errors import Conflict, NotFound
 from triptych.people import accounts, roster
-from triptych.people.roster import WITHDRAWN
 from triptych.privacy import scrub
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -59,7 +59,7 @@ def withdraw(session: Session, study: Study, pseudonym: str, actor: str) -> str:
     if scrub.is_done_here(session, person):
         scrub.forget_identity(session, person)
     new = {"ratings": promised}
-    events.record(session, study.id, WITHDRAWN, actor, subject=pseudonym, new=new)
+    events.record(session, study.id, EventKind.withdrew, actor, subject=pseudonym, new=new)
     return promised
 
 
@@ -76,7 +76,7 @@ def what_was_promised(session: Session, study: Study, membership: Membership, ps
     consents = (
         select(EventDetail.new)
         .join(Event, Event.id == EventDetail.event_id)
-        .where(Event.study_id == study.id, Event.kind == accounts.CONSENTED, Event.subject == pseudonym)
+        .where(Event.study_id == study.id, Event.kind == EventKind.consented, Event.subject == pseudonym)
         .order_by(Event.number.desc())
     )
     last = session.scalars(consents.limit(1)).first() or {}
@@ -107,7 +107,7 @@ def _free_places(session: Session, study: Study, membership: Membership) -> None
     for assignment_id, item_id in exclusions.in_place(session, study, membership.person_id):
         exclusions.settle(session, assignment_id, AssignmentState.surplus)
         if membership.excluded_at is None:
-            assignments.free_place(session, item_id)
+            reservations.free_place(session, item_id)
 
 
 def _delete_work(session: Session, study: Study, membership: Membership) -> None:
@@ -118,7 +118,7 @@ def _delete_work(session: Session, study: Study, membership: Membership) -> None
         & (Assignment.purpose != Purpose.adjudication)
     )
     ids = select(Assignment.id).where(own_work)
-    logged = select(Event.id).where(Event.assignment_id.in_(ids), Event.kind != "reserved")
+    logged = select(Event.id).where(Event.assignment_id.in_(ids), Event.kind != EventKind.reserved)
     for statement in (
         delete(EventDetail).where(EventDetail.event_id.in_(logged)),
         delete(Rating).where(Rating.assignment_id.in_(ids)),

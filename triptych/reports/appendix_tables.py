@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from triptych.reports.cells import Cell, Notes, Table, limits
 from triptych.reports.numbers import Book
-from triptych.reports.places import Number
-from triptych.reports.recompute.ordinal import SPREADS
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.listing import FORMS
+from triptych.stats.analysis.statistics import ORDINAL_SPREADS, Number
 
 MOST_ROWS = 200
 COEFFICIENTS = {
@@ -18,7 +18,7 @@ COEFFICIENTS = {
     "ac": "Gwet's AC",
     "fleiss": "Fleiss' kappa",
 }
-FORMS = ("ICC(1)", "ICC(A)", "ICC(C)")
+SPREADS = tuple(statistic.name for statistic in ORDINAL_SPREADS)
 
 
 def appendix_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
@@ -158,7 +158,7 @@ def _reliability(book: Book, titles: dict[str, str]) -> Table:
         (
             Cell(titles[key]),
             *(notes.cell(book.get("reliability", key, name)) for name in ("units", "annotators", "ratings per unit")),
-            *(_single_and_mean(book, key, form, notes) for form in FORMS),
+            *(_single_and_mean(book, key, form, notes) for form in FORMS.values()),
             notes.cell(book["reliability", key, "ICC(1) needed"]),
             notes.cell(book["annotator pairs", key, "mean kappa"]),
         )
@@ -169,7 +169,7 @@ def _reliability(book: Book, titles: dict[str, str]) -> Table:
         "absolute agreement, (C) consistency. Needed: ratings per unit whose mean reaches 0.8 by ICC(1). Kappa: the "
         "mean of Cohen's over all two annotators, weighted by the level of the scale."
     )
-    header = ("Criterion", "Units", "Annotators", "k", *FORMS, "Needed", "Kappa")
+    header = ("Criterion", "Units", "Annotators", "k", *FORMS.values(), "Needed", "Kappa")
     return appendix_table("reliability", "Reliability", header, rows, about, notes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from xml.etree.ElementTree import Element  # noqa: S405 (a type)
 
@@ -29,15 +29,16 @@ from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
 from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
-from triptych.reports.script import script
-from triptych.results.criterion import RESAMPLES, headline
+from triptych.reports.script import script_files
+from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
-from triptych.results.frame.model import FINISHED, Counted
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import verdict
-from triptych.storage.models import Study
+from triptych.results.warnings import all_findings, verdict
+from triptych.stats.undefined import Undefined
+from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names
 
 BESIDE = "Whether it is a judge's score that is compared with the ratings that count."
@@ -70,7 +71,8 @@ ABOUT = {
     "highlights.csv": "who read which text, and where she highlighted what",
     "codebook.json": "what was asked, on which scales, and what every column means",
     "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
-    "analysis.py": "makes every number again from ratings.csv and compares: `python analysis.py`",
+    "analysis.py": "makes every number again from these files and compares: `python analysis.py`",
+    "stats/": "the functions that make the numbers, for analysis.py; NumPy and SciPy alone",
     "CITATION.cff": "how to cite the data",
 }
 
@@ -113,8 +115,8 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     frame = build_frame(session, study)
     found = StudyAnalysis(frame, scope, system_names(session, study))
     facts = facts_of(session, study, found)
-    further = further_of(session, study, found)
-    book = Book.of(found, facts.pay, further)
+    further = further_of(session, study, found, facts.pay)
+    book = Book.of(found, further.numbers)
     files = {file.name: b"".join(file.blocks) for file in _data(session, study, found, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
@@ -142,7 +144,8 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
         "words_to_read": TO_READ,
     }
     family = sorted(found.frame.settings.preregistration.family)
-    made = {"columns": columns, "resamples": RESAMPLES, "epsilon": margin(found.frame), "family": family}
+    variables = [asdict(ratings.variable) for ratings in found.ratings]
+    made = {"columns": columns, "epsilon": margin(found.frame), "family": family, "variables": variables}
     yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, found.scope)})
     yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
@@ -156,7 +159,7 @@ def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, fu
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     """What the numbers about pay are made of, where there are any."""
-    if isinstance(facts.pay, str):
+    if isinstance(facts.pay, Undefined):
         return {}
     pay, states = facts.pay.pay, [state.value for state in FINISHED]
     counted = {"kinds": sorted(scope.kinds), "states": states}
@@ -204,7 +207,7 @@ def _documents(parts: Parts) -> Iterator[File]:
     yield text_file("heds.md", heds.heds_markdown(parts.sheet, criteria, parts.seal))
     yield text_file("report.html", _html(parts))
     yield text_file("CITATION.cff", citation(parts.facts, parts.sheet, parts.sha256))
-    yield text_file("analysis.py", script(parts.sha256))
+    yield from script_files(parts.sha256)
 
 
 def _tex(parts: Parts, name: str, pieces: list[str]) -> File:
@@ -236,7 +239,7 @@ def _sections(parts: Parts) -> Iterator[Element]:
     found = parts.found
     main, *rest = parts.tables
     yield html.section(
-        "Findings", html.listed(one.sentence for one in found.all_findings) or html.text("Nothing to warn of.")
+        "Findings", html.listed(one.sentence for one in all_findings(found)) or html.text("Nothing to warn of.")
     )
     yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
     for result in found.criteria:
@@ -255,7 +258,7 @@ def _sections(parts: Parts) -> Iterator[Element]:
 
 
 def _readme(parts: Parts, files: dict[str, bytes]) -> str:
-    listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items() if name in files)
+    listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "
         "that annotators wrote are not in a report; the exports of the study have them.\n"

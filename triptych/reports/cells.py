@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from triptych.reports.numbers import Book
-from triptych.reports.places import Number
+from triptych.stats.analysis.statistics import Number
 
 NONE = "–"
 

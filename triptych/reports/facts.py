@@ -14,6 +14,8 @@ from triptych.results.pay import PayMeter, meter_of
 from triptych.results.quality import Standing, standings
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Rubric
+from triptych.stats.undefined import Undefined
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     Candidate,
@@ -74,7 +76,7 @@ class Facts:
     items: int
     exclusions: tuple[Exclusion, ...]
     recruitment: Recruitment
-    pay: PayMeter | str
+    pay: PayMeter | Undefined
     preregistration: Preregistration
     amendments: tuple[Amendment, ...]
     sheet: dict[str, Any]
@@ -134,7 +136,9 @@ def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Ex
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Membership.excluded_at.is_not(None))
         .order_by(Person.pseudonym)
     )
-    deciders = select(Event.subject, Event.actor).where(Event.study_id == study.id, Event.kind == "annotator excluded")
+    deciders = select(Event.subject, Event.actor).where(
+        Event.study_id == study.id, Event.kind == EventKind.annotator_excluded
+    )
     who = dict(map(tuple, session.execute(deciders.order_by(Event.number))))
     work = found.frame.work["annotator"].astype(str).value_counts()
     return [

@@ -8,67 +8,64 @@ import numpy as np
 import pandas as pd
 from sqlmodel import Session
 
-from triptych.results.annotators import Repeated, WithSelf, repeated, speeds_of, with_self
+from triptych.results.annotators import repeated, speeds_of, with_self
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Frame
 from triptych.results.frame.upkeep import twice_rated
-from triptych.results.judges import ALONE, JudgeOf, judges
-from triptych.results.study_analysis import LengthOf, StudyAnalysis, lengths, spans
+from triptych.results.judges import ALONE, judges
+from triptych.results.pay import PayMeter
+from triptych.results.study_analysis import StudyAnalysis, lengths, spans
 from triptych.results.texts import Texts, readings_of, texts_of
-from triptych.stats.diagnostics import Speed
-from triptych.stats.spans import SpanAgreement
+from triptych.stats.analysis.study import BesideRatings
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Study
-
-NOT_READ = "Not defined: the texts were not read."
 
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """Analyses beyond those of the ratings alone; empty where there is nothing to analyse.
+    """What a report analyses beyond the ratings that count, and what that is made of.
 
     twice: the ratings of what was rated twice, as triptych.results.twice_rated gives them, None where nothing was;
     words: of each candidate, by (item, system). readings: who read which text and marked what, as
     triptych.texts.readings_of gives it, None where the rubric asks for no highlights. reading: words to read in each
-    item.
+    item. numbers: the analyses.
     """
 
     twice: StudyAnalysis | None = None
     words: pd.Series | None = None
     readings: pd.DataFrame | None = None
     reading: dict[str, int] = field(default_factory=dict)
-    with_self: tuple[WithSelf, ...] = ()
-    repeated: dict[str, Repeated] = field(default_factory=dict)
-    lengths: tuple[LengthOf, ...] = ()
-    judges: tuple[JudgeOf, ...] = ()
-    spans: tuple[SpanAgreement, ...] | str = ()
-    speeds: tuple[Speed, ...] | str = NOT_READ
+    numbers: BesideRatings = BesideRatings()
 
 
-NOTHING = Further()
-
-
-def further_of(session: Session, study: Study, found: StudyAnalysis) -> Further:
+def further_of(session: Session, study: Study, found: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
     """All of it for one analysis."""
     asked = found.frame.rubric.highlights
     readings = readings_of(session, study, found.frame, found.scope) if asked else None
-    return further_from(found, twice_rated(session, study, found.frame), texts_of(session, study), readings)
+    return further_from(found, twice_rated(session, study, found.frame), texts_of(session, study), readings, pay)
 
 
-def further_from(found: StudyAnalysis, twice: Frame, texts: Texts, readings: pd.DataFrame | None = None) -> Further:
+def further_from(
+    found: StudyAnalysis,
+    twice: Frame,
+    texts: Texts,
+    readings: pd.DataFrame | None = None,
+    pay: PayMeter | Undefined | None = None,
+) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
     counts = counting(twice, found.scope).any()
     known = words_of(found, texts.words).notna().any()
-    return Further(
-        twice=replace(found, frame=twice) if len(twice.ratings) else None,
-        words=texts.words,
-        readings=readings,
-        reading=texts.reading,
+    numbers = BesideRatings(
         with_self=with_self(twice, found.scope) if counts else (),
         repeated=repeated(twice, found.scope) if counts else {},
         lengths=lengths(found, texts) if known else (),
         judges=tuple(judges(found.frame, found.scope, found.ratings)),
         spans=() if readings is None or readings.empty else spans(readings),
         speeds=speeds_of(found.frame, found.scope, texts),
+        pay=pay.numbers if isinstance(pay, PayMeter) else None,
+    )
+    return Further(
+        replace(found, frame=twice) if len(twice.ratings) else None, texts.words, readings, texts.reading, numbers
     )
 
 

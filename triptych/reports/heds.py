@@ -23,7 +23,9 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import Best, Choice, Likert, NumberScale, shown
 from triptych.stats.diagnostics import FlaggedRate
+from triptych.stats.undefined import Undefined
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 
@@ -68,7 +70,7 @@ def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
     }
     study.settings = {**study.settings, "heds": kept}
     session.flush()
-    events.record(session, study.id, "datasheet answered", actor, new={"answers": len(kept)})
+    events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(kept)})
 
 
 def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
@@ -127,7 +129,7 @@ def _paid(facts: Facts) -> Answer:
     """Whether evaluators are paid, where the study knows it."""
     return (
         Answer()
-        if isinstance(facts.pay, str)
+        if isinstance(facts.pay, Undefined)
         else Answer((1,) if facts.pay.pay.per_item else (3,), f"{rate_of(facts.pay.pay)}.")
     )
 

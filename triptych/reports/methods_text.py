@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from triptych.reports.facts import Facts
 from triptych.reports.numbers import Book
-from triptych.results.criterion import RESAMPLES
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
+from triptych.stats.analysis.systems import RESAMPLES
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel
+from triptych.stats.undefined import Undefined
 from triptych.study.preregistration import declared
 from triptych.study.settings import EXPERTISE
 
@@ -73,7 +74,7 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
         yield f"Recruitment: {_ended(found.how)}"
     if found.eligibility:
         yield f"Eligibility, as the panel enforced it: {_ended('; '.join(found.eligibility))}"
-    if isinstance(facts.pay, str):
+    if isinstance(facts.pay, Undefined):
         return
     seconds, median, lowest = (
         book["pay", "", name].printed for name in ("seconds per item, median", "per hour, median", "per hour, lowest")

@@ -1,6 +1,6 @@
 """The order in which every response was shown, as a file from which the orders can be made again.
 
-An order follows from the orders before it (`assignments.balanced_order`) and, among equally good ones, from the
+An order follows from the orders before it (`order.balanced_order`) and, among equally good ones, from the
 study's seed. While a study is blind the seed stays out: with it anybody could tell which system has which number.
 """
 
@@ -15,7 +15,7 @@ from itertools import chain
 from sqlalchemy import select
 from sqlmodel import Session
 
-from triptych.annotate import assignments
+from triptych.annotate.order import balanced_order
 from triptych.formats.long_csv import Cell
 from triptych.formats.writers.writing import as_json
 from triptych.storage.models import Assignment, AssignmentState, Candidate, Item, Person, Slot, Study, System
@@ -114,7 +114,7 @@ def replayed(every: Iterable[Shown], seed: str) -> Iterator[tuple[int, ...] | No
 
 def _order(one: Shown, hers: _Before, here: _Before, seed: str) -> tuple[int, ...]:
     systems, at = sorted(one.systems), one.reserved_at
-    order = assignments.balanced_order(systems, hers.at(at), here.at(at), _tie_seed(seed, one))
+    order = balanced_order(systems, hers.at(at), here.at(at), _tie_seed(seed, one))
     return tuple(systems[place] for place in order)
 
 

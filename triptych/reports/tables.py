@@ -6,14 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from triptych.reports.appendix_tables import COEFFICIENTS, appendix_tables
 from triptych.reports.cells import NONE, Cell, Notes, Table, limits
-from triptych.reports.numbers import Book
-from triptych.reports.places import Number, name_of
-from triptych.reports.recompute.agreement import SET_APART
+from triptych.reports.numbers import Book, name_of
 from triptych.reports.trust_tables import trust_tables
-from triptych.results.contrasts import HOCHBERG, Contrast
-from triptych.results.criterion import Agreement, CriterionResult, interval_note, titles_apart
-from triptych.results.frame.model import LETTERS
+from triptych.results.contrasts import HOCHBERG
+from triptych.results.criterion import CriterionResult, interval_note, titles_apart
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.results.warnings import all_findings, all_not_run
+from triptych.rubric.answers import LETTERS
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.listing import SET_APART
+from triptych.stats.analysis.statistics import SYSTEM, Number
+from triptych.stats.analysis.systems import Agreement
+from triptych.stats.undefined import Undefined
 
 TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -175,24 +179,25 @@ def _agreed(book: Book, one: Agreement, before: str, title: str, notes: Notes) -
 
 
 def answers(found: StudyAnalysis, book: Book) -> Table:
-    """How often every answer was given, with mean or share, median and spread."""
+    """How often every answer was given, with what is printed of each system."""
     notes = Notes()
     rows = [
         (
             Cell(result.criterion.title),
             Cell(name or "The item"),
-            *(notes.cell(book.get("systems", result.criterion.key, column, name)) for column in ("n", "missing")),
-            *(
-                notes.cell(book.get("systems", result.criterion.key, column, name))
-                for column in ("mean", "median", "sd")
-            ),
+            *(_of_system(book, result, column.name, name, notes) for column in SYSTEM),
             Cell(_listed(result, book, name)),
         )
         for result in found.criteria
         for name in (name_of(found, one.system) for one in result.systems)
     ]
-    header = ("Criterion", "System", "n", "Missing", "Mean or share", "Median", "SD", "Answers")
+    header = ("Criterion", "System", *(column.title for column in SYSTEM), "Answers")
     return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
+
+
+def _of_system(book: Book, result: CriterionResult, statistic: str, name: str, notes: Notes) -> Cell:
+    place = ("systems", result.criterion.key)
+    return notes.cell(book.get(*place, statistic, name), limits(book, *place, statistic, name))
 
 
 def _listed(result: CriterionResult, book: Book, name: str) -> str:
@@ -214,8 +219,8 @@ def order(found: StudyAnalysis, book: Book) -> Table:
     for result in found.criteria if seen else ():
         key = result.criterion.key
         cells = [_at_place(book, key, f"Response {letter}", notes) for letter in seen]
-        if isinstance(result.positions, str):
-            cells = [Cell(NONE, notes.sign(result.positions))] * len(seen)
+        if isinstance(result.positions, Undefined):
+            cells = [Cell(NONE, notes.sign(result.positions.reason))] * len(seen)
         rows.append((Cell(result.criterion.title), *cells))
     about = "Difference from the system's own mean at each place on screen, with the number of ratings; 0 is no effect."
     header = ("Criterion", *(f"Response {letter}" for letter in seen))
@@ -254,10 +259,10 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
 
 def findings(found: StudyAnalysis) -> Table:
     """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in found.all_findings))
+    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in all_findings(found)))
 
 
 def not_run(found: StudyAnalysis) -> Table:
     """Checks that the data do not allow."""
-    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in found.all_not_run)
+    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in all_not_run(found))
     return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)

@@ -19,13 +19,15 @@ from sqlalchemy import ColumnElement, Select, and_, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import annotations
+from triptych.annotate.logged import LoggedAnnotation
 from triptych.errors import Conflict, InvalidAnnotation, NotAllowed, NotFound, StudyNotOpen
 from triptych.results.frame.counted import counted_ratings
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion as Question
 from triptych.rubric.scales import Best, Choice
 from triptych.storage import events
+from triptych.storage.answers import select_answers
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -53,12 +55,6 @@ ABOUT_ITEM = 0
 LONGEST_REASON = 500
 # decided, or asked for; taken back, or skipped by whom was asked, it is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
-RECORDED, CHANGED, TAKEN_BACK, ASKED = (
-    "final value recorded",
-    "final value changed",
-    "final value taken back",
-    "final value asked for",
-)
 Values = dict[tuple[int, str], float | str | None]
 
 
@@ -104,7 +100,8 @@ def record(
     kept.state, kept.reason, kept.submitted_at = AssignmentState.submitted, neat, clock.now()
     session.add_all(rows)
     session.flush()
-    kind, new = CHANGED if decided else RECORDED, _logged(session, kept)
+    kind = EventKind.final_value_changed if decided else EventKind.final_value_recorded
+    new = _logged(session, kept)
     events.record(session, study.id, kind, who.pseudonym, assignment_id=kept.id, old=old, new=new)
 
 
@@ -131,7 +128,7 @@ def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> 
     kept.state, kept.reason, kept.submitted_at = AssignmentState.expired, None, None
     session.flush()
     new = {"annotator": pseudonym}
-    events.record(session, study.id, ASKED, who.pseudonym, assignment_id=kept.id, new=new)
+    events.record(session, study.id, EventKind.final_value_asked_for, who.pseudonym, assignment_id=kept.id, new=new)
 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
@@ -145,7 +142,9 @@ def take_back(session: Session, study: Study, item: str, reason: str, who: Who) 
     kept.state, kept.reason, kept.submitted_at = AssignmentState.withdrawn, neat, None
     session.flush()
     new = _logged(session, kept)
-    events.record(session, study.id, TAKEN_BACK, who.pseudonym, assignment_id=kept.id, old=old, new=new)
+    events.record(
+        session, study.id, EventKind.final_value_taken_back, who.pseudonym, assignment_id=kept.id, old=old, new=new
+    )
 
 
 def final_values(session: Session, study: Study, item: str | None = None) -> dict[str, FinalValue]:
@@ -253,7 +252,7 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
     session.add_all(Slot(assignment_id=made.id, position=n, candidate_id=one) for n, one in enumerate(order))
     session.flush()
     new = {"item": item.id, "order": order, "purpose": Purpose.adjudication}
-    events.record(session, study.id, "reserved", who.pseudonym, assignment_id=made.id, new=new)
+    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=made.id, new=new)
     return made
 
 
@@ -312,17 +311,15 @@ def _row(known: CriterionRow, criterion: Question, position: int | None, value: 
 
 def _logged(session: Session, kept: Assignment) -> dict[str, Any]:
     """As annotations are logged, with the reason."""
-    return {**annotations.stored_answers(session, kept), "reason": kept.reason}
+    annotation = LoggedAnnotation.stored(session, kept.id)
+    return annotation.model_copy(update={"reason": kept.reason}).to_json()
 
 
 def _values_of(study: Study) -> Select[Any]:
     """(assignment, blind code or none, criterion, number, option) of every final value."""
     at_slot = and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position)
     return (
-        select(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
+        select_answers(Rating.assignment_id, System.blind_code, Criterion.key, Rating.number, Option.key)
         .outerjoin(Slot, at_slot)
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)

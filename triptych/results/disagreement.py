@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.results.criterion import Ratings, agreement_values, ends_of
+from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.columns import codes
 
 SHOWN = 200
@@ -60,7 +60,7 @@ class _Shared:
 
 def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequence[str]) -> Disagreement:
     """Over all criteria; items, people: labels of the codes in the ratings."""
-    shared = {ratings.criterion.key: _shared(ratings) for ratings in every}
+    shared = {ratings.variable.key: _shared(ratings) for ratings in every}
     shared = {key: one for key, one in shared.items() if len(one.unit)}
     scores, counts = np.zeros((2, len(shared), len(items)))
     distances, given = np.zeros((2, len(shared), len(people)))
@@ -99,9 +99,9 @@ def _ranked(scores: np.ndarray, counts: np.ndarray, keys: list[str]) -> list[tup
 
 
 def _shared(ratings: Ratings) -> _Shared:
-    low, high = ends_of(ratings.criterion)
+    low, high = ratings.variable.ends
     ordered = not np.isnan(ratings.number).all()
-    value = (ratings.number - low) / (high - low) if ordered else agreement_values(ratings)[0]
+    value = (ratings.number - low) / (high - low) if ordered else ratings.categories[0]
     known = np.flatnonzero(~np.isnan(value))
     unit = codes(ratings.units[known])[0]
     twice = np.bincount(unit)[unit] > 1 if len(unit) else np.zeros(0, dtype=bool)

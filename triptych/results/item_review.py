@@ -17,10 +17,11 @@ from triptych.results.disagreement import Disagreement
 from triptych.results.frame.counted import counted_ratings, people_counted
 from triptych.results.frame.highlights import HighlightedItem, highlights_of_item
 from triptych.results.frame.loading import GIVEN_STATE, membership_of
-from triptych.results.frame.model import FINISHED, Counted, Frame
+from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion, Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage.models import (
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -36,7 +37,6 @@ from triptych.study.system_names import system_names
 
 ITEM, FINAL = "the item", "Final value"
 UNSCORED = -1.0
-SEEN = (*FINISHED, AssignmentState.skipped)
 
 
 @dataclass(frozen=True)

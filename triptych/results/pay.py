@@ -14,14 +14,13 @@ from decimal import Decimal
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.results.criterion import or_words
-from triptych.results.frame.model import FINISHED, Frame
+from triptych.results.frame.model import Frame
+from triptych.stats.analysis.pay import HOUR, NO_TIME, PayNumbers, pay_numbers, work_times
+from triptych.stats.undefined import Undefined, UndefinedStatistic, or_undefined
+from triptych.storage.models import FINISHED
 from triptych.study.settings import Pay
 
-HOUR = 3600
 QUANTILES = {"Lowest": 0.0, "Lower quarter": 0.25, "Median": 0.5, "Upper quarter": 0.75, "Highest": 1.0}
-NO_TIME = "Not defined: no active time is known yet."
 NO_RATE = "Not defined: the study has no pay per item."
 
 
@@ -40,15 +39,20 @@ class AnnotatorPay:
 class PayMeter:
     """Pay per hour. annotators: lowest first. quantiles: over annotators, by the names of QUANTILES.
 
-    seconds: median active seconds per item over all annotations. needed: the pay per item at which everybody would
-    have reached the floor, None without a floor.
+    numbers: what a report prints of it. needed: the pay per item at which everybody would have reached the floor, None
+    without a floor.
     """
 
     pay: Pay
     annotators: tuple[AnnotatorPay, ...]
-    seconds: float
+    numbers: PayNumbers
     quantiles: dict[str, float]
     needed: float | None
+
+    @property
+    def seconds(self) -> float:
+        """Median active seconds per item over all annotations."""
+        return self.numbers.seconds
 
     @property
     def below(self) -> tuple[AnnotatorPay, ...]:
@@ -70,10 +74,10 @@ class PayMeter:
         )
 
 
-def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | str:
+def meter_of(pay: Pay, frame: Frame, kinds: Collection[str]) -> PayMeter | Undefined:
     """The pay of everybody of these kinds, excluded or not, or why there is none. Seconds to a tenth, as in exports."""
     work = frame.work[frame.work["state"].isin(FINISHED) & frame.work["kind"].isin(kinds)]
-    return or_words(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
+    return or_undefined(meter, pay, work["annotator"], [round(seconds, 1) for seconds in work["active_seconds"]])
 
 
 def meter(pay: Pay, annotators: Sequence[str], seconds: Sequence[float]) -> PayMeter:
@@ -84,27 +88,23 @@ def meter(pay: Pay, annotators: Sequence[str], seconds: Sequence[float]) -> PayM
     """
     if pay.per_item is None:
         raise UndefinedStatistic(NO_RATE)
-    time = np.asarray(seconds, dtype=float)
-    known = np.flatnonzero(time > 0)
-    if not len(known):
-        raise UndefinedStatistic(NO_TIME)
-    names, code = np.unique(np.asarray(annotators, dtype=str)[known], return_inverse=True)
-    items, total = np.bincount(code), np.bincount(code, time[known])
-    rows = [_of_one(pay, *row) for row in zip(names.tolist(), items.tolist(), total.tolist(), strict=True)]
+    times = work_times(annotators, seconds)
+    columns = (times.annotators, times.items, times.seconds)
+    rows = [_of_one(pay, *row) for row in zip(*columns, strict=True)]
     rates = [one.per_hour for one in rows]
     slowest = max(one.seconds for one in rows)
     return PayMeter(
         pay,
         tuple(sorted(rows, key=lambda one: (one.per_hour, one.annotator))),
-        float(np.median(time[known])),
+        pay_numbers(float(pay.per_item), times),
         {name: float(np.quantile(rates, at)) for name, at in QUANTILES.items()},
         None if pay.floor_per_hour is None else enough(pay, slowest),
     )
 
 
-def _of_one(pay: Pay, annotator: str, items: int, total: float) -> AnnotatorPay:
-    rate = hourly(pay, total / items)
-    return AnnotatorPay(annotator, items, total / items, rate, below_floor(pay, rate))
+def _of_one(pay: Pay, annotator: str, items: int, seconds: float) -> AnnotatorPay:
+    rate = hourly(pay, seconds)
+    return AnnotatorPay(annotator, items, seconds, rate, below_floor(pay, rate))
 
 
 def hourly(pay: Pay, seconds: float) -> float:

@@ -14,13 +14,13 @@ from enum import StrEnum
 from sqlalchemy import func, select
 from sqlmodel import Session
 
-from triptych.annotate.assignments import RATED, SEEN
 from triptych.annotate.checks import compared
-from triptych.results.annotators import AnnotatorLook, Repeated, speed_flag
-from triptych.results.criterion import or_words
+from triptych.results.annotators import speed_flag
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.analysis.annotators import AnnotatorLook, Repeated
 from triptych.stats.diagnostics import GOLD_SHARE, FlaggedRate, Speed, gold_accuracy
-from triptych.storage.models import Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
+from triptych.stats.undefined import Undefined, or_undefined
+from triptych.storage.models import RATED, SEEN, Assignment, EntryAttempt, Membership, Person, Purpose, Role, Study
 
 FAILED_ATTENTION = 2
 SKIPPED_CHECKS = 2
@@ -50,7 +50,7 @@ class Standing:
     annotator: str
     attention: int = 0
     attention_failed: int = 0
-    gold: FlaggedRate | str = "No gold item yet."
+    gold: FlaggedRate | Undefined = Undefined("No gold item yet.")
     skipped: int = 0
     attempts: tuple[Attempt, ...] = ()
     before_work: float = 0
@@ -118,10 +118,10 @@ class _Met(StrEnum):
     skipped = "skipped"
 
 
-def _told(found: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | str, int]:
+def _told(found: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | Undefined, int]:
     """Attention checks given and failed, gold accuracy and skipped checks, of the checks counted by (purpose, met)."""
     attention, gold = (sum(found[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
-    accuracy = or_words(gold_accuracy, found[Purpose.gold, _Met.as_agreed], gold)
+    accuracy = or_undefined(gold_accuracy, found[Purpose.gold, _Met.as_agreed], gold)
     skipped = sum(found[purpose, _Met.skipped] for purpose in CHECKS)
     return attention, attention - found[Purpose.attention, _Met.as_agreed], accuracy, skipped
 
@@ -177,7 +177,7 @@ def lines(
     people: Sequence[Standing],
     without: StudyAnalysis,
     with_everybody: StudyAnalysis,
-    speeds: Sequence[Speed] | str,
+    speeds: Sequence[Speed] | Undefined,
     repeats: Mapping[str, Repeated],
 ) -> list[Line]:
     """A line per annotator with anything to see; those that ask for a look first, excluded ones last.
@@ -188,7 +188,7 @@ def lines(
     looks = {look.annotator: look for look in without.annotators}
     if any(one.excluded_at for one in people):
         looks |= {look.annotator: look for look in with_everybody.annotators if look.excluded}
-    speed = {} if isinstance(speeds, str) else {one.annotator: one for one in speeds}
+    speed = {} if isinstance(speeds, Undefined) else {one.annotator: one for one in speeds}
     found = [
         Line(one, looks.get(one.annotator), speed.get(one.annotator), repeats.get(one.annotator)) for one in people
     ]

@@ -7,71 +7,35 @@ of them. Whatever the data do not define is a sentence in the place of the numbe
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from triptych.results.annotators import AnnotatorLook, EffectsOf, PeopleOf, effects_of, looks, people_of, position_of
-from triptych.results.contrasts import (
-    Contrast,
-    Example,
-    RankingOf,
-    contrasts,
-    examples,
-    family_of,
-    not_comparable,
-    rankings,
-    side_by_side,
-)
-from triptych.results.criterion import (
-    Agreement,
-    CriterionResult,
-    Ratings,
-    criterion_ratings,
-    criterion_result,
-    or_words,
-)
+from triptych.results.annotators import workers
+from triptych.results.contrasts import Example, examples, family_of
+from triptych.results.criterion import CriterionResult, StudyRatings, criterion_ratings, criterion_result
 from triptych.results.disagreement import Disagreement, disagreement
 from triptych.results.frame.counted import counted_ratings, counted_work, mostly_ignored
-from triptych.results.frame.model import RATED, Counted, Frame, StudyName
+from triptych.results.frame.model import Counted, Frame, StudyName
 from triptych.results.judges import metrics_in
 from triptych.results.texts import Texts
-from triptych.results.warnings import Finding, NotRun, all_findings, all_not_run, findings, not_run
+from triptych.stats.analysis.annotators import Worker
+from triptych.stats.analysis.contrasts import Contrast
+from triptych.stats.analysis.ratings import Ratings
+from triptych.stats.analysis.study import LengthOf, StudyNumbers, length_of
 from triptych.stats.columns import codes
-from triptych.stats.comparison import SideBySide
-from triptych.stats.correlation import Correlations
-from triptych.stats.effects import PositionEffect, length_effect
-from triptych.stats.ordinal_model import OrdinalModel, ordinal_model
 from triptych.stats.spans import SpanAgreement, span_agreement
+from triptych.stats.undefined import Undefined, or_undefined
+from triptych.storage.models import RATED
 
 KEPT = 8
-MOST_FITTED = 20_000
-TOO_MANY = (
-    f"Not fitted: a report fits the ordinal mixed model to {MOST_FITTED:,} ratings at most; the results page fits it "
-    "to more, in minutes."
-)
-
-
-@dataclass(frozen=True)
-class OrdinalOf:
-    """The cumulative-logit mixed model of one criterion."""
-
-    criterion: str
-    model: OrdinalModel | str
-
-
-@dataclass(frozen=True)
-class LengthOf:
-    """Whether longer candidates are rated higher under one criterion."""
-
-    criterion: str
-    correlations: Correlations | str
 
 
 @dataclass(frozen=True, eq=False)
-class StudyAnalysis:
+class StudyAnalysis(StudyNumbers):
     """All numbers of a study under one set of filters.
 
     frame, scope: what they are made of; names: blind code → what a reader calls a system. Criteria stand as their
@@ -86,20 +50,36 @@ class StudyAnalysis:
         return self.names.get(system, "The item")
 
     def title(self, criterion: str) -> str:
-        return next(one.criterion.title for one in self.ratings if one.criterion.key == criterion)
+        return next(one.variable.title for one in self.ratings if one.variable.key == criterion)
 
     @cached_property
-    def ratings(self) -> tuple[Ratings, ...]:
+    def ratings(self) -> tuple[StudyRatings, ...]:
         """The ratings that count, by criterion."""
         return criterion_ratings(self.frame, self.scope)
+
+    def ratings_of(self, criterion: str) -> StudyRatings:
+        return next(one for one in self.ratings if one.variable.key == criterion)
+
+    @property
+    def systems(self) -> list[int]:
+        return self.frame.systems
+
+    @property
+    def people_names(self) -> list[str]:
+        return self.annotator_names.tolist()
+
+    @property
+    def declared(self) -> Collection[str]:
+        return self.frame.settings.preregistration.family
+
+    @cached_property
+    def workers(self) -> list[Worker]:
+        return list(workers(self.frame, self.scope))
 
     @cached_property
     def counted_frame(self) -> Frame:
         """The frame with nothing in it but the ratings that count, as a list of ratings needs it."""
         return replace(self.frame, ratings=counted_ratings(self.frame, self.scope))
-
-    def ratings_of(self, criterion: str) -> Ratings:
-        return next(one for one in self.ratings if one.criterion.key == criterion)
 
     @cached_property
     def work(self) -> pd.DataFrame:
@@ -111,26 +91,6 @@ class StudyAnalysis:
     def kinds(self) -> list[str]:
         """Kinds of the people whose annotations count."""
         return sorted(self.work["kind"].unique())
-
-    @property
-    def n_annotations(self) -> int:
-        return len(self.work)
-
-    @cached_property
-    def n_ratings(self) -> int:
-        """Ratings that are not missing."""
-        return sum(int((~one.missing).sum()) for one in self.ratings)
-
-    @cached_property
-    def n_items(self) -> int:
-        return self._distinct("item")
-
-    @cached_property
-    def n_annotators(self) -> int:
-        return self._distinct("annotator")
-
-    def _distinct(self, column: str) -> int:
-        return len(np.unique(np.concatenate([np.unique(getattr(one, column)) for one in self.ratings])))
 
     @property
     def item_names(self) -> pd.Index:
@@ -153,36 +113,11 @@ class StudyAnalysis:
         metrics = metrics_in(self.frame, self.ratings)
         return tuple(one for one in self.criteria if one.criterion.key not in metrics)
 
-    @property
-    def agreement(self) -> tuple[Agreement, ...]:
-        """Agreement on each criterion."""
-        return tuple(one.agreement for one in self.criteria)
-
-    @cached_property
-    def not_compared(self) -> dict[str, str]:
-        """Criteria that cannot tell systems apart, with the reason."""
-        why = {one.criterion.key: not_comparable(one.criterion) for one in self.ratings}
-        return {key: words for key, words in why.items() if words}
-
-    @cached_property
-    def tables(self) -> dict[str, tuple[bool, SideBySide]]:
-        """The other criteria: whether their numbers are shares, and their ratings side by side."""
-        found = {
-            one.criterion.key: (one.criterion.scale.kind in ("best", "choice"), side_by_side(one))
-            for one in self.ratings
-        }
-        return {key: pair for key, pair in found.items() if not isinstance(pair[1], str)}
-
     def rater_names(self, criterion: str) -> list[str]:
         """Labels of the annotator codes in the table of a criterion."""
         one = self.ratings_of(criterion)
         _, distinct = codes(one.annotator[~np.isnan(one.number)])
         return self.annotator_names[distinct].tolist()
-
-    @cached_property
-    def contrasts(self) -> tuple[Contrast, ...]:
-        """Every two systems under every criterion that can tell them apart."""
-        return contrasts(self.tables, self.frame.systems, self.frame.settings.preregistration.family)
 
     def contrasts_of(self, criterion: str) -> tuple[Contrast, ...]:
         return tuple(one for one in self.contrasts if one.criterion == criterion)
@@ -191,7 +126,7 @@ class StudyAnalysis:
     def family(self) -> str:
         """Which tests the adjusted p-values are adjusted over."""
         titles = {key: self.title(key) for key in self.tables}
-        return family_of(self.contrasts, titles, bool(self.frame.settings.preregistration.family))
+        return family_of(self.contrasts, titles, bool(self.declared))
 
     @cached_property
     def other_way(self) -> tuple[Contrast, ...] | None:
@@ -215,71 +150,9 @@ class StudyAnalysis:
         return examples(self.ratings_of(contrast.criterion), self.item_names, contrast)
 
     @cached_property
-    def people(self) -> tuple[PeopleOf, ...]:
-        """Per criterion: alpha without each annotator, pairs of annotators, reliability."""
-        return tuple(people_of(one, self.annotator_names) for one in self.ratings)
-
-    @cached_property
-    def positions(self) -> dict[str, PositionEffect | str]:
-        """By criterion: what the place on screen does."""
-        return {one.criterion.key: position_of(one) for one in self.ratings}
-
-    @cached_property
-    def effects(self) -> tuple[EffectsOf, ...]:
-        """Per criterion: place on screen and order in time."""
-        return tuple(effects_of(one, found) for one, found in zip(self.ratings, self.positions.values(), strict=True))
-
-    @cached_property
-    def rankings(self) -> tuple[RankingOf, ...]:
-        """Per criterion: Friedman's test with Nemenyi's pairs, and strengths in incomplete designs."""
-        return tuple(rankings(self.tables, self.frame.systems))
-
-    @cached_property
-    def annotators(self) -> tuple[AnnotatorLook, ...]:
-        """What stands out about single annotators."""
-        return tuple(looks(self.frame, self.scope, self.ratings, self.annotator_names.tolist()))
-
-    @cached_property
     def disagreement(self) -> Disagreement:
         """By item and by annotator."""
         return disagreement(self.ratings, self.item_names, self.annotator_names)
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What would change the conclusion, first things first, as far as it is known at once."""
-        return findings(self)
-
-    @cached_property
-    def all_findings(self) -> tuple[Finding, ...]:
-        """The same with what only a look at every annotator and every place tells: seconds for 100,000 ratings."""
-        return all_findings(self)
-
-    @cached_property
-    def not_run(self) -> tuple[NotRun, ...]:
-        """Checks that these data do not allow."""
-        return not_run(self)
-
-    @cached_property
-    def all_not_run(self) -> tuple[NotRun, ...]:
-        """The same with the ordinal model, which takes seconds."""
-        return all_not_run(self)
-
-    @property
-    def ordinal_models(self) -> tuple[OrdinalOf, ...]:
-        """The ordinal model of each criterion that can tell systems apart, as a report prints it."""
-        small = {key: len(self.ratings_of(key)) <= MOST_FITTED for key in self.tables}
-        return tuple(OrdinalOf(key, self.ordinal_model_of(key) if small[key] else TOO_MANY) for key in self.tables)
-
-    def ordinal_model_of(self, criterion: str) -> OrdinalModel | str:
-        """The ordinal model of one criterion: seconds for thousands of ratings, more for many systems."""
-        if criterion not in self._models:
-            one = self.ratings_of(criterion)
-            self._models[criterion] = or_words(ordinal_model, one.number, one.item, one.annotator, one.system)
-        return self._models[criterion]
-
-    @cached_property
-    def _models(self) -> dict[str, OrdinalModel | str]:
-        return {}
 
 
 _kept: dict[StudyName, tuple[Frame, dict[Counted, StudyAnalysis]]] = {}
@@ -303,7 +176,7 @@ def analyse(frame: Frame, scope: Counted, names: dict[int, str]) -> StudyAnalysi
 def lengths(one: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
     """Per criterion that can tell systems apart: do longer candidates get higher ratings?"""
     if texts.pieces.empty:
-        why = "Not defined: the candidates have no text."
+        why = Undefined("Not defined: the candidates have no text.")
         return tuple(LengthOf(key, why) for key in one.tables)
     words = texts.words
     return tuple(_length(one, one.ratings_of(key), words) for key in one.tables)
@@ -311,13 +184,10 @@ def lengths(one: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
 
 def _length(one: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
     place = pd.MultiIndex.from_arrays([one.item_names[ratings.item], ratings.system])
-    length = words.reindex(place).to_numpy(dtype=float)
-    known = ~np.isnan(length)
-    columns = (column[known] for column in (ratings.number, ratings.item, ratings.system, length))
-    return LengthOf(ratings.criterion.key, or_words(length_effect, *columns))
+    return length_of(ratings, words.reindex(place).to_numpy(dtype=float))
 
 
-def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | str:
+def spans(readings: pd.DataFrame) -> tuple[SpanAgreement, ...] | Undefined:
     """Agreement on highlights, of rows as triptych.results.texts.readings_of gives them."""
     columns = ("text", "length", "annotator", "start", "end", "label")
-    return or_words(span_agreement, *(readings[name] for name in columns))
+    return or_undefined(span_agreement, *(readings[name] for name in columns))

@@ -11,8 +11,9 @@ from sqlmodel import Session
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of
-from triptych.results.frame.model import RATED, Counted, Frame, StudyName, name_of
+from triptych.results.frame.model import Counted, Frame, StudyName, name_of
 from triptych.storage.models import (
+    RATED,
     Assignment,
     Candidate,
     Highlight,

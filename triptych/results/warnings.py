@@ -6,22 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from triptych.results.annotators import EffectsOf
-from triptych.results.contrasts import CLEAR, Contrast, turned_by_one
-from triptych.results.criterion import Ratings
+from triptych.results.contrasts import turned_by_one
+from triptych.results.criterion import StudyRatings
 from triptych.results.frame.table import Filters
+from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.scales import Choice
+from triptych.stats.analysis.annotators import EffectsOf
+from triptych.stats.analysis.contrasts import CLEAR, Contrast
 from triptych.stats.coefficients import BANDS
 from triptych.stats.diagnostics import MISSING_SHARE
 from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
-
-if TYPE_CHECKING:
-    from triptych.results.study_analysis import StudyAnalysis
+from triptych.stats.undefined import Undefined
 
 SAID = 3
 EXPLORATORY = " Exploratory: other criteria were declared before launch."
@@ -66,7 +65,7 @@ def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
 
 def all_findings(one: StudyAnalysis) -> tuple[Finding, ...]:
     """The same with what a look at every annotator and every place tells."""
-    return _in_order((*one.findings, *_people(one), *_place(one)))
+    return _in_order((*findings(one), *_people(one), *_place(one)))
 
 
 def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -80,9 +79,9 @@ def verdict(one: StudyAnalysis, criterion: str) -> str:
 
 
 def _verdict(one: StudyAnalysis, mine: tuple[Contrast, ...]) -> str:
-    defined = [contrast for contrast in mine if not isinstance(contrast.difference, str)]
+    defined = [contrast for contrast in mine if not isinstance(contrast.difference, Undefined)]
     if not defined:
-        return mine[0].difference if mine else ""
+        return str(mine[0].difference) if mine else ""
     clear = [contrast for contrast in mine if contrast.clear]
     if clear:
         return " ".join(_said(one, contrast) for contrast in _largest(clear)[:SAID]) + _rest(len(clear), len(mine))
@@ -211,7 +210,7 @@ def _largest(contrasts: Iterable[Contrast]) -> list[Contrast]:
 
 def _agreement(one: StudyAnalysis) -> Iterator[Finding]:
     """Criteria on which annotators agree too little, or on which it matters how a missing answer counts."""
-    low = [found for found in one.agreement if not isinstance(found.alpha, str) and found.alpha < BANDS[0]]
+    low = [found for found in one.agreement if not isinstance(found.alpha, Undefined) and found.alpha < BANDS[0]]
     rests = [found for found in low if any(contrast.clear for contrast in one.contrasts_of(found.criterion))]
     others = [found for found in low if found not in rests]
     for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
@@ -247,7 +246,7 @@ def missing_answers(one: StudyAnalysis) -> Iterator[Finding]:
         yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=keys))
 
 
-def _often(ratings: Ratings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
+def _often(ratings: StudyRatings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
     """A finding where more than a fifth of the answers are such."""
     criterion, share = ratings.criterion, given.mean() if len(given) else 0
     if share > MISSING_SHARE:
@@ -323,8 +322,8 @@ def _undefined_pairs(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
 
 
 def _undefined_of(contrast: Contrast) -> Iterator[tuple[str, str, str]]:
-    if isinstance(contrast.difference, str):
-        yield "Comparison of systems", contrast.criterion, contrast.difference
+    if isinstance(contrast.difference, Undefined):
+        yield "Comparison of systems", contrast.criterion, contrast.difference.reason
     elif contrast.difference.test is None:
         yield "Test for annotators like these", contrast.criterion, contrast.difference.alike.sentence
     yield from _words("Signed-rank test", contrast.criterion, contrast.signed_rank)
@@ -337,8 +336,8 @@ def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(check: str, criterion: str, found: object) -> Iterator[tuple[str, str, str]]:
-    if isinstance(found, str):
-        yield check, criterion, found
+    if isinstance(found, Undefined):
+        yield check, criterion, found.reason
 
 
 def _of_pair(contrast: Contrast, annotator: str = "") -> Filters:

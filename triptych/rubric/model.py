@@ -11,9 +11,9 @@ from pydantic import Field, field_validator, model_validator
 
 from triptych.errors import InvalidAnnotation
 from triptych.rubric.scales import Best, Key, RubricPart, Scale, Words, shown, unique
+from triptych.storage.models import Round
 
 QUOTE_IT = 'this is read as true/false; put it in quotes, as in "yes"'
-Round = Literal["pilot", "main", "expert", "crowd"]
 
 
 class RubricTurn(RubricPart):

@@ -17,9 +17,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from triptych import clock
-from triptych.annotate import assignments
+from triptych.annotate import assignments, reservations
 from triptych.annotate.annotations import SetAsideMessage, SubmitMessage, set_aside_item, submit
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Nothing
+from triptych.annotate.reservations import Assigned
 from triptych.formats import ItemDraft, read_items
 from triptych.rubric.files import load_rubric, shipped_rubrics
 from triptych.settings import app_folder
@@ -165,4 +166,4 @@ def _give_back(session: Session, study: Study) -> None:
     for work in session.scalars(held):
         work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)
     session.flush()
-    assignments.give_back_expired(session, study)
+    reservations.give_back_expired(session, study)

@@ -32,13 +32,15 @@ from sqlmodel import Session
 from triptych import clock
 from triptych.annotate import assignments
 from triptych.annotate.annotations import SubmitMessage, submit
-from triptych.annotate.assignments import Assigned, Nothing
+from triptych.annotate.assignments import Nothing
+from triptych.annotate.reservations import Assigned
 from triptych.errors import NotAllowed
 from triptych.results.frame.model import Counted, Frame
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.simulate.annotators import Crowd, Recipe, SimulatedCandidate, generate_answers
 from triptych.simulate.recovery import Check, Planted, Recovered, checks, imagined
+from triptych.storage import database
 from triptych.storage.models import (
     Base,
     Candidate,
@@ -177,7 +179,7 @@ def _begin_afresh(copy: Session, subset: Sequence[str], items: int) -> None:
     study.state, study.opened_at, study.paused_at = StudyState.open, clock.now(), None
     study.event_number, study.event_hash = 0, ""
     copy.execute(update(Item).values(taken=0))
-    copy.commit()
+    database.commit(copy)
 
 
 def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Planted]:
@@ -228,7 +230,7 @@ def _people(copy: Session, study: Study, count: int) -> list[Who]:
         part = Membership(study_id=study.id, person_id=person_id, joined_at=now, instructions_read_at=now)
         copy.add_all([person, part])
         annotators.append(Who(person_id, person.pseudonym, person.role, None, 0))
-    copy.commit()
+    database.commit(copy)
     return annotators
 
 
@@ -257,7 +259,7 @@ def _fill(
             answers = generate_answers(rubric, study.round, seen, rng)
             submit(copy, who, _message(work, answers, rng))
             done, at_work = done + (work.purpose == Purpose.main), True
-        copy.commit()
+        database.commit(copy)
         tell(min(done / places, 1.0))
     return done
 

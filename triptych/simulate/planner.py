@@ -10,15 +10,16 @@ from functools import lru_cache
 import numpy as np
 from sqlmodel import Session
 
-from triptych.results.contrasts import Contrast
-from triptych.results.criterion import ends_of, or_words
+from triptych.results.criterion import ends_of
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
+from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -28,7 +29,7 @@ from triptych.study.system_names import system_names
 ROUGHLY = 200  # simulated studies behind one cell of the map, where a few percent more or less do not matter
 PERCENT = 100
 STEPS = (0.5, 0.75, 1, 1.5, 2)
-NOT_YET = "There are no ratings of two systems side by side yet."
+NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
     for ratings in analysis.ratings:
         contrasts = analysis.contrasts_of(ratings.criterion.key)
         components = pooled_components(contrasts)
-        if not isinstance(components, str):
+        if not isinstance(components, Undefined):
             low, high = ends_of(ratings.criterion)
             unit = PERCENT if contrasts[0].share else 1
             apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _estimable(contrasts)]))
@@ -101,19 +102,17 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
 
 
 def _estimable(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    return [contrast for contrast in contrasts if not isinstance(contrast.difference, str)]
+    return [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
 
 
-def pooled_components(contrasts: Sequence[Contrast]) -> Components | str:
+def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    results = [or_words(_components, contrast) for contrast in _estimable(contrasts)]
+    results = [or_undefined(_components, contrast) for contrast in _estimable(contrasts)]
     defined = [result for result in results if isinstance(result, Components)]
     if not defined:
         return results[0] if results else NOT_YET
     parts = ("item", "annotator", "residual")
-    return Components(
-        *(math.sqrt(np.mean([getattr(components, part) ** 2 for components in defined])) for part in parts)
-    )
+    return Components(*(math.sqrt(np.mean([getattr(pair, part) ** 2 for pair in defined])) for part in parts))
 
 
 def _components(contrast: Contrast) -> Components:
@@ -154,5 +153,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    estimate = or_words(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(estimate, str) else estimate.rate.share
+    estimate = or_undefined(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(estimate, Undefined) else estimate.rate.share

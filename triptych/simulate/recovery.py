@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from triptych.results.contrasts import Contrast, not_comparable
-from triptych.results.criterion import spoken, spoken_number
+from triptych.results.criterion import spoken, spoken_number, variable_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 from triptych.simulate.annotators import Crowd, generate_numbers
+from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
+from triptych.stats.undefined import Undefined
 
 IMAGINED_ANNOTATIONS = 5000
 LEVEL = 0.05
@@ -78,7 +79,9 @@ def imagined(
     """
     systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
     answers = {
-        criterion.key: np.full((count, len(systems)), np.nan) for criterion in criteria if not not_comparable(criterion)
+        criterion.key: np.full((count, len(systems)), np.nan)
+        for criterion in criteria
+        if not variable_of(criterion).not_comparable
     }
     columns = {code: column for column, code in enumerate(systems)}
     for row in range(count):
@@ -122,7 +125,7 @@ def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     """Sign of every difference, and how many of the intervals hold what was planted."""
     held = []
     for contrast in analysis.contrasts:
-        if isinstance(contrast.difference, str):
+        if isinstance(contrast.difference, Undefined):
             continue
         interval, share = contrast.difference.headline, contrast.share
         truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
@@ -139,7 +142,7 @@ def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
 
 def _judged(planted: Planted, contrast: Contrast) -> Recovered:
     """yes: the interval lies on the planted side of 0, or holds 0 where nothing was planted."""
-    if isinstance(contrast.difference, str):
+    if isinstance(contrast.difference, Undefined):
         return Recovered.unclear
     low, high = contrast.difference.headline.low, contrast.difference.headline.high
     if low is None or high is None:

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from triptych.stats.columns import Column
-from triptych.stats.counts import Draw, UnitCounts, bootstrap, percentile_interval
+from .columns import Column
+from .counts import Draw, UnitCounts, bootstrap, percentile_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
 

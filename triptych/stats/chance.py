@@ -18,9 +18,9 @@ from typing import Literal
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, numbers
-from triptych.stats.counts import NO_VARIATION, NOT_PAIRED, Draw, UnitCounts, value_codes
+from .columns import Column, numbers
+from .counts import NO_VARIATION, NOT_PAIRED, Draw, UnitCounts, value_codes
+from .undefined import UndefinedStatistic
 
 Weighting = Literal["identity", "quadratic", "ordinal"]
 MOST_POINTS = 101  # 0-100; beyond it a value is a measurement, not a category

@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.agreement import Level, alphas, percents
-from triptych.stats.chance import Weighting, fleiss, gwet, weight_table
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
+from .chance import Weighting, fleiss, gwet, weight_table
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
+from .undefined import Undefined, UndefinedStatistic, or_undefined
 
 BANDS = (0.667, 0.8)
 _WEIGHTING: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
@@ -21,12 +21,12 @@ _WORTH_SAYING = 0.1
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient by a name that says its level or weights; a sentence (str) where it is not defined."""
+    """One coefficient by a name that says its level or weights; Undefined where the data define none."""
 
     key: str
     name: str
-    value: float | str
-    interval: tuple[float, float] | str
+    value: float | Undefined
+    interval: tuple[float, float] | Undefined
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ def agreement_table(
     """
     table = UnitCounts.build(units, values, scale)
     wanted = _wanted(table, level)
-    defined = {key: statistic for key, (_, statistic) in wanted.items() if not isinstance(statistic, str)}
+    defined = {key: statistic for key, (_, statistic) in wanted.items() if not isinstance(statistic, Undefined)}
     drawn = _drawn(table, defined, resamples, seed)
     found = []
     for key, (name, statistic) in wanted.items():
-        if isinstance(statistic, str):
+        if isinstance(statistic, Undefined):
             found.append(Coefficient(key, name, statistic, statistic))
             continue
         value = float(statistic(table, table.observed())[0])
@@ -75,22 +75,31 @@ def agreement_table(
     return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(found))
 
 
+def alpha_alone(
+    units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
+) -> Coefficient:
+    """Krippendorff's alpha with its percentile bootstrap interval, or why there is none; arguments as above."""
+    value = or_undefined(krippendorff_alpha, units, values, level, scale)
+    interval = or_undefined(alpha_interval, units, values, level, resamples, scale=scale)
+    return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
+
+
 def agreement_by(
     groups: Column, units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
-) -> dict[Hashable, AgreementTable | str]:
+) -> dict[Hashable, AgreementTable | Undefined]:
     """The agreement table of each group of rows (one system, one batch), or the words why it has none.
 
     groups: (n,) labels; the rest as in agreement_table. Groups in order of first appearance.
     """
     kept, labels, rated = numbers(values, groups, units)
     group, names = codes(labels)
-    found: dict[Hashable, AgreementTable | str] = {}
+    found: dict[Hashable, AgreementTable | Undefined] = {}
     for code, name in enumerate(names.tolist()):
         rows = group == code
         try:
             found[name] = agreement_table(rated[rows], kept[rows], level, scale, resamples)
         except UndefinedStatistic as error:
-            found[name] = str(error)
+            found[name] = Undefined(str(error))
     return found
 
 
@@ -117,13 +126,13 @@ def intra_annotator(
         raise
 
 
-def category_note(missing: float | str, category: float | str, option: str, level: Level) -> str:
+def category_note(missing: float | Undefined, category: float | Undefined, option: str, level: Level) -> str:
     """A sentence when it matters how an answer like "I don't know" is counted; otherwise "".
 
     missing, category: nominal alpha with that answer left out, and with it as a category of its own; option: its
     title; level: of the scale, at which alpha is printed elsewhere.
     """
-    if isinstance(missing, str) or isinstance(category, str) or abs(category - missing) <= _WORTH_SAYING:
+    if isinstance(missing, Undefined) or isinstance(category, Undefined) or abs(category - missing) <= _WORTH_SAYING:
         return ""
     alpha = "alpha" if level == "nominal" else "nominal alpha, which knows no order,"
     return f"With “{option}” as a category of its own {alpha} is {category:.2f} instead of {missing:.2f}."
@@ -142,11 +151,11 @@ def band_note(interval: tuple[float, float]) -> str:
     return "The whole interval lies below 0.667: too low to draw conclusions from."
 
 
-def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | str]]:
+def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:
     """Name and statistic of each coefficient by its key, or the words why these ratings do not define it."""
     weights = _WEIGHTING[level]
     gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"
-    wanted: dict[str, tuple[str, Statistic | str]] = {
+    wanted: dict[str, tuple[str, Statistic | Undefined]] = {
         "percent": ("Percent agreement", percents),
         "alpha": (f"Krippendorff's alpha ({level})", partial(alphas, level=level)),
     }
@@ -156,30 +165,30 @@ def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic |
     wanted["fleiss"] = ("Fleiss' kappa (generalised to missing ratings)", _weighted(fleiss, table, "identity"))
     if np.count_nonzero(table.used) > 1:
         return wanted
-    return {key: one if key == "percent" else (one[0], NO_VARIATION) for key, one in wanted.items()}
+    return {key: one if key == "percent" else (one[0], Undefined(NO_VARIATION)) for key, one in wanted.items()}
 
 
-def _weighted(statistic: Statistic, table: UnitCounts, weights: Weighting) -> Statistic | str:
+def _weighted(statistic: Statistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
     try:
         return partial(statistic, weights=weight_table(weights, table.values))
     except UndefinedStatistic as error:
-        return str(error)
+        return Undefined(str(error))
 
 
 def _drawn(
     table: UnitCounts, statistics: dict[str, Statistic], resamples: int, seed: int
-) -> dict[str, np.ndarray | str]:
+) -> dict[str, np.ndarray | Undefined]:
     """Resampled values of each statistic, or the words why nothing can be resampled."""
     try:
         return dict(zip(statistics, bootstrap(table, list(statistics.values()), resamples, seed), strict=True))
     except UndefinedStatistic as error:
-        return dict.fromkeys(statistics, str(error))
+        return dict.fromkeys(statistics, Undefined(str(error)))
 
 
-def _limits(values: np.ndarray | str, confidence: float) -> tuple[float, float] | str:
-    if isinstance(values, str):
+def _limits(values: np.ndarray | Undefined, confidence: float) -> tuple[float, float] | Undefined:
+    if isinstance(values, Undefined):
         return values
     try:
         return percentile_interval(values, confidence)
     except UndefinedStatistic as error:
-        return str(error)
+        return Undefined(str(error))

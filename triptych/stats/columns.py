@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
+from numpy.typing import ArrayLike
 
-from triptych.errors import UndefinedStatistic
+from .undefined import UndefinedStatistic
 
-Column: TypeAlias = Sequence | np.ndarray | pd.Series
+Column: TypeAlias = ArrayLike
 _LARGEST = 1e100
 
 
 def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0..G-1 of n labels (numbers or text), and the G labels in order of first appearance."""
-    found, distinct = pd.factorize(_array(labels))
-    if (found < 0).any():
+    """Codes 0..G-1 of n labels (numbers or text), and the G labels in order of first appearance.
+
+    Raises ValueError when a label is missing.
+    """
+    column = _array(labels)
+    if _is_missing(column).any():
         raise ValueError("An item, annotator or system is missing beside a value.")
-    return found, np.asarray(distinct)
+    if column.dtype == object:
+        places: dict = {}
+        code = np.array([places.setdefault(label, len(places)) for label in column.tolist()], dtype=np.int64)
+        return code, _objects(list(places))
+    distinct, first, code = np.unique(column, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[code], distinct[order]
 
 
 def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
@@ -28,7 +38,7 @@ def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     Raises UndefinedStatistic when a value is so large that its square has no finite sum, ValueError when the
     columns differ in length.
     """
-    kept = present(pd.Series(values).to_numpy(dtype=float, na_value=np.nan), *labels)
+    kept = present(np.asarray(values, dtype=float), *labels)
     if len(kept[0]) and max(kept[0].max(), -kept[0].min()) > _LARGEST:
         raise UndefinedStatistic(f"Not defined: a value lies beyond {_LARGEST:g}.")
     return kept
@@ -39,10 +49,29 @@ def present(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     columns = [_array(column) for column in (values, *labels)]
     if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
         raise ValueError("Columns of ratings must be flat and of one length.")
-    kept = ~pd.isna(columns[0])
-    return tuple(columns) if kept.all() else tuple(column[kept] for column in columns)
+    missing = _is_missing(columns[0])
+    return tuple(column[~missing] for column in columns) if missing.any() else tuple(columns)
+
+
+def _is_missing(column: np.ndarray) -> np.ndarray:
+    """(n,) whether each label is NaN or None."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype != object:
+        return np.zeros(len(column), dtype=bool)
+    return np.array([label is None or label != label for label in column.tolist()], dtype=bool)
 
 
 def _array(column: Column) -> np.ndarray:
-    """The column as an array; through pandas, because NumPy turns a NaN among texts into the text "nan"."""
-    return column if isinstance(column, np.ndarray) else pd.Series(column).to_numpy()
+    """The column as an array; texts as objects, because NumPy turns a NaN among texts into the text "nan"."""
+    array = np.asarray(column)
+    if array.dtype.kind not in "USO":
+        return array
+    return array if isinstance(column, np.ndarray) else _objects(list(column))
+
+
+def _objects(labels: list) -> np.ndarray:
+    """The labels as an array of objects, tuples whole."""
+    column = np.empty(len(labels), dtype=object)
+    column[:] = labels
+    return column

@@ -2,7 +2,7 @@
 
 Every annotator who meets an item rates all its candidates, so her severity and the difficulty of the item cancel
 in a difference; what remains are tastes for a system, of annotators and of items, and noise. All comparisons here
-are therefore made of such pairs, and all treat annotator and item as crossed (triptych.analysis.intervals), except
+are therefore made of such pairs, and all treat annotator and item as crossed (intervals), except
 the signed-rank test, which everybody knows and which takes these annotators for all there are.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.intervals import Estimate, estimate
+from .columns import Column, codes, numbers
+from .intervals import Estimate, estimate
+from .undefined import UndefinedStatistic
 
 UNPAIRED = "Not defined: no annotator rated both systems on the same item."
 _FEW = 13  # items up to which scipy's signed-rank test is exact in spite of ties

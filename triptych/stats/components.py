@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
+from .columns import Column, codes, numbers
+from .undefined import UndefinedStatistic
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import percentile_interval
+from .columns import Column, codes, numbers
+from .counts import percentile_interval
+from .undefined import Undefined, UndefinedStatistic
 
 FEWEST_SYSTEMS = 6
 FEWEST_ITEMS = 10
@@ -32,7 +32,7 @@ class Correlation:
     """A coefficient from -1 to 1 with its interval, or in words why there is none."""
 
     value: float
-    interval: tuple[float, float] | str
+    interval: tuple[float, float] | Undefined
 
 
 @dataclass(frozen=True)
@@ -214,17 +214,17 @@ def _ratio(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
 def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: float) -> Correlation:
     """The value with the percentiles of its resamples (b,), where they can be trusted."""
     if items < FEWEST_ITEMS:
-        return Correlation(value, FEW_ITEMS)
+        return Correlation(value, Undefined(FEW_ITEMS))
     try:
         low, high = percentile_interval(resampled, confidence, FEW_DIFFER, ALL_ALIKE)
     except UndefinedStatistic as undefined:
-        return Correlation(value, str(undefined))
+        return Correlation(value, Undefined(str(undefined)))
     return Correlation(value, (min(low, value), max(high, value)))
 
 
 def _speaks(found: Sequence[Correlation], confidence: float, drawn: str) -> str:
     """Whom the intervals of Kendall and Pearson speak for, or why they are missing."""
-    why = [one.interval if isinstance(one.interval, str) else "" for one in found]
+    why = [one.interval.reason if isinstance(one.interval, Undefined) else "" for one in found]
     if why[0] and why[0] == why[1]:
         return why[0]
     given = "" if all(why) else f"{100 * confidence:g} % interval over {drawn}, for these annotators."

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
+from .columns import Column, codes, numbers
+from .undefined import UndefinedStatistic
 
 NOT_PAIRED = "No item was rated by two annotators."
 NO_VARIATION = "Not defined: no variation (every rating is the same)."

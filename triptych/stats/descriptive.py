@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers, present
+from .columns import Column, codes, numbers, present
+from .undefined import UndefinedStatistic
 
 NO_RATING = "Not defined: there is no rating yet."
 _NEAR = 1e-9

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers, present
-from triptych.stats.intervals import mean_interval
-from triptych.stats.rates import Rate, rate
+from .columns import Column, codes, numbers, present
+from .intervals import mean_interval
+from .rates import Rate, rate
+from .undefined import UndefinedStatistic
 
 LOW_CORRELATION = 0.2
 FEWEST_SHARED = 10

@@ -10,16 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import eigh
 from scipy.special import fdtrc
-from scipy.stats import theilslopes
+from scipy.stats import rankdata, theilslopes
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.correlation import Correlations, segment_correlation
-from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
-from triptych.stats.rates import Rate, rate
+from .columns import Column, codes, numbers
+from .correlation import Correlations, segment_correlation
+from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
+from .rates import Rate, rate
+from .undefined import UndefinedStatistic
 
 _ROUNDING = 1e-12
 _FEWEST_IN_ORDER = 5
@@ -254,7 +253,9 @@ def _in_order(
     kept = enough[annotator]
     residual, at, item, annotator = residual[kept], at[kept], item[kept], annotator[kept]
     annotator, present = codes(annotator)
-    place = pd.Series(at).groupby(annotator).rank().to_numpy() - 1  # what carries one time shares the mean place
+    place = np.empty(len(at))
+    for code in range(len(present)):  # what carries one time shares the mean place
+        place[annotator == code] = rankdata(at[annotator == code]) - 1
     return (
         residual,
         codes(item)[0],

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, NOT_PAIRED
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, NOT_PAIRED
+from .undefined import Undefined, UndefinedStatistic
 
-INCOMPLETE = "Not defined: not every annotator rated every item once. See the one-way form."
+INCOMPLETE = Undefined("Not defined: not every annotator rated every item once. See the one-way form.")
 _ONE_ITEM = "Not defined: there is only one item."
-_NO_DIFFERENCE = "Not defined: the items do not differ more than chance makes them."
+_NO_DIFFERENCE = Undefined("Not defined: the items do not differ more than chance makes them.")
 _NEVER = "No number of annotators would do: single ratings do not tell the items apart."
 _ALIKE = 1e-10  # of the largest rating
 _ROUNDING = 1e-12  # values lie in [-1, 1], so a smaller mean square, or difference of mean squares, is none
@@ -32,12 +32,12 @@ _ROUNDING = 1e-12  # values lie in [-1, 1], so a smaller mean square, or differe
 class Intraclass:
     """One form: reliability of a single rating and of the mean of k; needed: annotators per item for the target.
 
-    A sentence (str) where a number is not defined.
+    Undefined where a number is not defined.
     """
 
     single: float
-    mean: float | str
-    needed: int | str
+    mean: float | Undefined
+    needed: int | Undefined
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Reliability:
     annotators: int
     k: float
     complete: bool
-    one_way: Intraclass | str
-    absolute: Intraclass | str
-    consistency: Intraclass | str
+    one_way: Intraclass | Undefined
+    absolute: Intraclass | Undefined
+    consistency: Intraclass | Undefined
 
 
 def reliability(units: Column, annotators: Column, values: Column, target: float = 0.8) -> Reliability:
@@ -78,7 +78,8 @@ def reliability(units: Column, annotators: Column, values: Column, target: float
     cells = np.bincount(unit * len(people) + rater, minlength=len(items) * len(people))
     complete = len(people) > 1 and bool((cells == 1).all())
     k = float((sizes.sum() - (sizes**2).sum() / sizes.sum()) / (len(items) - 1))
-    absolute = consistency = INCOMPLETE
+    absolute: Intraclass | Undefined = INCOMPLETE
+    consistency: Intraclass | Undefined = INCOMPLETE
     if complete:
         table = np.empty((len(items), len(people)))
         table[unit, rater] = centred
@@ -98,7 +99,9 @@ def raters_needed(single: float, target: float = 0.8) -> int:
     return max(1, math.ceil(target * (1 - single) / (single * (1 - target)) - 1e-9))
 
 
-def _one_way(values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float, target: float) -> Intraclass | str:
+def _one_way(
+    values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float, target: float
+) -> Intraclass | Undefined:
     """MSB between units, MSW within: (MSB - MSW) / (MSB + (k - 1) MSW) and (MSB - MSW) / MSB."""
     means = np.bincount(unit, values) / sizes
     between = float((sizes * (means - values.mean()) ** 2).sum() / (len(sizes) - 1))
@@ -106,7 +109,7 @@ def _one_way(values: np.ndarray, unit: np.ndarray, sizes: np.ndarray, k: float, 
     return _form(between - within, between + (k - 1) * within, between, target)
 
 
-def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | str, Intraclass | str]:
+def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | Undefined, Intraclass | Undefined]:
     """Absolute agreement and consistency from mean squares of rows, columns and what is left; table (U, A)."""
     units, raters = table.shape
     rows, columns = table.mean(axis=1), table.mean(axis=0)
@@ -120,13 +123,13 @@ def _two_way(table: np.ndarray, target: float) -> tuple[Intraclass | str, Intrac
     return absolute, _form(row - error, common, row, target)
 
 
-def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intraclass | str:
+def _form(signal: float, of_one: float, of_mean: float, target: float) -> Intraclass | Undefined:
     """Signal over the variance of a single rating and of the mean; words where the first is none."""
     if of_one <= _ROUNDING:
         return _NO_DIFFERENCE
     single = signal / of_one
-    mean = signal / of_mean if of_mean > _ROUNDING else _NO_DIFFERENCE
+    mean: float | Undefined = signal / of_mean if of_mean > _ROUNDING else _NO_DIFFERENCE
     try:
         return Intraclass(single, mean, raters_needed(single, target))
     except UndefinedStatistic as error:
-        return Intraclass(single, mean, str(error))
+        return Intraclass(single, mean, Undefined(str(error)))

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
+from .columns import Column, codes, numbers
+from .undefined import UndefinedStatistic
 
 ENOUGH_ANNOTATORS = 5
 VARIANCE_FLOOR = 0.25  # of the larger one-way variance

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
+from .columns import Column, codes, numbers
+from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 3
 FEWEST_ITEMS = 30

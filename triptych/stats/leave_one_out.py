@@ -6,12 +6,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array, vstack
 
-from triptych.stats.agreement import Level, alphas
-from triptych.stats.columns import Column, numbers
-from triptych.stats.counts import (
+from .agreement import Level, alphas
+from .columns import Column, codes, numbers
+from .counts import (
     CELLS_AT_ONCE,
     NO_VARIATION,
     NOT_PAIRED,
@@ -21,20 +20,21 @@ from triptych.stats.counts import (
     patterns,
     value_codes,
 )
-from triptych.stats.pairs import named
+from .pairs import named
+from .undefined import Undefined
 
 
 @dataclass(frozen=True)
 class WithoutAnnotator:
     """Alpha of the others: over `units` units with two ratings left; change = alpha - alpha of all.
 
-    alpha and change are a sentence (str) where the others define no alpha.
+    alpha and change are Undefined where the others define no alpha.
     """
 
     annotator: Hashable
     units: int
-    alpha: float | str
-    change: float | str
+    alpha: float | Undefined
+    change: float | Undefined
 
 
 def without_each(
@@ -54,7 +54,7 @@ def without_each(
     everyone = float(alphas(reduced.table.varied(), reduced.table.observed(), level)[0])
     found = [_without(names, start, reduced.table, draw, level, everyone) for start, draw in reduced.draws()]
     rows = [row for piece in found for row in piece]
-    return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, str) else (False, -row.change)))
+    return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, Undefined) else (False, -row.change)))
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Reduced:
     def build(cls, unit: np.ndarray, rater: np.ndarray, value: np.ndarray, domain: np.ndarray, people: int) -> _Reduced:
         """unit, rater, value: (n,) codes; every unit has two ratings or more."""
         counts, pattern = patterns(unit, value, len(domain))
-        share, who = pd.factorize(unit * people + rater)
+        share, who = codes(unit * people + rater)
         taken, taken_pattern = patterns(share, value, len(domain))
         of_unit, of_rater = pattern[who // people], who % people
         key, combination = np.unique(of_unit * taken.shape[0] + taken_pattern, return_inverse=True)
@@ -104,6 +104,6 @@ def _without(
     found = np.full(len(left), np.nan)
     found[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
     for at, (alpha, units) in enumerate(zip(found.tolist(), left.astype(int).tolist(), strict=True)):
-        words = NO_VARIATION if units else NOT_PAIRED
+        words = Undefined(NO_VARIATION if units else NOT_PAIRED)
         numbers = (words, words) if np.isnan(alpha) else (alpha, alpha - everyone)
         yield WithoutAnnotator(names[start + at], units, *numbers)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from .undefined import Undefined
+
+
+def written_or_reason(value: float | Undefined, style: str) -> str:
+    """A number as it is written, or why there is none."""
+    return value.reason if isinstance(value, Undefined) else written(value, style)
+
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number of things: "1 item", "2 items"; `plural` where it takes more than an s."""

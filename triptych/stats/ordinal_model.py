@@ -17,8 +17,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr, ndtri
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.columns import Column, codes, numbers
+from .columns import Column, codes, numbers
+from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 8
 MOST_VALUES = 21

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.chance import Weighting, kappas, weight_table
-from triptych.stats.columns import Column, codes, numbers
-from triptych.stats.counts import NO_VARIATION, paired_units, ranks, value_codes
+from .chance import Weighting, kappas, weight_table
+from .columns import Column, codes, numbers
+from .counts import NO_VARIATION, paired_units, ranks, value_codes
+from .undefined import Undefined, UndefinedStatistic
 
 RATED_TWICE = "Not defined: an annotator rated an item twice; keep one of the two ratings."
 NO_CORRELATION = "Not defined: one of the two annotators gave the same rating everywhere."
@@ -30,8 +29,8 @@ class AnnotatorPair:
     second: Hashable
     n: int
     percent: float
-    kappa: float | str
-    pearson: float | str
+    kappa: float | Undefined
+    pearson: float | Undefined
     mae: float
 
 
@@ -40,8 +39,8 @@ class PairMeans:
     """Means over pairs of annotators; a sentence where no pair has the number."""
 
     pairs: int
-    kappa: float | str
-    pearson: float | str
+    kappa: float | Undefined
+    pearson: float | Undefined
     mae: float
 
 
@@ -55,14 +54,14 @@ def annotator_pairs(
     """Every pair of annotators with a unit in common, in the order of their names.
 
     units, annotators: (n,) labels; values: (n,) numbers, NaN = missing; weights, scale: of Cohen's kappa, as in
-    triptych.analysis.chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
+    chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
     annotator rated a unit twice.
     """
     kept, labels, raters = numbers(values, units, annotators)
     rater, names = named(raters)
     unit, shared = paired_units(labels)
     kept, rater = kept[shared], rater[shared]
-    if pd.Index(unit * len(names) + rater).has_duplicates:
+    if len(np.unique(unit * len(names) + rater)) < len(unit):
         raise UndefinedStatistic(RATED_TWICE)
     first, second = together(unit)
     turned = rater[first] > rater[second]
@@ -109,14 +108,14 @@ def together(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _kappas(
     pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: Weighting, domain: np.ndarray
-) -> list[float | str]:
+) -> list[float | Undefined]:
     try:
-        return _or_words(kappas(pair, first, second, weight_table(weights, domain)), NO_VARIATION)
+        return _or_reason(kappas(pair, first, second, weight_table(weights, domain)), NO_VARIATION)
     except UndefinedStatistic as error:
-        return [str(error)] * (int(pair.max()) + 1)
+        return [Undefined(str(error))] * (int(pair.max()) + 1)
 
 
-def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[float | str]:
+def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[float | Undefined]:
     """Pearson's correlation of each pair, or the words why there is none."""
     n = np.bincount(pair)
     largest = max(np.abs(first).max(), np.abs(second).max()) or 1.0
@@ -125,14 +124,14 @@ def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> li
     defined = (spread[0] > _ROUNDING) & (spread[1] > _ROUNDING)
     found = np.full(len(n), np.nan)
     np.divide(np.bincount(pair, x * y) / n, spread[0] * spread[1], out=found, where=defined)
-    return _or_words(np.clip(found, -1, 1), NO_CORRELATION)
+    return _or_reason(np.clip(found, -1, 1), NO_CORRELATION)
 
 
-def _or_words(numbers: np.ndarray, words: str) -> list[float | str]:
-    return [words if np.isnan(number) else number for number in numbers.tolist()]
+def _or_reason(numbers: np.ndarray, words: str) -> list[float | Undefined]:
+    return [Undefined(words) if np.isnan(number) else number for number in numbers.tolist()]
 
 
-def _mean(found: list[float | str]) -> float | str:
+def _mean(found: list[float | Undefined]) -> float | Undefined:
     """Mean of the numbers among them; the words of the first when there is no number."""
-    defined = [one for one in found if not isinstance(one, str)]
+    defined = [one for one in found if not isinstance(one, Undefined)]
     return float(np.mean(defined)) if defined else found[0]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtrit
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.components import Components
-from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, degrees_of_freedom
-from triptych.stats.rates import Rate, rate
+from .components import Components
+from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, degrees_of_freedom
+from .rates import Rate, rate
+from .undefined import UndefinedStatistic
 
 STUDIES = 1000
 CLEARLY = 0.04

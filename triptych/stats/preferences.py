@@ -1,7 +1,7 @@
 """Strengths of systems from which of two was rated higher: Bradley-Terry, with ties as Davidson 1970 counts them.
 
 For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With
-three systems that always stand together it says no more than wins and losses do (triptych.analysis.comparison).
+three systems that always stand together it says no more than wins and losses do (comparison).
 
 System i is higher than j with probability p_i / (p_i + p_j + v sqrt(p_i p_j)) and level with it with probability
 v sqrt(p_i p_j) / (the same), where log p_i is the strength of i and v says how common ties are (Davidson 1970, On
@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.comparison import SideBySide
+from .comparison import SideBySide
+from .undefined import UndefinedStatistic
 
 _STEPS = 60
 _LONGEST_STEP = 2.0

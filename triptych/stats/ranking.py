@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 from scipy import stats
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.comparison import SideBySide
+from .comparison import SideBySide
+from .undefined import UndefinedStatistic
 
 
 @dataclass(frozen=True)

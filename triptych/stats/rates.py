@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scipy.stats import binomtest
 
-from triptych.errors import UndefinedStatistic
+from .undefined import UndefinedStatistic
 
 
 @dataclass(frozen=True)

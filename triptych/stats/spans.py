@@ -15,15 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from triptych.errors import UndefinedStatistic
-from triptych.stats.agreement import alphas
-from triptych.stats.columns import Column, codes
-from triptych.stats.counts import UnitCounts
-from triptych.stats.pairs import together
+from .agreement import alphas
+from .columns import Column, codes
+from .counts import UnitCounts
+from .pairs import together
+from .undefined import Undefined, UndefinedStatistic
 
 NOT_READ_TWICE = "No text was read by two annotators."
 NOTHING_MARKED = "Not defined: nobody highlighted anything in a text that two annotators read."
@@ -35,7 +34,7 @@ class SpanAgreement:
     """Agreement on highlights of one label, or with label None on highlights whatever their label.
 
     texts: read by two annotators or more; spans: highlights in them; pairs: pairs of annotators with a highlight in
-    a text both read. exact, overlapping: mean F1 over these pairs; alpha: over characters. A sentence (str) where a
+    a text both read. exact, overlapping: mean F1 over these pairs; alpha: over characters. Undefined where a
     number is not defined.
     """
 
@@ -43,9 +42,9 @@ class SpanAgreement:
     texts: int
     spans: int
     pairs: int
-    exact: float | str
-    overlapping: float | str
-    alpha: float | str
+    exact: float | Undefined
+    overlapping: float | Undefined
+    alpha: float | Undefined
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def _read(
 ) -> tuple[_Readings, _Spans, np.ndarray]:
     """The columns as readings of texts that two annotators read, the highlights in these, and their labels (S,)."""
     (text, names), (reader, people) = codes(texts), codes(annotators)
-    start, end = (pd.Series(column).to_numpy(dtype=float, na_value=np.nan) for column in (starts, ends))
+    start, end = (np.asarray(column, dtype=float) for column in (starts, ends))
     size = np.zeros(len(names), dtype=np.int64)
     size[text] = np.asarray(lengths)
     marked = ~np.isnan(start)
@@ -114,7 +113,7 @@ def _read(
 def _agreement(readings: _Readings, spans: _Spans, label: str | None) -> SpanAgreement:
     texts, count = len(readings.lengths), len(spans.start)
     if not count:
-        return SpanAgreement(label, texts, 0, 0, NOTHING_MARKED, NOTHING_MARKED, NOTHING_MARKED)
+        return SpanAgreement(label, texts, 0, 0, *[Undefined(NOTHING_MARKED)] * 3)
     exact, overlapping, pairs = _f1(readings, spans)
     return SpanAgreement(label, texts, count, pairs, exact, overlapping, _character_alpha(readings, spans))
 
@@ -160,7 +159,7 @@ def _matched(
     return np.bincount(np.searchsorted(pairs, keys), minlength=len(pairs))
 
 
-def _character_alpha(readings: _Readings, spans: _Spans) -> float | str:
+def _character_alpha(readings: _Readings, spans: _Spans) -> float | Undefined:
     """Nominal alpha over characters, from stretches in which the same annotators marked all characters."""
     offset = np.cumsum(readings.lengths) - readings.lengths
     start, end = _merged(readings, spans)
@@ -174,7 +173,7 @@ def _character_alpha(readings: _Readings, spans: _Spans) -> float | str:
     values = np.array([0.0, 1.0])
     table = UnitCounts(csr_array(kinds.astype(float)), characters, np.zeros(2), values)
     if not table.used.all():
-        return EVERYTHING_MARKED
+        return Undefined(EVERYTHING_MARKED)
     return float(alphas(table, table.observed(), "nominal")[0])
 
 

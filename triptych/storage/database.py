@@ -7,39 +7,25 @@ SQLite below 3.51.3 cannot happen inside one process.
 
 from __future__ import annotations
 
-import json
 import logging
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from sqlalchemy import (
-    JSON,
-    ColumnClause,
     Connection,
     Dialect,
     Engine,
-    Insert,
-    String,
-    Table,
-    TableValuedAlias,
-    bindparam,
-    cast,
-    column,
     create_engine,
     event,
-    func,
-    insert,
     inspect,
     make_url,
-    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
@@ -49,7 +35,7 @@ from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import NotFound, TriptychError, UnsafeDatabase
-from triptych.storage import host
+from triptych.storage import events, host
 
 HEAD = "0003"
 PRAGMAS = {
@@ -61,7 +47,6 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
-BATCH = 2000  # rows
 MIGRATING = 7226  # the advisory lock of whoever migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
@@ -87,7 +72,6 @@ SAFE_SQLITE = (3, 51, 3)
 NO_ADDRESS = "This is no address of a database. Write postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE."
 log = logging.getLogger("triptych.storage.database")
 _write_lock = threading.Lock()
-Row = TypeVar("Row")
 
 
 class DatabaseAway(TriptychError):
@@ -187,7 +171,7 @@ def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _
         return
     try:
         _go_by_its_clock(connection, record)
-    except dialect.dbapi.Error as error:
+    except dialect.loaded_dbapi.Error as error:
         raise DisconnectionError("A connection that had rested was gone.") from error
 
 
@@ -231,14 +215,20 @@ def writing(engine: Engine) -> Iterator[Session]:
     lock = _write_lock if engine.dialect.name == "sqlite" else nullcontext()
     with explained(), lock, Session(_for_writing(engine), expire_on_commit=False) as session:
         yield session
-        session.commit()
+        commit(session)
+
+
+def commit(session: Session) -> None:
+    """Writes what the transaction has recorded into the event log, and commits."""
+    events.write_pending(session)
+    session.commit()
 
 
 @contextmanager
 def one_statement(engine: Engine) -> Iterator[Connection]:
-    """A connection for a single statement that writes: a fraction of the cost of a session for it.
+    """A connection for a single statement that writes: a fraction of the cost of a session.
 
-    On PostgreSQL it commits by itself, which saves the two ways of BEGIN and COMMIT. Raises DatabaseAway.
+    On PostgreSQL it commits by itself, which saves the round trips of BEGIN and COMMIT. Raises DatabaseAway.
     """
     if engine.dialect.name == "postgresql":
         with explained(), _by_itself(engine).connect() as connection:
@@ -265,7 +255,7 @@ def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     if engine.dialect.name == "postgresql":
         return _wipe_on_postgres(engine, tables)
     with explained(), _write_lock, engine.connect() as connection:
-        raw = connection.connection.driver_connection
+        raw = _driver_connection(connection)
         raw.execute("VACUUM")
         busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return Wiped.somebody_reads if busy else Wiped.done
@@ -285,43 +275,9 @@ def _wipe_on_postgres(engine: Engine, tables: Sequence[str]) -> Wiped:
     return Wiped.done
 
 
-def add_rows(session: Session, adding: Insert, rows: Sequence[dict[str, Any]]) -> None:
-    """Inserts rows of one shape.
-
-    On PostgreSQL the driver would send a statement for each: there they travel as one JSON value in a statement that
-    is the same for any number of rows, so that it is prepared once.
-    """
-    if is_sqlite(session):
-        session.connection().execute(adding, rows)
-    else:
-        for some in batches(rows):
-            session.connection().execute(_from_json(adding.table, tuple(some[0])), {"rows": as_json(some)})
-
-
-@lru_cache(maxsize=64)
-def _from_json(table: Table, names: tuple[str, ...]) -> Insert:
-    given = rows_of(*(column(name, table.c[name].type) for name in names))
-    return insert(table).from_select(names, select(*given.c))
-
-
-def rows_of(*columns: ColumnClause[Any]) -> TableValuedAlias:
-    """The rows of the JSON value `rows`, on PostgreSQL, as a table of these columns."""
-    given = func.json_to_recordset(cast(bindparam("rows", type_=String), JSON))
-    return given.table_valued(*columns, name="given").render_derived(with_types=True)
-
-
-def batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """The rows in parts that fit into one JSON value."""
-    return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))
-
-
-def as_json(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows for `rows_of`; times in ISO 8601."""
-    return json.dumps(rows, default=_iso)
-
-
-def _iso(value: datetime) -> str:
-    return value.isoformat()
+def _driver_connection(connection: Connection) -> Any:
+    """The driver's own connection: sqlite3 or psycopg."""
+    return connection.connection.driver_connection
 
 
 @lru_cache(maxsize=8)
@@ -424,7 +380,7 @@ def overwrite_sqlite(engine: Engine, source: Path) -> None:
     Whoever reads meanwhile sees one state or the other; writers of this process wait. Raises DatabaseAway.
     """
     with explained(), _write_lock, engine.connect() as connection, closing(sqlite3.connect(source)) as new:
-        new.backup(connection.connection.driver_connection)
+        new.backup(_driver_connection(connection))
 
 
 def _upgrade(engine: Engine) -> None:
@@ -453,7 +409,7 @@ def _migrating(engine: Engine) -> Iterator[Connection]:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
                 yield connection
             return
-        raw = connection.connection.driver_connection
+        raw = _driver_connection(connection)
         raw.execute("PRAGMA foreign_keys=0")
         try:
             with connection.begin():

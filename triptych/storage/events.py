@@ -13,89 +13,94 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    String,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    literal_column,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Row, Select, bindparam, func, insert, or_, select
 from sqlalchemy import inspect as state_of
-from sqlalchemy.event import listens_for
-from sqlalchemy.orm import Session as MappedSession
 from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.sql.dml import ReturningInsert
 from sqlmodel import Session
 
 from triptych import clock
 from triptych.errors import StudyNotOpen
-from triptych.storage import database
+from triptych.storage import writes
 from triptych.storage.models import Assignment, Event, EventDetail, Item, Study, StudyState, System
 
 PENDING = "triptych events"
 CLOSED_MEANWHILE = "This study was closed a moment ago; nothing more can be stored."
-# prepared once: these run for every annotation
-_LOCKED = (
-    select(Study)
-    .where(Study.id == bindparam("study"))
-    .with_for_update(key_share=True)
-    .execution_options(populate_existing=True)
-)
-_event, _study = Event.__table__, Study.__table__
-_HEAD = select(_study.c.event_number, _study.c.event_hash, _study.c.state).where(_study.c.id == bindparam("study"))
-# rows that point at the study hold it against a change of its key only
-_LOCKED_HEAD = _HEAD.with_for_update(key_share=True)
-_EVENT = [column.name for column in _event.c if column.name != "id"]
-_INSERT = insert(_event)
-# beside its event, found by number: asking for the ids first would cost one statement more
-_detail_of = select(
-    _event.c.id, bindparam("salt", type_=String), bindparam("old", type_=JSON), bindparam("new", type_=JSON)
-).where(_event.c.study_id == bindparam("study"), _event.c.number == bindparam("number"))
-_DETAIL = ["event_id", "salt", "old", "new"]
-_INSERT_DETAIL = insert(EventDetail.__table__).from_select(_DETAIL, _detail_of)
-_MOVE_HEAD = (
-    update(_study)
-    .where(_study.c.id == bindparam("study"))
-    .values(event_number=bindparam("number"), event_hash=bindparam("hash"))
-)
-# PostgreSQL: all of it in one statement, as the study's row is locked meanwhile and everybody waits
-_DETAILS = (String(), JSON(), JSON())
-_given = database.rows_of(
-    *(column(name, _event.c[name].type) for name in _EVENT),
-    *(column(name, kind) for name, kind in zip(_DETAIL[1:], _DETAILS, strict=True)),
-)
-_made = (
-    insert(_event)
-    .from_select(_EVENT, select(*(_given.c[name] for name in _EVENT)))
-    .returning(_event.c.id, _event.c.number)
-    .cte("made")
-)
-_value = (func.coalesce(_given.c[name], cast(literal_column("'null'"), JSON)) for name in _DETAIL[2:])
-_kept = (
-    insert(EventDetail.__table__)
-    .from_select(
-        _DETAIL,
-        select(_made.c.id, _given.c.salt, *_value)
-        .join(_given, _given.c.number == _made.c.number)
-        .where(_given.c.salt.is_not(None)),
-    )
-    .cte("kept")
-)
-_WRITE = _MOVE_HEAD.add_cte(_made, _kept)
+
+
+class EventKind(StrEnum):
+    """What happened. The values are stored in logs for good: a member may be renamed, a value never."""
+
+    account_disabled = "account disabled"
+    account_enabled = "account enabled"
+    annotation_edited = "annotation edited"
+    annotator_excluded = "annotator excluded"
+    annotator_reinstated = "annotator reinstated"
+    check_items_added = "check items added"
+    consent_asked_again = "consent asked again"
+    consent_refused = "consent refused"
+    consented = "consented"
+    copies_deleted = "copies deleted"
+    datasheet_answered = "datasheet answered"
+    design_amended = "design amended"
+    design_changed = "design changed"
+    entry_test_failed = "entry test failed"
+    entry_test_passed = "entry test passed"
+    entry_test_started = "entry test started"
+    entry_test_waived = "entry test waived"
+    final_value_asked_for = "final value asked for"
+    final_value_changed = "final value changed"
+    final_value_recorded = "final value recorded"
+    final_value_taken_back = "final value taken back"
+    ignored = "ignored"
+    imported = "imported"
+    instructions_read = "instructions read"
+    invited = "invited"
+    joined = "joined"
+    lead_added = "lead added"
+    lead_removed = "lead removed"
+    link_issued = "link issued"
+    person_erased = "person erased"
+    plan_stored = "plan stored"
+    ratings_imported = "ratings imported"
+    reserved = "reserved"
+    restored_from_backup = "restored from a backup"
+    skipped = "skipped"
+    study_closed = "study closed"
+    study_copied = "study copied"
+    study_created = "study created"
+    study_open = "study open"
+    study_paused = "study paused"
+    submitted = "submitted"
+    surplus = "surplus"
+    unblinded = "unblinded"
+    withdrew = "withdrew"
+    workbook_cancelled = "workbook cancelled"
+    workbook_handed_in = "workbook handed in"
+    workbook_made = "workbook made"
+
+
+DEPARTURES = (EventKind.person_erased, EventKind.withdrew)  # somebody left, and words of theirs were deleted
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """An event that waits for its place in the chain; `study` is kept so that the session remembers its state."""
+
+    row: dict[str, Any]
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+    study: Study | None
 
 
 def record(
     session: Session,
     study_id: int,
-    kind: str,
+    kind: EventKind,
     actor: str,
     *,
     assignment_id: int | None = None,
@@ -103,8 +108,8 @@ def record(
     old: dict[str, Any] | None = None,
     new: dict[str, Any] | None = None,
 ) -> None:
-    """Notes one event; it becomes part of the study's chain when the caller's transaction commits."""
-    noted = {
+    """Records one event; it gets its place in the study's chain just before the caller's transaction commits."""
+    row = {
         "study_id": study_id,
         "at": clock.now(),
         "actor": actor,
@@ -112,77 +117,86 @@ def record(
         "assignment_id": assignment_id,
         "subject": subject,
     }
-    # held until then: the identity map alone would forget the study, and with it that it was open
+    # the identity map alone would forget the study, and with it that it was open
     study = session.identity_map.get(session.identity_key(Study, study_id))
-    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append((noted, old, new, study))
+    session.info.setdefault(PENDING, {}).setdefault(study_id, []).append(_Recorded(row, old, new, study))
 
 
-def record_many(session: Session, study_id: int, kind: str, actor: str, news: Mapping[int, dict[str, Any]]) -> None:
-    """One event of this kind for each assignment; `news`: assignment → its new values."""
-    for assignment_id, new in news.items():
+def record_many(
+    session: Session, study_id: int, kind: EventKind, actor: str, new_values: Mapping[int, dict[str, Any]]
+) -> None:
+    """One event of this kind for each assignment; `new_values` by assignment."""
+    for assignment_id, new in new_values.items():
         record(session, study_id, kind, actor, assignment_id=assignment_id, new=new)
 
 
-@listens_for(MappedSession, "before_commit")
 def write_pending(session: Session) -> None:
     """Chains and writes what the transaction has recorded so far. Raises StudyNotOpen if the study was closed since."""
-    for study_id, noted in sorted(session.info.pop(PENDING, {}).items()):
+    for study_id, recorded in sorted(session.info.pop(PENDING, {}).items()):
         session.flush()
-        _append(session, study_id, noted)
+        _append(session, study_id, recorded)
 
 
-@listens_for(MappedSession, "after_rollback")
-def _forget(session: Session) -> None:
-    session.info.pop(PENDING, None)
-
-
-def _append(session: Session, study_id: int, noted: Sequence[tuple[dict[str, Any], Any, Any, Study | None]]) -> None:
-    sealed = [_sealed(event, old, new) for event, old, new, _ in noted]  # before anybody has to wait
-    run = session.connection().execute
-    head = run(_HEAD if database.is_sqlite(session) else _LOCKED_HEAD, {"study": study_id}).one()
+def _append(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> None:
+    # salts and digests first: the study's row is locked from here to the commit, and every other writer waits for it
+    salts = [secrets.token_hex(16) for _ in recorded]
+    digests = [digest(salt, event.old, event.new) for salt, event in zip(salts, recorded, strict=True)]
+    head = _locked_head(session, study_id)
     study = session.identity_map.get(session.identity_key(Study, study_id))
     if study is not None and head.state == StudyState.closed != study.state and not state_of(study).modified:
         raise StudyNotOpen(CLOSED_MEANWHILE)
-    previous = head.event_hash
-    for number, (row, _) in enumerate(sealed, head.event_number + 1):
-        row |= {"number": number, "previous_hash": previous}
+    number, previous = head.event_number, head.event_hash
+    rows = []
+    for event, values_digest in zip(recorded, digests, strict=True):
+        number += 1
+        row = event.row | {"number": number, "digest": values_digest, "previous_hash": previous}
         row["hash"] = previous = chain_hash(row)
-    _write(session, sealed, {"study": study_id, "number": number, "hash": previous})
+        rows.append(row)
+    _insert(session, rows, salts, recorded)
+    writes.update_row(session, Study, study_id, {"event_number": number, "event_hash": previous})
     if study is not None:
-        # written already: the mapper shall not write the row again
+        # stored by the statement above: the object mapper must not write the row again
         set_committed_value(study, "event_number", number)
         set_committed_value(study, "event_hash", previous)
 
 
-def _sealed(event: dict[str, Any], old: Any, new: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A row without its place in the chain, and its values with the salt that hides them; no salt without values."""
-    salt = secrets.token_hex(16)
-    has_values = old is not None or new is not None
-    return {**event, "digest": digest(salt, old, new)}, {"salt": salt if has_values else None, "old": old, "new": new}
+def _locked_head(session: Session, study_id: int) -> Row[Any]:
+    """Where the chain ends. The lock leaves alone whoever inserts rows that point at the study."""
+    return session.connection().execute(_head_query(), {"study": study_id}).one()
 
 
-def _write(session: Session, sealed: Sequence[tuple[dict[str, Any], dict[str, Any]]], head: dict[str, Any]) -> None:
-    """Stores events, their values, and where the chain ends now."""
-    run = session.connection().execute
-    if not database.is_sqlite(session):
-        for some in database.batches(sealed):
-            run(_WRITE, {**head, "rows": database.as_json([row | values for row, values in some])})
-        return
-    run(_INSERT, [row for row, _ in sealed])
-    details = [{"study": head["study"], "number": row["number"], **values} for row, values in sealed if values["salt"]]
+@cache
+def _head_query() -> Select[*tuple[Any, ...]]:
+    head = select(Study.event_number, Study.event_hash, Study.state).where(Study.id == bindparam("study"))
+    return head.with_for_update(key_share=True)
+
+
+def _insert(
+    session: Session, rows: Sequence[dict[str, Any]], salts: Sequence[str], recorded: Sequence[_Recorded]
+) -> None:
+    """Stores the events, and beside each the values it carries with the salt that hides them."""
+    ids = session.connection().execute(_insert_events(), rows).scalars().all()
+    details = [
+        {"event_id": event_id, "salt": salt, "old": event.old, "new": event.new}
+        for event_id, salt, event in zip(ids, salts, recorded, strict=True)
+        if event.old is not None or event.new is not None
+    ]
     if details:
-        run(_INSERT_DETAIL, details)
-    run(_MOVE_HEAD, head)
+        session.connection().execute(insert(EventDetail.__table__), details)
+
+
+@cache
+def _insert_events() -> ReturningInsert[Any]:
+    return insert(Event.__table__).returning(Event.__table__.c.id, sort_by_parameter_order=True)
 
 
 def locked_study(session: Session, study_id: int) -> Study:
     """The study's row, locked until the transaction ends: nobody else changes the study or appends to its chain.
 
-    A write transaction on SQLite has locked the whole database already; what this session has read stays true.
+    A write transaction on SQLite has locked the whole database already.
     """
-    if database.is_sqlite(session):
-        return session.get_one(Study, study_id)
-    return session.scalars(_LOCKED, {"study": study_id}).one()
+    query = select(Study).where(Study.id == study_id).with_for_update(key_share=True)
+    return session.scalars(query.execution_options(populate_existing=True)).one()
 
 
 def digest(salt: str, old: Any, new: Any) -> str:
@@ -250,8 +264,8 @@ def listed(
     )
     page = matching.order_by(Event.number.desc()).offset(start).limit(count)
     names = blind_names(session, study)
-    entries = [_entry(*row, names) for row in session.execute(page)]
-    return entries, session.scalar(select(func.count()).select_from(matching.subquery()))
+    entries = [_entry(event, detail, item, names) for event, detail, item in session.execute(page)]
+    return entries, session.execute(select(func.count()).select_from(matching.subquery())).scalar_one()
 
 
 def _passing(study: Study, filters: Filters) -> Iterator[ColumnElement[bool]]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     JSON,
     CheckConstraint,
     DateTime,
+    Enum,
     ForeignKeyConstraint,
     Index,
     LargeBinary,
+    Table,
     UniqueConstraint,
     text,
 )
@@ -28,6 +30,7 @@ from sqlmodel import Field, SQLModel
 class Base(SQLModel, registry=registry()):
     """Our own registry: a reload of this module then makes new tables instead of failing."""
 
+    __table__: ClassVar[Table]
     model_config = {"defer_build": True}  # rows are not validated, so nobody needs what pydantic would build
 
 
@@ -97,6 +100,9 @@ class AssignmentState(StrEnum):
     withdrawn = "withdrawn"
 
 
+RATED = (AssignmentState.submitted, AssignmentState.surplus)
+FINISHED = (*RATED, AssignmentState.ignored)
+SEEN = (*FINISHED, AssignmentState.skipped)
 # what was done and fills one of its item's places, as long as its annotator is not excluded
 IN_PLACE = (AssignmentState.submitted, AssignmentState.ignored)
 
@@ -120,6 +126,12 @@ def key(target: str, *, nullable: bool = False, index: bool = True) -> Any:
     return Field(foreign_key=target, nullable=nullable, index=index, ondelete="CASCADE")
 
 
+def named(kinds: type[StrEnum], **options: Any) -> Any:
+    """A column of an enum's values, stored as text."""
+    values = Enum(kinds, native_enum=False, length=None, values_callable=list)
+    return Field(sa_type=values, **options)
+
+
 def when(*, nullable: bool = False, index: bool = False) -> Any:
     return Field(default=None, sa_type=Utc, nullable=nullable, index=index)
 
@@ -129,8 +141,8 @@ class Person(Base, table=True):
 
     __table_args__ = (one_of("kind", Kind), one_of("role", Role))
     id: int = Field(default=None, primary_key=True)  # given by the database
-    kind: str = Kind.human
-    role: str = Role.annotator
+    kind: Kind = named(Kind, default=Kind.human)
+    role: Role = named(Role, default=Role.annotator)
     pseudonym: str = Field(unique=True)
     name: str | None = None
     email: str | None = None
@@ -172,7 +184,7 @@ class Ticket(Base, table=True):
 
     __table_args__ = (one_of("kind", TicketKind),)
     id: int = Field(default=None, primary_key=True)  # given by the database
-    kind: str
+    kind: TicketKind = named(TicketKind)
     person_id: int | None = key("person.id", nullable=True)
     secret_hash: str = Field(unique=True)
     expires_at: datetime = when()
@@ -219,10 +231,10 @@ class Study(Base, table=True):
     id: int = Field(default=None, primary_key=True)  # given by the database
     slug: str = Field(unique=True)
     series: str
-    round: str = Round.main
+    round: Round = named(Round, default=Round.main)
     title: str
-    state: str = StudyState.draft
-    access: str = Access.open
+    state: StudyState = named(StudyState, default=StudyState.draft)
+    access: Access = named(Access, default=Access.open)
     demo: bool = False
     rubric_id: int = Field(foreign_key="rubric.id")
     presentation: str = "side_by_side"
@@ -273,7 +285,7 @@ class Membership(Base, table=True):
     id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")
     person_id: int = key("person.id")
-    role: str = Role.annotator
+    role: Role = named(Role, default=Role.annotator)
     joined_at: datetime = when()
     consent_version: str | None = None
     consented_at: datetime | None = when(nullable=True)
@@ -352,7 +364,7 @@ class Item(Base, table=True):
     id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id", index=False)
     external_id: str
-    purpose: str = Purpose.main
+    purpose: Purpose = named(Purpose, default=Purpose.main)
     context: str = ""
     meta: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     extra_texts: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
@@ -489,10 +501,10 @@ class Assignment(Base, table=True):
     study_id: int = key("study.id", index=False)
     item_id: int = key("item.id")
     person_id: int = key("person.id", index=False)
-    purpose: str = Purpose.main
+    purpose: Purpose = named(Purpose, default=Purpose.main)
     repeat_of: int | None = Field(default=None, foreign_key="assignment.id")
-    origin: str = Origin.web
-    state: str = AssignmentState.reserved
+    origin: Origin = named(Origin, default=Origin.web)
+    state: AssignmentState = named(AssignmentState, default=AssignmentState.reserved)
     reserved_at: datetime = when()
     expires_at: datetime = when()
     submitted_at: datetime | None = when(nullable=True)

@@ -21,6 +21,7 @@ from triptych.rubric.files import (
 )
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Access,
     Assignment,
@@ -38,7 +39,6 @@ from triptych.study import contents, lifecycle
 from triptych.study.check_items import add_check_items, sorted_out
 from triptych.study.settings import changed, settings_of, stored
 
-AMENDED = "design amended"
 # recorded with the parts that an amendment changed
 SEALS = ("design_hash", "systems_hash", "reason")
 LONGEST_REASON = 500
@@ -102,7 +102,7 @@ def amend(session: Session, study: Study, parts: Parts, reason: str, actor: str)
         return False
     old, new = ({name: side.get(name) for name in sorted(different)} for side in (before, after))
     if study.state == State.draft:
-        events.record(session, study.id, "design changed", actor, old=old, new=new)
+        events.record(session, study.id, EventKind.design_changed, actor, old=old, new=new)
     else:
         seal(session, study, reason, actor, old, new)
     return True
@@ -131,7 +131,7 @@ def seal(
     seals = {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     old = {"design_hash": before, **(old or {})}
     new = {**seals, "reason": reason.strip(), **(new or {})}
-    events.record(session, study.id, AMENDED, actor, old=old, new=new)
+    events.record(session, study.id, EventKind.design_amended, actor, old=old, new=new)
 
 
 def _refuse_reason(reason: str) -> None:
@@ -318,7 +318,9 @@ def amendments(session: Session, study: Study) -> list[Amendment]:
     """The study's amendments, oldest first."""
     events.write_pending(session)
     query = select(Event.at, Event.actor, EventDetail.new).outerjoin(EventDetail, EventDetail.event_id == Event.id)
-    rows = session.execute(query.where(Event.study_id == study.id, Event.kind == AMENDED).order_by(Event.number))
+    rows = session.execute(
+        query.where(Event.study_id == study.id, Event.kind == EventKind.design_amended).order_by(Event.number)
+    )
     return [_amendment(at, who, new or {}) for at, who, new in rows]
 
 

@@ -10,6 +10,7 @@ from sqlmodel import Session
 from triptych.errors import Conflict
 from triptych.formats.model import ItemDraft
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import Access, Criterion, Item, Purpose, Round, RubricText, Study
 from triptych.study import contents, lifecycle
 from triptych.study.lifecycle import StudyPlan
@@ -48,7 +49,9 @@ def duplicate(
     if with_items:
         _copy_checks(session, study, copy)
     session.flush()
-    events.record(session, copy.id, "study copied", who.pseudonym, new={"from": study.slug, "items": len(items)})
+    events.record(
+        session, copy.id, EventKind.study_copied, who.pseudonym, new={"from": study.slug, "items": len(items)}
+    )
     return copy
 
 

@@ -18,6 +18,7 @@ from triptych.formats.model import ItemDraft, ItemFile
 from triptych.rubric.files import parse_rubric
 from triptych.rubric.model import Rubric
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     IN_PLACE,
     Access,
@@ -153,7 +154,7 @@ def create_study(
     contents.write_items(session, study, items)
     contents.write_training(session, study, rubric, criteria)
     session.flush()
-    events.record(session, study.id, "study created", actor, new={"title": study.title, "items": len(items)})
+    events.record(session, study.id, EventKind.study_created, actor, new={"title": study.title, "items": len(items)})
     return study
 
 
@@ -176,7 +177,7 @@ def free_slug(session: Session, title: str) -> str:
 def set_state(session: Session, study: Study, state: StudyState, actor: str) -> None:
     """Opens, pauses or closes. Raises Conflict for a step that does not exist."""
     study = lock(session, study.id)
-    if state not in ALLOWED_NEXT[StudyState(study.state)]:
+    if state not in ALLOWED_NEXT[study.state]:
         raise Conflict(f"A study that is {study.state} cannot become {state}.")
     old, study.state = study.state, state
     now: dict[str, str] = {"state": state}
@@ -186,7 +187,7 @@ def set_state(session: Session, study: Study, state: StudyState, actor: str) -> 
         study.design_hash = contents.design_hash(session, study)
         now |= {"design_hash": study.design_hash, "systems_hash": contents.systems_hash(session, study)}
     session.flush()
-    events.record(session, study.id, f"study {state}", actor, old={"state": old}, new=now)
+    events.record(session, study.id, EventKind(f"study {state}"), actor, old={"state": old}, new=now)
 
 
 def unblind(session: Session, study: Study, actor: str) -> None:
@@ -196,7 +197,9 @@ def unblind(session: Session, study: Study, actor: str) -> None:
         return
     study.unblinded_at = clock.now()
     session.flush()
-    events.record(session, study.id, "unblinded", actor, new={"after_events": events.last_number(session, study.id)})
+    events.record(
+        session, study.id, EventKind.unblinded, actor, new={"after_events": events.last_number(session, study.id)}
+    )
 
 
 def by_slug(session: Session, slug: str) -> Study:

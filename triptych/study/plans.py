@@ -22,6 +22,7 @@ from triptych.formats.ratings.sources import read_source
 from triptych.formats.tables import row_ranges
 from triptych.stats.numbers import counted
 from triptych.storage import events
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     AssignmentState,
@@ -251,7 +252,7 @@ def store(session: Session, study: Study, lines: Sequence[PlanLine], actor: str,
         session.execute(insert(PlannedItem), _rows(session, study, plan.lines))
     after = _summary(lines_of(session, study))
     if study.state == StudyState.draft:
-        events.record(session, study.id, "plan stored", actor, old=before, new=after)
+        events.record(session, study.id, EventKind.plan_stored, actor, old=before, new=after)
     else:
         design.seal(session, study, reason, actor, {"plan": before}, {"plan": after})
 

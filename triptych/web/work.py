@@ -19,9 +19,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triptych.annotate import annotations, assignments, desk
-from triptych.annotate.annotations import DraftMessage, Refusal
+from triptych.annotate import assignments, desk, drafts, reservations
+from triptych.annotate.annotations import read_message
 from triptych.annotate.desk import Desk
+from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import InvalidAnnotation, SignedOut, TriptychError
 from triptych.people import accounts
 from triptych.storage.database import DatabaseAway, writing
@@ -103,18 +104,18 @@ def _left(shown_desk: Desk, error: TriptychError) -> JSONResponse:
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
-    """A draft of an item that this process gave out, in one statement; others take the slow path, which says why."""
+    """A draft of an item that this process gave out, in one statement; any other on the slow path, which says why."""
     try:
-        if secret and annotations.save_next_draft(web_engine(), secret, annotations.read_message(DraftMessage, body)):
+        if secret and drafts.save_next_draft(web_engine(), secret, read_message(DraftMessage, body)):
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
-        pass  # the slow path reports it, to those who are signed in
+        pass  # the slow path says so, to people who are signed in
     return _run(_save_draft, _in_words, secret, body)
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
     who = accounts.signed_in(session, secret)
-    answer = annotations.save_draft(session, who, annotations.read_message(DraftMessage, body))
+    answer = drafts.save_draft(session, who, read_message(DraftMessage, body))
     if isinstance(answer, Refusal):
         more = {"draft": answer.draft, "draft_seq": answer.draft_seq, "receipt": answer.receipt}
         return refused(409, answer.reason, answer.message, **more)
@@ -123,7 +124,7 @@ def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse
 
 def _renew(session: Session, secret: str | None, body: Any) -> JSONResponse:
     who = accounts.signed_in(session, secret)
-    return JSONResponse({"renewed": assignments.renew(session, who, _text(body, "assignment"))})
+    return JSONResponse({"renewed": reservations.renew(session, who, _text(body, "assignment"))})
 
 
 def _act(session: Session, secret: str | None, body: Any) -> Response:

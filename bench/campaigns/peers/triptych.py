@@ -81,7 +81,7 @@ class Triptych:
                 for _ in range(min(project.items, count)):
                     _annotate(session, study, Who(person.id, person.pseudonym, person.role, None, 0), project, random)
                     count -= 1
-                session.commit()
+                database.commit(session)
 
     def export(self, project: Project) -> int:
         rows = csv.DictReader(io.StringIO(asyncio.run(_exported(project))))

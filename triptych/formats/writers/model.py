@@ -13,8 +13,7 @@ from datetime import datetime
 from triptych.formats.long_csv import Cell
 from triptych.formats.model import JsonObject
 from triptych.rubric.model import Criterion, Rubric
-
-RATED_STATES = ("submitted", "surplus")
+from triptych.storage.models import RATED
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class FinishedAnnotation:
 
     @property
     def rated(self) -> bool:
-        return self.state in RATED_STATES
+        return self.state in RATED
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from triptych.formats.writers.model import (
     FinishedTurn,
     Selection,
 )
+from triptych.rubric.answers import LETTERS
 from triptych.rubric.model import Criterion
 
-LETTERS = "abcdef"
 BETWEEN_TURNS = "\n"
 HIGHLIGHT = "highlight"
 MAIN_ONLY = (
@@ -73,7 +73,7 @@ class Marked(NamedTuple):
 
 def letters(finished: Finished) -> str:
     """The letters that some item uses."""
-    return LETTERS[: finished.most_candidates]
+    return LETTERS.lower()[: finished.most_candidates]
 
 
 def questions(finished: Finished) -> list[Control]:
@@ -96,12 +96,12 @@ def rated(item: FinishedItem) -> list[FinishedAnnotation]:
 
 def texts(item: FinishedItem) -> dict[str, str]:
     """Letter → text."""
-    return {letter: flat(candidate)[0] for letter, candidate in zip(LETTERS, item.candidates, strict=False)}
+    return {letter: flat(candidate)[0] for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
 
 
 def systems(item: FinishedItem) -> dict[str, str]:
     """Letter → system."""
-    return {letter: candidate.system for letter, candidate in zip(LETTERS, item.candidates, strict=False)}
+    return {letter: candidate.system for letter, candidate in zip(LETTERS.lower(), item.candidates, strict=False)}
 
 
 def context(item: FinishedItem) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from triptych.results.frame.model import FINISHED, Counted, Frame
-from triptych.storage.models import AssignmentState, Kind, Membership, Person, Study
+from triptych.results.frame.model import Counted, Frame
+from triptych.storage.models import FINISHED, AssignmentState, Kind, Membership, Person, Study
 
 
 def kinds_by_default(study: Study) -> frozenset[str]:

@@ -12,10 +12,11 @@ from sqlmodel import Session
 from triptych.errors import NotFound
 from triptych.results.frame.counted import counted_items, people_counted
 from triptych.results.frame.loading import membership_of
-from triptych.results.frame.model import RATED, Counted
+from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import frame_of
 from triptych.rubric.model import HighlightLabel
 from triptych.storage.models import (
+    RATED,
     Assignment,
     Candidate,
     Highlight,

@@ -15,9 +15,12 @@ import pandas as pd
 from sqlalchemy import Integer, Select, and_, case, select, type_coerce
 from sqlmodel import Session
 
-from triptych.results.frame.model import ABOUT_ITEM, FINISHED, RATED, UNKNOWN_POSITION
+from triptych.results.frame.model import ABOUT_ITEM, UNKNOWN_POSITION
+from triptych.storage.answers import select_answers
 from triptych.storage.models import (
     IN_PLACE,
+    RATED,
+    SEEN,
     Assignment,
     AssignmentState,
     Candidate,
@@ -192,7 +195,7 @@ def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
         .where(
             Assignment.study_id == study.id,
             Assignment.purpose == purpose,
-            Assignment.state.in_((*FINISHED, AssignmentState.skipped)),
+            Assignment.state.in_(SEEN),
         )
     )
 
@@ -227,7 +230,7 @@ def _explained_of(*rated: Any) -> Select[Any]:
 def ratings_of(study: Study) -> Select[Any]:
     """Every rating of the study with its system: the join that no other screen may make."""
     return (
-        select(
+        select_answers(
             Rating.assignment_id,
             Rating.position,
             type_coerce(Slot.order_known, Integer),  # True and False or 1 and 0: nobody asks for more than either
@@ -239,12 +242,8 @@ def ratings_of(study: Study) -> Select[Any]:
             Explanation.reasons,
             Explanation.text,
         )
-        .join(Assignment, Assignment.id == Rating.assignment_id)
-        .join(Criterion, Criterion.id == Rating.criterion_id)
         .outerjoin(Slot, and_(Slot.assignment_id == Rating.assignment_id, Slot.position == Rating.position))
         .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
         .outerjoin(System, System.id == Candidate.system_id)
-        .outerjoin(Option, Option.id == Rating.option_id)
-        .outerjoin(Explanation, Explanation.rating_id == Rating.id)
         .where(Assignment.study_id == study.id)
     )

@@ -10,16 +10,13 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from triptych.rubric.model import Rubric
-from triptych.storage.models import AssignmentState, Kind, Study
+from triptych.storage.models import Kind, Study
 from triptych.study.lifecycle import Design
 from triptych.study.settings import StudySettings
 
 ABOUT_ITEM = 0
 UNKNOWN_POSITION = -1
 MOST_VALUES = 30
-LETTERS = "ABCDEF"
-RATED = (AssignmentState.submitted, AssignmentState.surplus)
-FINISHED = (*RATED, AssignmentState.ignored)
 
 StudyName: TypeAlias = tuple[int, str, str]
 

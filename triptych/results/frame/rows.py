@@ -13,8 +13,8 @@ from sqlmodel import Session
 from triptych.formats.ratings_csv import highlight_row, rating_rows
 from triptych.results.frame.highlights import highlights_of
 from triptych.results.frame.loading import membership_of, ratings_of
-from triptych.results.frame.model import RATED
 from triptych.storage.models import (
+    RATED,
     Assignment,
     Candidate,
     Criterion,

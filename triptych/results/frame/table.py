@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from triptych.results.frame.model import LETTERS, Frame
+from triptych.results.frame.model import Frame
+from triptych.rubric.answers import LETTERS
 from triptych.storage.models import AssignmentState
 
 MARKS = ("missing", "surplus", "excluded", "after unblinding", "explained")

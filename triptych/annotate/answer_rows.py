@@ -1,0 +1,56 @@
+"""CheckedAnswers answers as rows of the tables, quotes cut from the stored text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.errors import InvalidAnnotation
+from triptych.rubric.answers import CheckedAnswers, count_words
+from triptych.storage.models import Candidate, Slot
+from triptych.storage.writes import AnswerRows, Explained
+from triptych.study.lifecycle import Design
+
+
+def answer_rows(session: Session, design: Design, assignment_id: int, checked: CheckedAnswers) -> AnswerRows:
+    """The rows of the checked answers. Raises InvalidAnnotation for a highlight that does not fit its text."""
+    ratings, explanations = [], []
+    for rating in checked.ratings:
+        criterion = design.criteria[rating.criterion]
+        option_id = None if rating.option is None else criterion.options[rating.option]
+        values = {"number": rating.number, "option_id": option_id, "missing": rating.missing}
+        ratings.append({"position": rating.position, "criterion_id": criterion.id, **values})
+        if rating.reasons or rating.text:
+            place = (rating.position, criterion.id)
+            explanations.append(Explained(place, rating.reasons, rating.text, count_words(rating.text)))
+    highlights = _highlight_rows(session, assignment_id, checked) if checked.highlights else []
+    return AnswerRows(ratings, explanations, highlights, checked.set_aside)
+
+
+def _highlight_rows(session: Session, assignment_id: int, checked: CheckedAnswers) -> list[dict[str, Any]]:
+    """Rows with the quote cut from the stored text. Raises InvalidAnnotation for a span off the text."""
+    query = (
+        select(Slot.position, Candidate.text, Candidate.turns)
+        .join(Candidate, Candidate.id == Slot.candidate_id)
+        .where(Slot.assignment_id == assignment_id)
+    )
+    candidates = {position: (text, turns) for position, text, turns in session.connection().execute(query)}
+    rows = []
+    for position, span in checked.highlights:
+        text = _text_of(*candidates[position], span.turn)
+        if span.end > len(text):
+            raise InvalidAnnotation(f"A highlight ends at {span.end}, but the text has {len(text)} characters.")
+        place = {"position": position, "turn": span.turn, "start": span.start, "end": span.end}
+        words = {"label": span.label, "quote": text[span.start : span.end], "comment": span.comment.strip()}
+        rows.append({**place, **words})
+    return rows
+
+
+def _text_of(text: str | None, turns: list[Any] | None, turn: int | None) -> str:
+    if turn is None and text is not None:
+        return text
+    if turn is not None and turns is not None and turn < len(turns):
+        return turns[turn][1]
+    raise InvalidAnnotation("A highlight names a turn that is not there.")

@@ -1,0 +1,182 @@
+"""Drafts: what an annotator has done so far on an item, saved about once a second from one tab.
+
+Drafts are most of what annotators cost the server, so the next draft of an item that this process gave out is stored in
+one statement (`save_next_draft`): what it is checked against is remembered from when the item was laid out. Measured on
+SQLite: 0.7 ms of processor time instead of 1.5 ms for `save_draft`, which stores any draft and says why one is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy import Boolean, Engine, Float, Select, Update, bindparam, case, exists, func, select, update
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.annotate import assignments
+from triptych.annotate.annotations import ALREADY_SUBMITTED, MAX_COUNT, OPEN_ELSEWHERE, Message, capped_seconds
+from triptych.annotate.reservations import Assigned, reservation_life
+from triptych.errors import NotFound
+from triptych.people import accounts, passcodes
+from triptych.rubric.answers import check_draft
+from triptych.rubric.model import Rubric
+from triptych.storage import database
+from triptych.storage.models import Assignment, Slot, Study, StudyState, Submission
+from triptych.study import lifecycle
+from triptych.study.persons import Who
+
+MAX_REMEMBERED = 10_000  # assignments
+
+
+class DraftMessage(Message):
+    seq: int = Field(ge=1, le=MAX_COUNT)
+    base: int = Field(ge=0, le=MAX_COUNT)
+    take: bool = False
+    draft: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a draft was not stored, with what is stored instead."""
+
+    reason: str
+    message: str
+    draft: dict[str, Any] | None = None
+    draft_seq: int = 0
+    receipt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What the drafts of an assignment are checked against; one that is given out again has another `reserved_at`."""
+
+    assignment_id: int
+    rubric: Rubric
+    round: str
+    candidates: int
+    reserved_at: datetime
+    life: timedelta
+
+
+_expected: dict[str, _Expected] = {}  # by token
+
+
+def expect(study: Study, rubric: Rubric, assignment: Assigned) -> None:
+    """Remembers what the drafts of this assignment will be checked against."""
+    life = reservation_life(study)
+    here = _Expected(assignment.id, rubric, study.round, assignment.candidates, assignment.reserved_at, life)
+    _remember(assignment.token, here)
+
+
+def _remember(token: str, expected: _Expected) -> None:
+    if len(_expected) >= MAX_REMEMBERED:
+        _expected.clear()
+    _expected[token] = expected
+
+
+def save_next_draft(engine: Engine, login_secret: str, message: DraftMessage) -> bool:
+    """Stores one more draft of an assignment that this process knows, in a transaction of its own.
+
+    False if it is not known here or must be refused: `save_draft` then says why. Raises InvalidAnnotation,
+    DatabaseAway.
+    """
+    expected = _expected.get(message.assignment)
+    if expected is None:
+        return False
+    secret_hash, now = passcodes.secret_hash(login_secret), clock.now()
+    of_login = {"secret": secret_hash, "now": now, "given_out": expected.reserved_at}
+    with database.one_statement(engine) as connection:
+        return connection.execute(_next_draft_update(), {**_values(expected, message), **of_login}).rowcount == 1
+
+
+def save_draft(session: Session, who: Who, message: DraftMessage) -> int | Refusal:
+    """Stores the draft if it is newer than the stored one and comes from the tab that holds the pen.
+
+    Another tab may take the pen if nothing was stored since it looked (`base`), or on request (`take`).
+    Returns the sequence number stored, or why not. Raises NotFound, InvalidAnnotation.
+    """
+    row = session.execute(_drafted(), {"token": message.assignment, "person": who.person_id}).first()
+    if row is None:
+        raise NotFound(assignments.NOT_YOURS)
+    study, assignment_id, version, reserved_at, candidates = row
+    if version != message.version:
+        return _submitted_before(session, assignment_id)
+    if study.state == StudyState.closed:
+        return Refusal("closed", "This study is closed; nothing more can be stored.")
+    rubric = lifecycle.design_of(session, study).rubric
+    expected = _Expected(assignment_id, rubric, study.round, candidates, reserved_at, reservation_life(study))
+    if session.connection().execute(_draft_update(), _values(expected, message)).rowcount == 1:
+        _remember(message.assignment, expected)
+        return message.seq
+    # another tab may have written since the assignment was read
+    stored = assignments.by_token(session, who, message.assignment)
+    if stored.version != message.version:
+        return _submitted_before(session, stored.id)
+    if stored.pen == message.pen:
+        return stored.draft_seq
+    return Refusal("open_elsewhere", OPEN_ELSEWHERE, stored.draft, stored.draft_seq)
+
+
+def _values(expected: _Expected, message: DraftMessage) -> dict[str, Any]:
+    """The values of a draft that fits the rubric. Raises InvalidAnnotation."""
+    check_draft(expected.rubric, expected.round, expected.candidates, message.draft)
+    return {
+        "assignment": expected.assignment_id,
+        "of_version": message.version,
+        "base": message.base,
+        "take": message.take,
+        "new_draft": message.draft,
+        "seq": message.seq,
+        "new_pen": message.pen,
+        "seconds": capped_seconds(expected.reserved_at, message.active_seconds),
+        "until": clock.now() + expected.life,
+    }
+
+
+def _submitted_before(session: Session, assignment_id: int) -> Refusal:
+    receipts = select(Submission.id).where(Submission.assignment_id == assignment_id)
+    last = session.execute(receipts.order_by(Submission.version.desc()).limit(1)).scalar()
+    return Refusal("submitted", ALREADY_SUBMITTED, receipt=last)
+
+
+# statements with named parameters are built at their first use, see `storage.writes`
+@cache
+def _drafted() -> Select[*tuple[Any, ...]]:
+    candidates = select(func.count()).where(Slot.assignment_id == Assignment.id).correlate(Assignment)
+    return (
+        select(Study, Assignment.id, Assignment.version, Assignment.reserved_at, candidates.scalar_subquery())
+        .join(Assignment, Assignment.study_id == Study.id)
+        .where(Assignment.token == bindparam("token"), Assignment.person_id == bindparam("person"))
+    )
+
+
+@cache
+def _draft_update() -> Update:
+    """This one statement decides every race between tabs."""
+    has_pen = Assignment.pen == bindparam("new_pen")
+    may_take_pen = (Assignment.draft_seq == bindparam("base")) | bindparam("take", type_=Boolean)
+    # what was submitted took the time it took; an edit counts when it is submitted
+    is_first = Assignment.submitted_at.is_(None)
+    return (
+        update(Assignment.__table__)
+        .where(Assignment.id == bindparam("assignment"), Assignment.version == bindparam("of_version"))
+        .where(Assignment.draft_seq < bindparam("seq"), has_pen | may_take_pen)
+        .values(
+            draft=bindparam("new_draft"),
+            draft_seq=bindparam("seq"),
+            pen=bindparam("new_pen"),
+            active_seconds=case((is_first, bindparam("seconds", type_=Float)), else_=Assignment.active_seconds),
+            expires_at=bindparam("until"),
+        )
+    )
+
+
+@cache
+def _next_draft_update() -> Update:
+    is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
+    of_login = Assignment.person_id == accounts.PERSON_OF_LOGIN
+    return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open)

@@ -1,0 +1,131 @@
+"""An annotation as the event log carries it, and as the tables hold it: the two that `verify` compares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy import select
+from sqlmodel import Session
+
+from triptych.rubric.answers import CheckedAnswers
+from triptych.storage.answers import ANSWER, select_answers
+from triptych.storage.models import Assignment, AssignmentState, Criterion, Highlight, Rating, Slot
+
+
+class LoggedRating(NamedTuple):
+    """One answer; position None is about the item. Logs hold it as a list in this order."""
+
+    position: int | None
+    criterion: str
+    number: float | None
+    option: str | None
+    missing: bool
+    reasons: list[str]
+    text: str
+
+
+class LoggedHighlight(NamedTuple):
+    """One marked span: code points, end exclusive; an imported quote that is not in the text has neither."""
+
+    position: int
+    turn: int | None
+    start: int | None
+    end: int | None
+    label: str
+    comment: str
+
+
+class SetAside(NamedTuple):
+    """A response that was not rated, and the reason."""
+
+    position: int
+    reason: str
+
+
+class LoggedAnnotation(BaseModel):
+    """The values of an event about an annotation. What is not set is not in the log.
+
+    Imports log ratings and highlights only, an item that was set aside its state, reason and note; older versions of
+    the program left out more, so whoever reads a log asks `model_fields_set`. version: of the annotation, from 1.
+    seconds: active time. at: submitted, ISO 8601. reason: of a final value, or why the item was set aside.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    state: AssignmentState | None = None
+    version: int = 0
+    ratings: tuple[LoggedRating, ...] = ()
+    highlights: tuple[LoggedHighlight, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
+    note: str | None = None
+    seconds: float = 0
+    at: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, assignment: Any, checked: CheckedAnswers) -> Self:
+        """What has just been written for this assignment: the same as `stored` reads."""
+        return cls(
+            state=assignment.state,
+            version=assignment.version - 1,
+            ratings=tuple(
+                LoggedRating(r.position, r.criterion, r.number, r.option, r.missing, list(r.reasons), r.text)
+                for r in checked.ratings
+            ),
+            highlights=tuple(
+                LoggedHighlight(position, span.turn, span.start, span.end, span.label, span.comment.strip())
+                for position, span in checked.highlights
+            ),
+            set_aside=tuple(SetAside(*pair) for pair in sorted(checked.set_aside.items())),
+            note=checked.note or None,
+            seconds=assignment.active_seconds,
+            at=assignment.submitted_at.isoformat(),
+        )
+
+    @classmethod
+    def stored(cls, session: Session, assignment_id: int) -> Self:
+        """The annotation as the tables hold it now."""
+        run = session.connection().execute
+        answers = select_answers(*ANSWER).where(Rating.assignment_id == assignment_id)
+        ordered = answers.order_by(Criterion.position, Rating.position)
+        spans = (
+            select(Highlight.position, Highlight.turn, Highlight.start, Highlight.end, Highlight.label)
+            .add_columns(Highlight.comment)
+            .where(Highlight.assignment_id == assignment_id)
+        )
+        aside = select(Slot.position, Slot.set_aside).where(
+            Slot.assignment_id == assignment_id, Slot.set_aside.is_not(None)
+        )
+        facts = run(
+            select(
+                Assignment.state,
+                Assignment.version,
+                Assignment.note,
+                Assignment.active_seconds,
+                Assignment.submitted_at,
+            ).where(Assignment.id == assignment_id)
+        ).one()
+        return cls(
+            state=facts.state,
+            version=facts.version - 1,
+            ratings=tuple(
+                LoggedRating(position, criterion, number, option, missing, reasons or [], text or "")
+                for position, criterion, number, option, missing, reasons, text in run(ordered)
+            ),
+            highlights=tuple(LoggedHighlight(*row) for row in run(spans.order_by(Highlight.id))),
+            set_aside=tuple(
+                SetAside(position, reason or "") for position, reason in run(aside.order_by(Slot.position))
+            ),
+            note=facts.note,
+            seconds=facts.active_seconds,
+            at=facts.submitted_at.isoformat() if facts.submitted_at else None,
+        )
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """The annotation of an event's values. Raises ValidationError for values of another kind of event."""
+        return cls.model_validate(values)
+
+    def to_json(self) -> dict[str, Any]:
+        """The event's values: what was set, rows as lists."""
+        return self.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,105 @@
+"""In which order the candidates of an item are shown: each system equally often at each position.
+
+Joins slot → candidate → system to balance the order; `annotations` and `blinding` never do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import permutations
+from typing import Any
+
+from sqlalchemy import CompoundSelect, bindparam, func, literal, select, union_all
+from sqlmodel import Session
+
+from triptych.storage.models import Assignment, AssignmentState, Candidate, Slot, Study
+from triptych.study.persons import Who
+
+ITEM_WEIGHT = 4
+CANDIDATE, TO_PERSON, WITH_ITEM = range(3)  # kinds of rows
+
+
+def candidate_order(session: Session, study: Study, who: Who, item_id: int, repeat_of: int | None) -> tuple[int, ...]:
+    """Candidate ids in the order of their slots; a repeat (of this assignment) differs from the first time."""
+    run = session.connection().execute
+    rows = run(_shown(), {"study": study.id, "person": who.person_id, "item": item_id}).all()
+    candidates = sorted((row.system_id, row.place) for row in rows if row.kind == CANDIDATE)
+    places = {candidate: place for place, (_, candidate) in enumerate(candidates)}
+    slots = select(Slot.candidate_id).where(Slot.assignment_id == repeat_of).order_by(Slot.position)
+    first_order = run(slots).scalars() if repeat_of else ()
+    order = balanced_order(
+        [system for system, _ in candidates],
+        Counter({(row.system_id, row.place): row.times for row in rows if row.kind == TO_PERSON}),
+        Counter({(row.system_id, row.place): row.times for row in rows if row.kind == WITH_ITEM}),
+        f"{study.seed}|{who.pseudonym}|{item_id}",
+        other_than=tuple(places[candidate] for candidate in first_order),
+    )
+    return tuple(candidates[place][1] for place in order)
+
+
+@cache  # see `storage.writes`
+def _shown() -> CompoundSelect[*tuple[Any, ...]]:
+    """Rows (system, place, times, kind): the item's candidates by id, and how often a position had a system."""
+    candidates = select(
+        Candidate.system_id, Candidate.id.label("place"), literal(0).label("times"), literal(CANDIDATE).label("kind")
+    ).where(Candidate.item_id == bindparam("item"))
+    shown = (
+        select(Candidate.system_id, Slot.position, func.count())
+        .join(Slot, Slot.candidate_id == Candidate.id)
+        .join(Assignment, Assignment.id == Slot.assignment_id)
+        .where(Assignment.state != AssignmentState.expired)
+        .group_by(Candidate.system_id, Slot.position)
+    )
+    to_person = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
+    return union_all(
+        candidates,
+        shown.where(to_person).add_columns(literal(TO_PERSON)),
+        shown.where(Assignment.item_id == bindparam("item")).add_columns(literal(WITH_ITEM)),
+    )
+
+
+def balanced_order(
+    systems: Sequence[int],
+    person_counts: Counter[tuple[int, int]],
+    item_counts: Counter[tuple[int, int]],
+    seed: str,
+    other_than: tuple[int, ...] = (),
+) -> tuple[int, ...]:
+    """The order that keeps system × position counts most even, for the annotator and (weight 4) for the item.
+
+    `systems`: one per candidate; the counts: (system, position) → times shown there; `other_than`: the order that it
+    is not to be where there is a choice. Returns, per position, the place of the candidate in `systems`. Minimisation
+    after Pocock & Simon (1975); ties by blake2b of the seed.
+    """
+    orders = [order for order in _orders(len(systems), seed) if order != other_than]
+    return min(
+        orders or [other_than],
+        key=lambda order: (_cost(order, systems, person_counts, item_counts), tie(seed, order)),
+    )
+
+
+def _orders(m: int, seed: str) -> Iterable[tuple[int, ...]]:
+    """All orders of up to four candidates; above, 24 drawn by the seed."""
+    if m <= 4:
+        return permutations(range(m))
+    drawn = random.Random(seed)  # noqa: S311 (an order, no secret)
+    return [tuple(drawn.sample(range(m), m)) for _ in range(24)]
+
+
+def _cost(
+    order: Sequence[int],
+    systems: Sequence[int],
+    person_counts: Counter[tuple[int, int]],
+    item_counts: Counter[tuple[int, int]],
+) -> int:
+    """Growth of the sums of squared counts: (n + 1)² − n² = 2n + 1, without the constant."""
+    cells = [(systems[place], position) for position, place in enumerate(order)]
+    return sum(person_counts[cell] + ITEM_WEIGHT * item_counts[cell] for cell in cells)
+
+
+def tie(seed: str, order: Sequence[int]) -> bytes:
+    return hashlib.blake2b(f"{seed}|{list(order)}".encode(), digest_size=8).digest()

@@ -1,0 +1,92 @@
+"""How far an annotator is: items done and to do, and a guess of the time left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, select
+from sqlmodel import Session
+
+from triptych.annotate import checks, entry_test, onboarding
+from triptych.annotate.checks import HIDDEN
+from triptych.annotate.reservations import own_assignments
+from triptych.storage.models import SEEN, Assignment, Item, PlannedItem, Purpose, Study
+from triptych.study.persons import Who
+from triptych.study.settings import settings_of
+
+MIN_TIMED_ITEMS = 3  # fewer say too little about the time an item takes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far one annotator is: items done and to do, and a guess of the minutes left (None: no base yet)."""
+
+    done: int
+    total: int
+    minutes_left: int | None
+
+
+def of_work(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the items of the work, hidden checks like any other; nobody sees from it which is which.
+
+    Time from the mean of the person's own active seconds, from three items on.
+    """
+    row = session.connection().execute(_counts(), {"study": study.id, "person": who.person_id}).one()
+    done, mean_seconds, has_plan, own_planned, attention, gold = row
+    total, rules = _most(study, own_planned if has_plan else study.item_count), settings_of(study).checks
+    if attention or gold or rules.repeat_percent:
+        total += checks.expected(rules, check_seed(study, who), total, attention, gold)
+    total = max(total, done)
+    is_timed = done >= MIN_TIMED_ITEMS and mean_seconds
+    return Progress(done, total, round((total - done) * mean_seconds / 60) if is_timed else None)
+
+
+def main_items(session: Session, study: Study, who: Who) -> int:
+    """How many main items this person gets at most."""
+    query = select(*_planned())
+    has_plan, own_planned = session.execute(query, {"study": study.id, "person": who.person_id}).one()
+    return _most(study, own_planned if has_plan else study.item_count)
+
+
+def _most(study: Study, available: int) -> int:
+    limit = settings_of(study).items_per_annotator
+    return available if limit is None else min(limit, available)
+
+
+@cache  # see `storage.writes`
+def _counts() -> Select[*tuple[Any, ...]]:
+    is_done = Assignment.purpose.in_([Purpose.main, *HIDDEN]) & Assignment.state.in_(SEEN)
+    counted = func.count(), func.avg(Assignment.active_seconds)
+    return select(*counted, *_planned(), _items(Purpose.attention), _items(Purpose.gold)).where(
+        own_assignments(), is_done
+    )
+
+
+def _planned() -> tuple[ColumnElement[bool], ColumnElement[int]]:
+    """Whether the study has an explicit plan, and how many items of it are the person's."""
+    in_study = PlannedItem.study_id == bindparam("study")
+    own = select(func.count()).where(in_study, PlannedItem.person_id == bindparam("person"))
+    return exists().where(in_study), own.scalar_subquery()
+
+
+def _items(purpose: Purpose) -> ColumnElement[int]:
+    is_item = (Item.study_id == bindparam("study")) & (Item.purpose == purpose)
+    return select(func.count()).where(is_item, ~Item.retired).scalar_subquery()
+
+
+def check_seed(study: Study, who: Who) -> str:
+    """What decides where this person meets checks, the same on every call."""
+    return f"{study.seed}|{who.pseudonym}"
+
+
+def of_test(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the gold items of the person's entry test."""
+    done, asked = entry_test.gold_progress(session, study, who)
+    return Progress(done, max(asked, done), None)
+
+
+def of_training(session: Session, study: Study, who: Who) -> Progress:
+    """Counted over the study's training items."""
+    return Progress(*onboarding.training_progress(session, study, who), None)

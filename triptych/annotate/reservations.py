@@ -1,0 +1,286 @@
+"""Reservations: places on items are taken and freed, assignments are made, extended and given back.
+
+A place is counted on the item's row, and the database refuses one too many whoever races for it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, bindparam, func, insert, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
+from sqlmodel import Session
+
+from triptych import clock
+from triptych.annotate.order import candidate_order
+from triptych.people.membership import membership_of
+from triptych.storage import events
+from triptych.storage.events import EventKind
+from triptych.storage.models import (
+    Assignment,
+    AssignmentState,
+    Item,
+    Origin,
+    PlannedItem,
+    Purpose,
+    Slot,
+    Study,
+)
+from triptych.storage.writes import update_row
+from triptych.study.persons import Who
+from triptych.study.settings import settings_of
+
+WORKBOOK_LIFE = timedelta(days=3650)  # a workbook stays with its annotator until it is cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """An assignment's columns, read without the object mapper: every submission reads some."""
+
+    id: int
+    token: str
+    study_id: int
+    item_id: int
+    person_id: int
+    purpose: Purpose
+    state: AssignmentState
+    version: int
+    draft: dict[str, Any] | None
+    draft_seq: int
+    pen: str | None
+    active_seconds: float
+    reserved_at: datetime
+    submitted_at: datetime | None
+    candidates: int
+
+
+# Statements with named parameters are built at their first use, see `storage.writes`.
+
+
+def select_assigned() -> Select[*tuple[Any, ...]]:
+    """The columns of `Assigned`, in its order; the caller says of which assignments."""
+    columns = [getattr(Assignment, field.name) for field in fields(Assigned) if field.name != "candidates"]
+    candidates = select(func.count()).where(Slot.assignment_id == Assignment.id)
+    return select(*columns, candidates.correlate(Assignment).scalar_subquery())
+
+
+def own_assignments() -> ColumnElement[bool]:
+    """Condition on Assignment: those of the person `:person` in the study `:study`."""
+    return (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
+
+
+def seen_items() -> Select[int]:
+    """The items that this person was given and kept. A list, read once: asked per item, SQLite walks all their work."""
+    return select(Assignment.item_id).where(own_assignments(), Assignment.state != AssignmentState.expired)
+
+
+def unfinished_of(session: Session, study: Study, who: Who) -> list[Assigned]:
+    """What this person holds on the web, and what ran out before it was submitted; newest first."""
+    rows = session.connection().execute(_unfinished(), {"study": study.id, "person": who.person_id})
+    return [Assigned(*row) for row in rows]
+
+
+@cache
+def _unfinished() -> Select[*tuple[Any, ...]]:
+    query = select_assigned().where(
+        own_assignments(),
+        Assignment.state.in_([AssignmentState.reserved, AssignmentState.expired]),
+        Assignment.submitted_at.is_(None),  # follows from the state; an index on it skips all finished work
+        Assignment.origin != Origin.workbook,
+    )
+    return query.order_by(Assignment.id.desc())
+
+
+def reservation_life(study: Study) -> timedelta:
+    """How long an item is kept for somebody who is inactive."""
+    return timedelta(minutes=settings_of(study).reservation_minutes)
+
+
+def take_place(session: Session, item_id: int) -> bool:
+    """Counts one more place of the item, if one is free. The row decides, so nobody races past the last one."""
+    is_free = (Item.id == item_id) & (Item.taken < Item.raters) & ~Item.retired
+    taking = update(Item.__table__).where(is_free).values(taken=Item.taken + 1)
+    return session.connection().execute(taking).rowcount == 1
+
+
+def free_place(session: Session, item_id: int) -> None:
+    """Counts one place of the item less."""
+    session.connection().execute(update(Item.__table__).where(Item.id == item_id).values(taken=Item.taken - 1))
+
+
+@cache
+def next_item(planned: bool) -> Select[int]:
+    """The item that `:person` gets next: by priority (0 first), then fewest taken, then the study's random rank.
+
+    Never one that they have seen. `planned`: only items of their part of the study's plan, in its order.
+    """
+    query = select(Item.id).where(
+        Item.study_id == bindparam("study"),
+        Item.purpose == Purpose.main,
+        ~Item.retired,
+        Item.taken < Item.raters,
+        Item.id.not_in(seen_items()),
+    )
+    if planned:
+        own_plan = (PlannedItem.study_id == bindparam("study")) & (PlannedItem.person_id == bindparam("person"))
+        query = query.join(PlannedItem, PlannedItem.item_id == Item.id).where(own_plan)
+        return query.order_by(PlannedItem.rank, PlannedItem.id).limit(1)
+    return query.order_by(Item.priority, Item.taken, Item.rank).limit(1)
+
+
+def take_next(session: Session, study: Study, who: Who, *, planned: bool) -> int | None:
+    """Takes a place on the person's next item; returns its id.
+
+    On PostgreSQL the query passes over an item whose place somebody is taking at this moment, so nobody waits.
+    """
+    return session.connection().execute(_take_next(planned), {"study": study.id, "person": who.person_id}).scalar()
+
+
+@cache
+def _take_next(planned: bool) -> ReturningUpdate[Any]:
+    query = next_item(planned).with_for_update(skip_locked=True, key_share=True, of=Item)
+    taking = update(Item.__table__).where(Item.id == query.scalar_subquery()).values(taken=Item.taken + 1)
+    return taking.returning(Item.id)
+
+
+def reserve(
+    session: Session,
+    study: Study,
+    who: Who,
+    item_id: int,
+    purpose: Purpose,
+    expired: Sequence[Assigned],
+    **columns: Any,
+) -> Assigned:
+    """A new assignment with its slots; the person's own that ran out on this item is taken up again as it was.
+
+    `columns`: of the new row, where they differ from those of a reservation on the web.
+    """
+    before = next((own for own in expired if (own.item_id, own.purpose) == (item_id, purpose)), None)
+    if before is not None:
+        return extend(session, study, before)
+    order = candidate_order(session, study, who, item_id, columns.get("repeat_of"))
+    assigned = _insert(session, study, who, item_id, purpose, order, columns)
+    new = {"item": item_id, "order": list(order), "purpose": purpose}
+    events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=assigned.id, new=new)
+    return assigned
+
+
+def _insert(
+    session: Session,
+    study: Study,
+    who: Who,
+    item_id: int,
+    purpose: Purpose,
+    order: Sequence[int],
+    columns: dict[str, Any],
+) -> Assigned:
+    now = clock.now()
+    row: dict[str, Any] = {
+        "token": secrets.token_urlsafe(12),
+        "study_id": study.id,
+        "item_id": item_id,
+        "person_id": who.person_id,
+        "purpose": purpose,
+        "state": AssignmentState.reserved,
+        "version": 1,
+        "draft_seq": 0,
+        "active_seconds": 0.0,
+        "reserved_at": now,
+    }
+    on_web = {"origin": Origin.web, "expires_at": now + reservation_life(study), "design_hash": study.design_hash}
+    run = session.connection().execute
+    inserting = insert(Assignment.__table__).returning(Assignment.__table__.c.id)
+    assignment_id = run(inserting, {**row, **on_web, **columns}).scalar_one()
+    slots = [
+        {"assignment_id": assignment_id, "position": position, "candidate_id": candidate, "order_known": True}
+        for position, candidate in enumerate(order)
+    ]
+    run(insert(Slot.__table__), slots)
+    return Assigned(id=assignment_id, draft=None, pen=None, submitted_at=None, candidates=len(order), **row)
+
+
+def extend(session: Session, study: Study, own: Assigned) -> Assigned:
+    """Extends a reservation; one that ran out is taken up again, with the order it had and its draft."""
+    until = clock.now() + reservation_life(study)
+    update_row(session, Assignment, own.id, {"state": AssignmentState.reserved, "expires_at": until})
+    return replace(own, state=AssignmentState.reserved)
+
+
+def renew(session: Session, who: Who, token: str) -> bool:
+    """Extends a live reservation of this person; False if it ran out."""
+    own = (Assignment.token == token) & (Assignment.person_id == who.person_id)
+    study = session.scalars(select(Study).join(Assignment, Assignment.study_id == Study.id).where(own)).first()
+    if study is None:
+        return False
+    renewing = (
+        update(Assignment.__table__)
+        .where(own, Assignment.state == AssignmentState.reserved)
+        .values(expires_at=clock.now() + reservation_life(study))
+    )
+    return session.connection().execute(renewing).rowcount == 1
+
+
+def give_back_expired(session: Session, study: Study) -> None:
+    """Places whose reservation ran out become free; drafts stay with their assignment."""
+    run = session.connection().execute
+    # on PostgreSQL somebody may be submitting one of them at this moment: it is left alone
+    overdue = (
+        select(Assignment.id)
+        .where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
+        .where(Assignment.expires_at < clock.now())
+        .with_for_update(skip_locked=True)
+    )
+    giving_back = (
+        update(Assignment.__table__)
+        .where(Assignment.id.in_(overdue))
+        .values(state=AssignmentState.expired)
+        .returning(Assignment.item_id, Assignment.purpose)
+    )
+    # places are freed in one order, so that two who do this never wait for each other in a circle
+    for item_id in sorted(item for item, purpose in run(giving_back) if purpose == Purpose.main):
+        free_place(session, item_id)
+
+
+def reserve_for_workbook(session: Session, study: Study, who: Who, count: int, workbook_id: int) -> list[Assigned]:
+    """The next items, at most `count`, as the web would give them out, kept until the workbook is cancelled.
+
+    The person's membership must be locked. A reservation of theirs that ran out on the web comes along as it was.
+    """
+    give_back_expired(session, study)
+    planned = membership_of(session, study, who).has_plan
+    expired = {
+        own.item_id: own
+        for own in unfinished_of(session, study, who)
+        if (own.state, own.purpose) == (AssignmentState.expired, Purpose.main)
+    }
+    columns = {"origin": Origin.workbook, "workbook_id": workbook_id, "expires_at": clock.now() + WORKBOOK_LIFE}
+    taken: list[Assigned] = []
+    while len(taken) < count and (item_id := take_next(session, study, who, planned=planned)) is not None:
+        before = expired.get(item_id)
+        if before is None:
+            taken.append(reserve(session, study, who, item_id, Purpose.main, (), **columns))
+            continue
+        update_row(session, Assignment, before.id, {"state": AssignmentState.reserved, **columns})
+        taken.append(before)
+    return taken
+
+
+def free_workbook(session: Session, workbook_id: int) -> int:
+    """Frees the places that a workbook still holds; returns how many. On the web its items are as if never taken."""
+    held = (Assignment.workbook_id == workbook_id) & (Assignment.state == AssignmentState.reserved)
+    freeing = (
+        update(Assignment.__table__)
+        .where(held)
+        .values(state=AssignmentState.expired, origin=Origin.web, workbook_id=None)
+        .returning(Assignment.item_id)
+    )
+    item_ids = sorted(session.connection().execute(freeing).scalars())
+    for item_id in item_ids:
+        free_place(session, item_id)
+    return len(item_ids)

@@ -1,0 +1,297 @@
+"""Annotators two by two and one by one, and what the place on the screen and the order in time do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..coefficients import AgreementTable, intra_annotator
+from ..columns import codes
+from ..diagnostics import (
+    AnnotatorAgreement,
+    Drift,
+    FlaggedRate,
+    Severity,
+    Speed,
+    StraightLining,
+    agreement_with_others,
+    drifts,
+    missing_rates,
+    severities,
+    speeds,
+    straight_lining,
+)
+from ..effects import (
+    BestShare,
+    OrderEffect,
+    PositionEffect,
+    best_by_position,
+    order_effect,
+    position_effect,
+)
+from ..icc import Reliability, reliability
+from ..leave_one_out import WithoutAnnotator, without_each
+from ..pairs import AnnotatorPair, PairMeans, annotator_pairs, pair_means
+from ..rates import Rate, rate
+from ..undefined import Undefined, or_undefined
+from .ratings import NO_ORDER, Ratings, joined
+from .systems import RESAMPLES
+
+NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
+TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
+NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
+WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+
+
+@dataclass(frozen=True)
+class PeopleOf:
+    """Annotators under one criterion: alpha without each, every pair of them, and what their mean is worth."""
+
+    criterion: str
+    without_each: tuple[WithoutAnnotator, ...] | Undefined
+    pairs: tuple[AnnotatorPair, ...] | Undefined
+    means: PairMeans | Undefined
+    reliability: Reliability | Undefined
+
+
+@dataclass(frozen=True)
+class EffectsOf:
+    """What place and time do to the ratings of one criterion. unplaced: ratings whose place is not known."""
+
+    criterion: str
+    position: PositionEffect | Undefined
+    best: tuple[BestShare, ...] | Undefined
+    order: OrderEffect | Undefined
+    unplaced: int
+
+
+class Worker(NamedTuple):
+    """Somebody whose annotations count, and how many they are."""
+
+    annotator: str
+    kind: str
+    excluded: bool
+    annotations: int
+
+
+@dataclass(frozen=True)
+class AnnotatorLook:
+    """What stands out about one annotator, over all criteria; numbers are shares of the scale's width.
+
+    flags: a sentence for each thing that asks for a look. Nothing here excludes anybody.
+    """
+
+    annotator: str
+    kind: str
+    excluded: bool
+    annotations: int
+    agreement: AnnotatorAgreement | Undefined
+    severity: Severity | Undefined
+    equal: StraightLining | Undefined
+    drift: Drift | Undefined
+    missing: FlaggedRate | Undefined
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WithSelf:
+    """How far annotators agree with themselves on one criterion, over what they rated twice without knowing."""
+
+    criterion: str
+    table: AgreementTable | Undefined
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What one annotator rated twice, over all criteria: how often the same, and how far apart on average.
+
+    apart: mean distance as a share of the scale's width; two different options are a whole width apart.
+    """
+
+    same: Rate
+    apart: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Ratings of all criteria with numbers as one, each centred and divided by the width of its scale: (n,) each."""
+
+    value: np.ndarray
+    unit: np.ndarray
+    item: np.ndarray
+    annotator: np.ndarray
+    at: np.ndarray
+
+
+def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
+    """Without each, pairs and reliability under one criterion; `names` are the labels of annotator codes."""
+    level = ratings.variable.level
+    values, scale = ratings.categories
+    who, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
+    pairs = or_undefined(annotator_pairs, units, who, values, WEIGHTS[level], scale)
+    numbers = NO_ORDER if np.isnan(ratings.number).all() and len(ratings) else None
+    return PeopleOf(
+        ratings.variable.key,
+        or_undefined(without_each, units, who, values, level, scale),
+        pairs,
+        pairs if isinstance(pairs, Undefined) else pair_means(pairs),
+        numbers or or_undefined(reliability, units, who, ratings.number),
+    )
+
+
+def position_of(ratings: Ratings) -> PositionEffect | Undefined:
+    """What the place on screen does under one criterion."""
+    columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
+    return ratings.variable.not_comparable or or_undefined(position_effect, *columns)
+
+
+def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
+    """Place and time under one criterion; `position` as position_of finds it."""
+    why = ratings.variable.not_comparable
+    if why:
+        return EffectsOf(ratings.variable.key, why, why, why, 0)
+    columns = (ratings.number, ratings.item, ratings.annotator)
+    return EffectsOf(
+        ratings.variable.key,
+        position,
+        or_undefined(best_by_position, *columns, ratings.position),
+        or_undefined(order_effect, *columns, ratings.system, ratings.at) if times_known(ratings) else NO_TIMES,
+        int((ratings.position < 0).sum()),
+    )
+
+
+def times_known(ratings: Ratings | Pooled) -> bool:
+    """Whether annotators submitted one annotation after the other; what was imported may carry one time for all."""
+    people = ratings.annotator.astype(np.int64)
+    annotations, moments = (_pairs(people, column) for column in (ratings.item, ratings.at))
+    return 2 * moments > annotations
+
+
+def _pairs(people: np.ndarray, beside: np.ndarray) -> int:
+    """How many different values stand beside each of the people, summed."""
+    code, distinct = codes(beside)
+    return len(codes(people * (len(distinct) + 1) + code)[1])
+
+
+def pooled(every: Sequence[Ratings]) -> Pooled:
+    """All criteria with numbers as one column."""
+    parts = [_scaled(ratings, place) for place, ratings in enumerate(every) if not np.isnan(ratings.number).all()]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.empty(0)] * 5
+    return Pooled(*columns)
+
+
+def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
+    kept = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
+    low, high = kept.variable.ends
+    value = (kept.number - kept.number.mean()) / (high - low)
+    return value, kept.units * 1000 + place, kept.item, kept.annotator, kept.at
+
+
+def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
+    """One line for each of the workers; names: labels of the annotator codes in the ratings."""
+    one = pooled(every)
+    columns = (one.value, one.unit)
+    ordered = not np.isnan(one.value).all()
+    timed = times_known(one)
+    missing, annotator = joined(every, "missing", "annotator")
+    diagnostics = (
+        or_undefined(agreement_with_others, *columns, one.annotator) if ordered else NO_ORDER,
+        or_undefined(severities, *columns, one.item, one.annotator) if ordered else NO_ORDER,
+        _equal_ratings(every, timed),
+        or_undefined(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
+        or_undefined(missing_rates, missing.astype(float), annotator),
+    )
+    for worker in workers:
+        code = names.index(worker.annotator)
+        parts = [_of_annotator(rows, code) for rows in diagnostics]
+        yield AnnotatorLook(*worker, *parts, flags=tuple(_flags(*parts)))
+
+
+def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
+    """What a diagnostic says about an annotator's code, or why it says nothing."""
+    if isinstance(rows, Undefined):
+        return rows
+    by_code = (row for row in rows if getattr(row, "annotator", getattr(row, "label", None)) == code)
+    return next(by_code, TOO_FEW)
+
+
+def _equal_ratings(every: Sequence[Ratings], timed: bool) -> tuple[StraightLining, ...] | Undefined:
+    """Over the largest group of criteria that share a scale."""
+    if not timed:
+        return NO_TIMES
+    groups: dict[tuple[float, float], list[Ratings]] = {}
+    for ratings in every:
+        if ratings.variable.kind in ("likert", "number"):
+            groups.setdefault(ratings.variable.ends, []).append(ratings)
+    if not groups:
+        return NO_SCALE
+    largest = max(groups.values(), key=len)
+    return or_undefined(straight_lining, *joined(largest, "number", "item", "annotator", "at"))
+
+
+def _flags(
+    agreement: AnnotatorAgreement | Undefined,
+    severity: Severity | Undefined,
+    equal: StraightLining | Undefined,
+    drift: Drift | Undefined,
+    missing: FlaggedRate | Undefined,
+) -> Iterator[str]:
+    if isinstance(agreement, AnnotatorAgreement) and agreement.alarm:
+        yield agreement.sentence
+    if isinstance(equal, StraightLining) and equal.flagged:
+        yield f"{equal.equal} of {equal.n} annotations give everything the same rating."
+    if isinstance(drift, Drift) and drift.flagged:
+        yield (
+            f"Moves away from the others after {drift.turn} of {drift.n} annotations: from {drift.before:+.0%} of the "
+            f"scale to {drift.after:+.0%}."
+        )
+    if isinstance(missing, FlaggedRate) and missing.flagged:
+        yield f"{missing.rate.hits} of {missing.rate.n} answers are marked missing."
+
+
+def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarray) -> tuple[Speed, ...] | Undefined:
+    """How fast each annotator was; annotations without a time or of items without a text are left out.
+
+    seconds, words: (n,) active seconds of each annotation and words to read in its item, NaN = not known. Times count
+    in tenths of a second, as exports and reports write them.
+    """
+    seconds = np.array([round(time, 1) for time in seconds.tolist()], dtype=float)
+    seconds[seconds <= 0] = np.nan
+    known = words > 0
+    return or_undefined(speeds, seconds[known], words[known], annotators[known])
+
+
+def with_self(ratings: Ratings) -> WithSelf:
+    """Agreement of annotators with themselves on one criterion, over the ratings of what was rated twice."""
+    values, scale = ratings.categories
+    columns = (ratings.annotator, ratings.units, values, ratings.variable.level, scale, RESAMPLES)
+    return WithSelf(ratings.variable.key, or_undefined(intra_annotator, *columns))
+
+
+def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeated]:
+    """By annotator: what they rated twice, over all criteria; names: labels of the annotator codes."""
+    parts = [_twice(ratings) for ratings in every]
+    if not parts:
+        return {}
+    annotator, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+    by_name = {}
+    for code in np.unique(annotator).tolist():
+        apart = distance[annotator == code]
+        by_name[names[code]] = Repeated(rate(int((apart == 0).sum()), len(apart)), float(apart.mean()))
+    return by_name
+
+
+def _twice(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
+    """(annotator codes, distances as shares of the scale) of every pair of ratings that one annotator gave a unit."""
+    values, _ = ratings.categories
+    known = np.flatnonzero(~np.isnan(values))
+    people, units = ratings.annotator[known].astype(np.int64), ratings.units[known]
+    order = np.lexsort((units, people))
+    people, units, values = people[order], units[order], values[known][order]
+    pair = np.flatnonzero((people[1:] == people[:-1]) & (units[1:] == units[:-1]))
+    apart = np.abs(values[pair + 1] - values[pair])
+    low, high = ratings.variable.ends
+    return people[pair], (apart > 0).astype(float) if ratings.variable.is_share else apart / (high - low)

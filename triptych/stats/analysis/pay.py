@@ -1,0 +1,54 @@
+"""What the pay for one item comes to per hour of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..columns import Column
+from ..undefined import UndefinedStatistic
+
+HOUR = 3600
+NO_TIME = "Not defined: no active time is known yet."
+
+
+@dataclass(frozen=True)
+class WorkTimes:
+    """Annotators with a known time by name, items finished by each and their mean active seconds; median of all."""
+
+    annotators: list[str]
+    items: list[int]
+    seconds: list[float]
+    median: float
+
+
+@dataclass(frozen=True)
+class PayNumbers:
+    """What the work pays: annotators with a known time, median active seconds per item, pay per hour."""
+
+    annotators: int
+    seconds: float
+    lowest: float
+    median: float
+
+
+def work_times(annotators: Column, seconds: Column) -> WorkTimes:
+    """annotators, seconds: (n,) who finished each annotation and its active seconds; NaN or 0 = not known, left out.
+
+    Raises UndefinedStatistic when no time is known.
+    """
+    time = np.asarray(seconds, dtype=float)
+    known = np.flatnonzero(time > 0)
+    if not len(known):
+        raise UndefinedStatistic(NO_TIME)
+    names, code = np.unique(np.asarray(annotators, dtype=str)[known], return_inverse=True)
+    items = np.bincount(code)
+    means = np.bincount(code, time[known]) / items
+    return WorkTimes(names.tolist(), items.tolist(), means.tolist(), float(np.median(time[known])))
+
+
+def pay_numbers(per_item: float, times: WorkTimes) -> PayNumbers:
+    """Pay per hour over annotators."""
+    rates = [per_item * HOUR / seconds for seconds in times.seconds]
+    return PayNumbers(len(rates), times.median, min(rates), float(np.median(rates)))

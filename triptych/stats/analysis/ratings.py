@@ -1,0 +1,140 @@
+"""The ratings of one criterion as columns, and what a statistic must know of the criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ..agreement import Level
+from ..undefined import Undefined
+
+NO_ORDER = Undefined("Not defined: the options have no order.")
+ABOUT_ITEM = 0  # stands for a system where the item itself is rated
+
+
+@dataclass(frozen=True)
+class AnswerOption:
+    """One option of a choice, as the rubric marks it."""
+
+    key: str
+    title: str
+    positive: bool
+    missing: bool
+    apart: bool
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What a statistic must know of a criterion.
+
+    kind: likert, number, choice or best; about: candidate or item; points: to count answers on, none for a scale with
+    very many; ends: lowest and highest possible number; options: of a choice, in rubric order.
+    """
+
+    key: str
+    title: str
+    kind: str
+    level: Level
+    about: str
+    points: tuple[float, ...]
+    ends: tuple[float, float]
+    options: tuple[AnswerOption, ...] = ()
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Self:
+        """The variable of which `entry` is the JSON form."""
+        lists = {name: tuple(entry[name]) for name in ("points", "ends")}
+        return cls(**{**entry, **lists, "options": tuple(AnswerOption(**option) for option in entry["options"])})
+
+    @property
+    def is_share(self) -> bool:
+        """Whether its numbers are shares of answers."""
+        return self.kind in ("best", "choice")
+
+    @property
+    def counts_as(self) -> str:
+        """What a share is a share of; empty where the numbers are no shares, or the options have no order."""
+        if self.kind == "choice":
+            return " or ".join(option.title for option in self.options if option.positive)
+        return "Chosen as best" if self.kind == "best" else ""
+
+    @property
+    def is_of_systems(self) -> bool:
+        return self.about == "candidate" or self.kind == "best"
+
+    @property
+    def not_comparable(self) -> Undefined | None:
+        """Why it cannot tell systems apart; None when it can."""
+        if not self.is_of_systems:
+            return Undefined("Asked about the item, not about a system.")
+        if self.kind == "choice" and not self.counts_as:
+            return NO_ORDER
+        return None
+
+    def places(self, options: Collection[str]) -> list[int]:
+        """The places of the options with these keys."""
+        return [place for place, option in enumerate(self.options) if option.key in options]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """The n counted ratings of one criterion, as arrays (n,).
+
+    number: what stands for the answer, NaN where there is none; option: its place in the rubric, -1 where a number was
+    given or nothing; missing: whether; item, annotator: codes of labels; system: a number for each, 0 for the item
+    itself; position: -1 where not known; at: seconds since 1970 of the submission.
+    """
+
+    variable: Variable
+    number: np.ndarray
+    option: np.ndarray
+    missing: np.ndarray
+    item: np.ndarray
+    annotator: np.ndarray
+    system: np.ndarray
+    position: np.ndarray
+    at: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def units(self) -> np.ndarray:
+        """(n,) codes of what two annotators can agree on: the candidate, or the item."""
+        return self.item.astype(np.int64) * (int(self.system.max(initial=0)) + 1) + self.system
+
+    def take(self, at: np.ndarray) -> Self:
+        """Some of them: row numbers or truth values."""
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: column[at] for name, column in columns.items() if isinstance(column, np.ndarray)})
+
+    def of_system(self, code: int) -> Self:
+        return self.take(np.flatnonzero(self.system == code))
+
+    @property
+    def categories(self) -> tuple[np.ndarray, list[float] | None]:
+        """(n,) numbers that agreement is about, NaN = missing, and the scale's points in order, if it has points."""
+        if self.variable.kind != "choice":
+            return self.number, list(self.variable.points) or None
+        return self.among([option.key for option in self.variable.options if not option.missing])
+
+    def among(self, options: Collection[str]) -> tuple[np.ndarray, list[float]]:
+        """(n,) the places of the options chosen, NaN for any but these, and the places of these."""
+        places = self.variable.places(options)
+        return np.where(np.isin(self.option, places), self.option.astype(float), np.nan), list(map(float, places))
+
+
+def option_numbers(variable: Variable, option: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """(n,) 1 for a positive option, else 0; NaN where the answer is missing, or no option is positive."""
+    if not variable.counts_as:
+        return np.full(len(option), np.nan)
+    positive = np.array([*(float(one.positive) for one in variable.options), np.nan])
+    return np.where(missing, np.nan, positive[option])
+
+
+def joined(every: Sequence[Ratings], *names: str) -> tuple[np.ndarray, ...]:
+    """Columns of several criteria, one after the other."""
+    return tuple(np.concatenate([getattr(ratings, name) for ratings in every]) for name in names)

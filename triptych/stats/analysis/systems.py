@@ -1,0 +1,221 @@
+"""What the ratings of one criterion say of each system, and how far annotators agree on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..coefficients import AgreementTable, Coefficient, agreement_table, alpha_alone, band_note, category_note
+from ..descriptive import (
+    MajorityShare,
+    PositionMean,
+    Shares,
+    Summary,
+    distribution,
+    majority,
+    position_means,
+    shares,
+    summary,
+)
+from ..intervals import Interval, mean_interval
+from ..undefined import Undefined, or_undefined
+from .ratings import ABOUT_ITEM, Ratings, Variable
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """One system under one criterion (system 0: the item itself).
+
+    summary and interval are about the number that stands for an answer: the point, 1 or 0 for chosen as best, 1 or 0
+    for a positive option. counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
+    between annotators over what they rated of this system.
+    """
+
+    system: int
+    n: int
+    missing: int
+    summary: Summary | Undefined
+    interval: Interval | Undefined
+    counts: tuple[int, ...]
+    shares: Shares | Undefined
+    majority: MajorityShare | Undefined
+    alpha: Coefficient
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Between annotators, over units (a candidate or an item under this criterion) rated by two or more.
+
+    table: all coefficients; answers that the rubric marks missing are missing in it. category: the same with them as
+    categories of their own, at the nominal level, where there are such answers. apart: without the options that the
+    rubric sets apart, where there are such answers. note, band: sentences for a reader, empty where there is nothing
+    to say.
+    """
+
+    criterion: str
+    level: str
+    units: int
+    table: AgreementTable | Undefined
+    category: AgreementTable | Undefined | None
+    apart: AgreementTable | Undefined | None
+    note: str
+    band: str
+
+    def value(self, key: str) -> float | Undefined:
+        return self.table if isinstance(self.table, Undefined) else self.table[key].value
+
+    @property
+    def percent(self) -> float | Undefined:
+        return self.value("percent")
+
+    @property
+    def alpha(self) -> float | Undefined:
+        return self.value("alpha")
+
+    @property
+    def interval(self) -> tuple[float, float] | Undefined:
+        return self.table if isinstance(self.table, Undefined) else self.table["alpha"].interval
+
+
+@dataclass(frozen=True)
+class CriterionNumbers:
+    """The numbers of one criterion over all its counted ratings."""
+
+    variable: Variable
+    n: int
+    missing: int
+    systems: tuple[SystemResult, ...]
+    agreement: Agreement
+    positions: tuple[PositionMean, ...] | Undefined
+
+    @property
+    def share(self) -> bool:
+        """Whether its numbers are shares of answers; `counts_as` says of which."""
+        return self.variable.is_share
+
+    @property
+    def counts_as(self) -> str:
+        return self.variable.counts_as
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        return self.variable.points
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.variable.ends
+
+
+def criterion_numbers(ratings: Ratings, systems: list[int]) -> CriterionNumbers:
+    """systems: the codes of all systems of the study."""
+    rated = systems if ratings.variable.is_of_systems else [ABOUT_ITEM]
+    return CriterionNumbers(
+        ratings.variable,
+        int((~ratings.missing).sum()),
+        int(ratings.missing.sum()),
+        tuple(system_result(code, ratings.of_system(code)) for code in rated),
+        agreement_of(ratings),
+        _positions(ratings),
+    )
+
+
+def system_result(code: int, ratings: Ratings) -> SystemResult:
+    """One system's ratings."""
+    variable = ratings.variable
+    counts = or_undefined(distribution, ratings.number, variable.points) if variable.points else ()
+    interval = or_undefined(mean_interval, ratings.number, ratings.item, ratings.annotator)
+    values, scale = ratings.categories
+    return SystemResult(
+        system=code,
+        n=int((~ratings.missing).sum()),
+        missing=int(ratings.missing.sum()),
+        summary=or_undefined(summary, ratings.number),
+        interval=within(variable.ends, interval),
+        counts=() if isinstance(counts, Undefined) else tuple(int(count) for count in counts),
+        shares=_shares(ratings),
+        majority=_majority(ratings),
+        alpha=alpha_alone(ratings.units, values, variable.level, scale, RESAMPLES),
+    )
+
+
+def within(ends: tuple[float, float], interval: Interval | Undefined) -> Interval | Undefined:
+    """Cuts an interval at the ends of the scale, beyond which no mean can lie."""
+    if isinstance(interval, Undefined) or interval.low is None or interval.high is None:
+        return interval
+    return replace(interval, low=max(interval.low, ends[0]), high=min(interval.high, ends[1]))
+
+
+def _shares(ratings: Ratings) -> Shares | Undefined:
+    options = ratings.variable.options
+    if not options:
+        return Undefined("This scale has points, not options.")
+    names = np.array([*(option.key for option in options), None], dtype=object)
+    missing = [option.key for option in options if option.missing]
+    return or_undefined(shares, names[ratings.option], [option.key for option in options], missing)
+
+
+def _majority(ratings: Ratings) -> MajorityShare | Undefined:
+    """Items that most of their raters found positive; answers marked missing are no votes."""
+    if not ratings.variable.options or not ratings.variable.counts_as:
+        return Undefined("No option of this criterion is marked positive.")
+    votes = np.where(np.isnan(ratings.number), None, np.where(ratings.number == 1, "positive", "other"))
+    return or_undefined(majority, ratings.item, votes, "positive")
+
+
+def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
+    variable = ratings.variable
+    if not variable.is_of_systems:
+        return Undefined("Asked about the item, which has no position.")
+    why = variable.not_comparable
+    return why or or_undefined(position_means, ratings.number, ratings.position, ratings.system)
+
+
+def agreement_of(ratings: Ratings) -> Agreement:
+    """Agreement between annotators on one criterion."""
+    variable, units = ratings.variable, ratings.units
+    values, scale = ratings.categories
+    table = or_undefined(agreement_table, units, values, variable.level, scale, RESAMPLES)
+    known = isinstance(table, AgreementTable)
+    category, note = _with_categories(ratings, units, values)
+    return Agreement(
+        criterion=variable.key,
+        level=variable.level,
+        units=table.units if known else 0,
+        table=table,
+        category=category,
+        apart=_set_apart(ratings, units),
+        note=note,
+        band=_band(table),
+    )
+
+
+def _band(table: AgreementTable | Undefined) -> str:
+    limits = table if isinstance(table, Undefined) else table["alpha"].interval
+    return "" if isinstance(limits, Undefined) else band_note(limits)
+
+
+def _set_apart(ratings: Ratings, units: np.ndarray) -> AgreementTable | Undefined | None:
+    """Agreement without the options that the rubric sets apart; None where nobody chose one."""
+    options = ratings.variable.options
+    if not np.isin(ratings.option, [place for place, option in enumerate(options) if option.apart]).any():
+        return None
+    values, places = ratings.among([option.key for option in options if not option.missing and not option.apart])
+    return or_undefined(agreement_table, units, values, ratings.variable.level, places, RESAMPLES)
+
+
+def _with_categories(
+    ratings: Ratings, units: np.ndarray, values: np.ndarray
+) -> tuple[AgreementTable | Undefined | None, str]:
+    """Nominal agreement with the answers marked missing as categories of their own, and whether that matters."""
+    options = ratings.variable.options
+    asked = [option.title for option in options if option.missing]
+    if not asked or not (np.isnan(values) & (ratings.option >= 0)).any():
+        return None, ""
+    every, places = ratings.among([option.key for option in options])
+    category = or_undefined(agreement_table, units, every, "nominal", places, RESAMPLES)
+    left_out = or_undefined(agreement_table, units, values, "nominal", None, 2)
+    alphas = [table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)]
+    return category, category_note(*alphas, " or ".join(asked), ratings.variable.level)
