@@ -58,11 +58,11 @@ def work_table(work: list) -> pd.DataFrame:
     rows = [
         {
             "Item": number,
-            "State": STATE_NAMES.get(study.state, study.state),
-            "Submitted": study.submitted_at,
-            "Minutes": round(study.active_seconds / 60, 1),
+            "State": STATE_NAMES.get(assignment.state, assignment.state),
+            "Submitted": assignment.submitted_at,
+            "Minutes": round(assignment.active_seconds / 60, 1),
         }
-        for number, study in enumerate(work, 1)
+        for number, assignment in enumerate(work, 1)
     ]
     return pd.DataFrame(rows[::-1])
 

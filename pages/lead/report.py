@@ -45,9 +45,9 @@ def datasheet(study: Study, who: Who) -> None:
     sheet = heds.stored(study.settings.get("heds", {}))
     questions = len(heds.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
-        given = heds_form(criteria, sheet, study.slug)
-    if given is not None:
-        state.run_command(heds.store, study, given, who.pseudonym, done="The answers are kept.")
+        answers = heds_form(criteria, sheet, study.slug)
+    if answers is not None:
+        state.run_command(heds.store, study, answers, who.pseudonym, done="The answers are kept.")
         st.rerun()
 
 
