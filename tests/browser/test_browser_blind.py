@@ -175,7 +175,7 @@ def test_the_first_visitors_of_a_fresh_server_get_nothing_of_the_leads_pages(app
 
 
 @pytest.mark.parametrize("path", ["export/{}/ratings.csv", "export/{}/highlights.csv"])
-def test_an_export_answers_nobody_but_its_lead(app, world, chromium, path):
+def test_an_export_answers_its_lead_only(app, world, chromium, path):
     address = f"{app.url}/{path.format(world.slugs['succession'])}"
     for person, status in ((None, 401), (world.annotator, 403), (world.lead, 200)):
         context = chromium.new_context()

@@ -108,7 +108,7 @@ def test_a_reload_brings_back_ratings_text_and_highlights(app, page):
     assert (count(app, Rating, name), count(app, Highlight, name)) == (6, 1)
 
 
-def test_a_cut_network_is_said_and_made_up_for(app, page, context):
+def test_a_network_outage_is_reported_and_recovered(app, page, context):
     context.set_offline(True)
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_text("Not saved yet, trying again")
@@ -170,7 +170,7 @@ def test_a_submit_that_a_killed_server_never_got_is_sent_again(app, page):
     assert (count(app, Submission, name), count(app, Rating, name)) == (1, 6)
 
 
-def test_a_second_tab_overwrites_nothing_before_it_is_told_to(app, page, context):
+def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     other = opened(context, app)
     radio(page, "A:fluency", 1).check()
     is_saved(page)
@@ -309,7 +309,7 @@ def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, pag
     assert page.evaluate(LOCAL) == []
 
 
-def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
+def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_attribute("data-state", "waiting")
@@ -323,7 +323,7 @@ def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
     assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
-def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, page):
+def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:verdict", "reject").check()
     page.locator(REJECTED).fill("words of their own")
@@ -363,7 +363,7 @@ def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tu
     return page, Line(page)
 
 
-def test_an_annotator_who_leaves_while_the_line_is_down_still_has_what_she_wrote(app, lined):
+def test_answers_written_offline_survive_leaving_the_page(app, lined):
     page, line = lined
     name = browser.open_workbench(page, app, SLUG)
     line.drop()
@@ -399,7 +399,7 @@ def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined)
     assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
 
 
-def test_a_sign_out_cut_off_is_said_and_the_next_asks_about_what_was_written_since(app, page):
+def test_an_interrupted_sign_out_is_reported_and_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
     page.get_by_role("button", name="Sign out").click()

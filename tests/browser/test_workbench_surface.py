@@ -180,7 +180,7 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
 
 
-def test_a_digit_is_the_point_of_that_number_and_a_full_stop_adds_a_half(open_view):
+def test_a_digit_key_selects_its_point_and_a_stop_adds_half(open_view):
     page = open_view("conversation")
     focus_heading(page)
     page.keyboard.type("2.13.0", delay=10)
@@ -211,7 +211,7 @@ def test_a_full_stop_adds_a_half_to_nothing_but_the_last_digit(open_view, since,
     assert [answer.get_attribute("value") for answer in checked.all()] == left
 
 
-def test_the_first_item_takes_the_focus_from_nobody_so_that_keys_act_at_once(open_view):
+def test_keys_act_on_the_first_item_without_a_click(open_view):
     page = open_view()
     expect(page.locator("[data-tw-progress]")).to_be_focused()
     page.evaluate("""() => {
@@ -302,7 +302,7 @@ def test_a_click_in_the_middle_of_an_untouched_slider_is_an_answer(open_view):
     expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "50 %")
 
 
-def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
+def test_scrolling_or_right_clicking_an_untouched_slider_is_no_answer(open_view):
     page = open_view("conversation")
     slider = page.locator(".tw-range")
     slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
@@ -715,7 +715,7 @@ def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, s
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
 
-def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(open_view):
+def test_signing_out_forgets_only_that_persons_drafts(open_view):
     page = open_view()
     sizes = page.evaluate("""() => {
       for (const key of ['one.a:pen', 'one.b:other', 'two.a:pen']) {

@@ -65,7 +65,7 @@ def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqli
 
 
 @pytest.mark.parametrize("words", [("migrate",), ("studies",), ("verify",), ("add-lead", "Dr Lead"), ("backup",)])
-def test_a_database_that_is_away_is_said_in_words(run, monkeypatch, words):
+def test_an_unavailable_database_is_reported(run, monkeypatch, words):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
     code, output, complaint = run(*words)
 
@@ -126,7 +126,7 @@ def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
     engine.dispose()
 
 
-def test_a_file_that_is_no_database_is_said_in_words(run, tmp_path, monkeypatch):
+def test_a_file_that_is_no_database_is_reported(run, tmp_path, monkeypatch):
     (tmp_path / "triptych.db").write_text("no database, but long enough to be looked at as one\n" * 100)
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
@@ -159,7 +159,7 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("create-study", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
+def test_a_refused_command_prints_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
     code, _, stderr = run(*words)
     assert code == 2
     assert complaint in stderr
@@ -292,7 +292,7 @@ def test_an_export_into_a_pipe_leaves_the_pipe(run, rated, tmp_path):
     assert pipe.is_fifo()
 
 
-def test_somebody_elses_study_is_not_there_for_a_lead(run, sqlite_engine, make_study):
+def test_a_lead_cannot_see_studies_of_other_leads(run, sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         accounts.create_lead(session, "Dr Other", PASSCODE)

@@ -72,7 +72,7 @@ def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
     return visitors
 
 
-def test_a_person_signs_in_through_the_proxy_and_every_process_knows_her(stack):
+def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
     with database.writing(stack.engine) as session:
         person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
         ticket = accounts.issue_sign_in_ticket(session, person)
@@ -113,7 +113,7 @@ def test_a_draft_saved_at_one_process_is_on_the_page_of_the_other(stack):
     asyncio.run(move())
 
 
-def test_a_process_killed_in_mid_draft_loses_nothing_and_its_annotators_go_on_at_the_other(stack):
+def test_annotators_of_a_killed_process_continue_at_the_other(stack):
     killed: list[int] = []
 
     async def kill(visitors: list[Visitor]) -> None:
@@ -135,7 +135,7 @@ def test_a_process_killed_in_mid_draft_loses_nothing_and_its_annotators_go_on_at
     assert sum(visitor.journal.opened for visitor in visitors) > VISITORS
 
 
-def test_the_database_away_for_ten_seconds_is_said_clearly_and_overcome_without_a_restart(stack, request):
+def test_a_database_outage_is_reported_and_survived_without_restart(stack, request):
     request.addfinalizer(stack.cluster.start)
     processes = [server.process.pid for server in stack.servers]
 
@@ -182,7 +182,7 @@ def test_a_rolling_restart_of_both_processes_under_load_loses_nothing(stack):
     assert not [status for visitor in visitors for status in visitor.journal.statuses if status >= 500]
 
 
-def test_the_logs_hold_one_json_object_per_line_and_nobodys_texts_or_addresses(stack):
+def test_logs_are_json_lines_without_texts_or_addresses(stack):
     written = "".join(server.output() for server in stack.servers)
     lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
 
@@ -280,7 +280,7 @@ def test_the_nightly_dump_keeps_thirty_days(stack, tmp_path):
     assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in backups[1:]] == [True]
 
 
-def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_ones_place(stack, tmp_path):
+def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
     cluster, dump = stack.cluster, tmp_path / "triptych.dump"
     env = cluster.administering()
     run([cluster.program("pg_dump"), "--format=custom", f"--file={dump}", "triptych"], env)
@@ -302,7 +302,7 @@ def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_o
     owner.dispose()
 
 
-def test_what_was_erased_is_wiped_by_the_administrators_command_and_not_by_the_app(stack):
+def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
     assert database.wipe(stack.engine, ["person"]) == database.Wiped.not_ours
     (line,) = guide("Erasing somebody")
     shell(line, stack.cluster.administering())
@@ -327,7 +327,7 @@ def test_a_study_goes_back_to_one_machine_and_again_to_a_server(stack, tmp_path)
     assert "No problem found" in command("doctor", **second)
 
 
-def test_the_doctor_finds_nothing_wrong_here_and_says_what_is_when_the_password_is_wrong(stack):
+def test_the_doctor_reports_a_wrong_password_and_nothing_else(stack):
     assert "PostgreSQL" in (output := command("doctor", **stack.env()))
     assert "No problem found" in output
     wrong = {**stack.env(), "TRIPTYCH_DATABASE_URL": stack.cluster.url("triptych_app", password="wrong")}

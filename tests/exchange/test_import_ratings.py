@@ -163,7 +163,7 @@ def segment(people: str, scores: str) -> Any:
     return pytest.approx(segment_correlation(*columns).kendall.value)
 
 
-def test_a_study_that_goes_on_asks_nobody_for_scores_that_judges_alone_gave(imported):
+def test_a_continued_study_does_not_ask_people_for_judge_scores(imported):
     scores = LONG + "1,m,bleu,bertscore,0.2\n1,n,bleu,bertscore,0.3\n"
     with pytest.raises(ImportRefused, match="asked for bertscore, which judges alone gave"):
         imported(together(ROWS, judge=scores, items=ITEMS), stays_open=True)
@@ -171,7 +171,7 @@ def test_a_study_that_goes_on_asks_nobody_for_scores_that_judges_alone_gave(impo
     assert study.state == "open"
 
 
-def test_what_people_gave_under_a_strange_name_and_scores_without_a_scale_still_do_not_fit():
+def test_human_ratings_of_unknown_names_and_scores_without_scale_are_errors():
     words = LONG + "".join(f"{n},m,gpt,why,because {n}\n" for n in range(20))
     errors = problems_of(together(LONG + "1,m,w,grace,3\n1,m,w,fluency,3\n", judge=words, rubric=SMALL_RUBRIC))
     assert ["'grace'" in errors[0], "'why'" in errors[1], len(errors)] == [True, True, 2]
@@ -277,7 +277,7 @@ def test_highlights_are_stored_with_their_quotes_and_unaligned_ones_without_a_pl
     assert highlights_of_item(session, study, "1", Counted()).unaligned == 1
 
 
-def test_texts_of_an_item_file_stand_in_the_study_and_what_is_not_in_it_is_an_error(imported):
+def test_texts_come_from_the_item_file_and_missing_items_are_errors(imported):
     study, _, session = imported(together(ROWS, items=ITEMS))
     item = highlights_of_item(session, study, "1", Counted())
     assert item.context[0].text == "Why?"
@@ -290,7 +290,7 @@ def test_texts_of_an_item_file_stand_in_the_study_and_what_is_not_in_it_is_an_er
     ]
 
 
-def test_an_existing_rubric_takes_values_by_key_or_title_and_names_what_it_has_not(imported):
+def test_a_rubric_takes_values_by_key_or_title(imported):
     good = "1,m,w,Fluency,3\n1,m,w,verdict,Accept\n1,n,w,fluency,1\n1,n,w,verdict,unsure\n"
     study, frame, _ = imported(together(LONG + good, rubric=SMALL_RUBRIC))
     assert frame.rubric.title == "Small rubric"
@@ -418,7 +418,7 @@ def test_both_databases_take_an_import(engine):
     ]
 
 
-def test_the_command_line_shows_first_and_writes_only_when_told(tmp_path, capsys):
+def test_the_command_line_previews_and_writes_on_request(tmp_path, capsys):
     (tmp_path / "r.csv").write_text(ROWS)
     with database.writing(web_engine()) as session:
         accounts.create_lead(session, "Ann", "a long passcode 42")

@@ -127,7 +127,7 @@ def test_one_text_column_is_one_candidate() -> None:
     assert file.systems == ("candidate_1",)
 
 
-def test_missing_ids_are_numbers_of_rows_with_a_warning_and_blank_ids_an_error() -> None:
+def test_missing_ids_become_row_numbers_and_blank_ids_are_errors() -> None:
     numbered = read("context,cand:a\nc,x\n")
     assert numbered.ok
     assert numbered.items[0].external_id == "2"

@@ -340,7 +340,7 @@ ANNOTATOR_PAGES = {"my_work.py", "annotate.py", "my_data.py"}
 EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "sign_in.py"}
 
 
-def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
+def test_every_page_has_a_row_and_the_router_follows_it():
     lists = {
         node.targets[0].id: {constant.value for constant in ast.walk(node.value) if isinstance(constant, ast.Constant)}
         for node in tree(PAGES / "router.py").body
@@ -355,7 +355,7 @@ def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
     assert folders == {"lead": set(LEAD_PAGES), "annotator": ANNOTATOR_PAGES, "everyone": EVERYONES_PAGES}
 
 
-def test_a_page_of_leads_about_a_study_asks_whose_it_is_before_it_does_anything():
+def test_lead_pages_check_who_leads_the_study_first():
     for name in LEAD_PAGES:
         code = (PAGES / "lead" / name).read_text()
         assert 'who = state.require("lead")' in code, name
@@ -486,7 +486,7 @@ def filled_in(world):
     return filled
 
 
-def test_every_route_gives_its_answer_to_whom_it_may_and_to_nobody_else(world, filled_in):
+def test_every_route_answers_only_those_it_may(world, filled_in):
     app, cookies = Starlette(routes=ROUTES), {actor: cookie_of(who) for actor, who in world[2].items()}
     rows = sorted(ALLOWED, key=lambda row: row.endswith("sign-out"))  # nobody is signed in after it
     got = {row: {actor for actor in ACTORS if gets(app, filled_in(row), cookies[actor])} for row in rows}

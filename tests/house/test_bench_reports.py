@@ -68,7 +68,7 @@ def test_our_page_says_what_failed_and_under_which_circumstances():
     assert f"{sentence}away): by the clock." in text
 
 
-def test_the_share_of_the_processors_that_others_took_is_counted_between_two_looks(tmp_path):
+def test_processor_share_of_other_programs_is_counted_between_readings(tmp_path):
     counted = tmp_path / "stat"
     looks = []
     for stolen in (10, 60):

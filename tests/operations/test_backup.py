@@ -79,7 +79,7 @@ def lab(sqlite_engine, make_study):
     return study, lead, people
 
 
-def test_a_backup_names_the_last_event_of_each_study_and_is_for_its_owner_alone(sqlite_engine, lab):
+def test_a_backup_names_last_events_for_its_owner_only(sqlite_engine, lab):
     made = backup.make(sqlite_engine)
 
     with reading(sqlite_engine) as session:
@@ -90,7 +90,7 @@ def test_a_backup_names_the_last_event_of_each_study_and_is_for_its_owner_alone(
     assert sorted(path.name for path in backup.folder().iterdir()) == [made.name, f"{made.name}.json"]
 
 
-def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_log(sqlite_engine, lab):
+def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     study, lead, people = lab
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:
@@ -127,7 +127,7 @@ def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine
         events.record(session, study.id, "noted", "P-1")
 
 
-def test_from_the_page_only_a_lead_whom_alone_it_concerns_goes_back(sqlite_engine, lab, make_study):
+def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, make_study):
     _, lead, people = lab
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:

@@ -64,7 +64,7 @@ def rebuilt(path, target, change) -> None:
             new.writestr(name, change.get(name.rpartition("/")[2], old.read(name)))
 
 
-def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds(origin, packed, elsewhere):
+def test_a_capsule_opens_elsewhere_with_every_rating_and_a_valid_log(origin, packed, elsewhere):
     here_engine, slug = origin
     opened = capsule.open_capsule(packed, elsewhere, "Dr New", PASSCODE)
 
@@ -81,7 +81,7 @@ def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds
         assert roles == [Role.lead]
 
 
-def test_it_says_what_it_holds_and_knows_nobodys_name(origin, packed):
+def test_a_capsule_lists_its_contents_and_holds_no_names(origin, packed):
     with zipfile.ZipFile(packed) as archive:
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     assert set(files) == {"study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"}
@@ -110,7 +110,7 @@ def test_a_file_changed_afterwards_is_named(packed, elsewhere, tmp_path, name):
         capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
 
 
-def test_a_row_changed_by_somebody_who_mends_the_manifest_is_found(packed, elsewhere, tmp_path):
+def test_a_changed_row_with_a_corrected_manifest_is_detected(packed, elsewhere, tmp_path):
     with zipfile.ZipFile(packed) as archive:
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     stored = tmp_path / "study.db"

@@ -105,9 +105,7 @@ def test_an_unreachable_database_is_named_without_its_password(monkeypatch, caps
     assert "geheim" not in out
 
 
-def test_an_empty_postgresql_in_which_the_app_may_make_no_tables_is_a_problem(
-    postgres, postgres_admin, monkeypatch, capsys
-):
+def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgres_admin, monkeypatch, capsys):
     postgres_admin.execute(text("CREATE ROLE makes_nothing LOGIN"))
     postgres_admin.execute(text("CREATE DATABASE bare"))
     url = make_url(postgres).set(username="makes_nothing", database="bare")

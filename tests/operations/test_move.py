@@ -76,7 +76,7 @@ def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, p
         assert events.first_broken(session, study.id) is None
 
 
-def test_one_study_takes_its_people_along_and_nobody_else(sqlite_engine, other_sqlite, filled):
+def test_moving_a_study_moves_its_people_only(sqlite_engine, other_sqlite, filled):
     move.move(sqlite_engine, other_sqlite, [filled[0]])
 
     with reading(sqlite_engine) as old, reading(other_sqlite) as new:

@@ -229,7 +229,7 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
     assert verdict.erased == 3
 
 
-def test_an_ignored_item_whose_place_somebody_else_has_is_no_tampering(sqlite_engine, make_study, monkeypatch):
+def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, make_study, monkeypatch):
     real = clock.now
     with writing(sqlite_engine) as session:
         study, lead, (late, member, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
@@ -271,7 +271,7 @@ def ignoring(work: reservations.Assigned) -> SetAsideMessage:
     return SetAsideMessage(kind="ignore", reason="empty", **whole)
 
 
-def test_the_command_prints_the_head_of_every_study_and_fails_on_a_changed_row(sqlite_engine, filled, capsys):
+def test_the_command_prints_every_head_and_fails_on_changed_rows(sqlite_engine, filled, capsys):
     assert program.main(["verify"]) == 0
     assert filled.slug in capsys.readouterr().out
     with writing(sqlite_engine) as session:

@@ -37,7 +37,7 @@ def on_the_workbench(app: AppTest) -> list[tuple[str, str | None]]:
     return [(json.loads(data["view"])["work"]["token"], data["showing"]) for data in drawn]
 
 
-def test_who_has_finished_can_go_back_to_what_she_submitted_until_the_study_closes(finished):
+def test_finished_annotators_can_reopen_submissions_until_the_study_closes(finished):
     slug, token = finished
     app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "annotate.py"), default_timeout=30)
     app.query_params["study"] = slug

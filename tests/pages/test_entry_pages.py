@@ -90,7 +90,7 @@ def test_who_does_not_agree_is_thanked_with_a_code_and_a_way_back(visit):
     assert [link.proto.url for link in app.get("link_button")] == ["https://p.example/x?cc=OUT1"]
 
 
-def test_failing_is_told_politely_with_the_reasons_and_a_code(visit):
+def test_failing_shows_the_reasons_and_a_code(visit):
     app = visit(entry=EntryRules(attempts=2))
     for attempt in (1, 2):
         press(app, "Start the test" if attempt == 1 else "Try again")

@@ -86,7 +86,7 @@ def test_the_log_tells_who_did_what_and_is_filtered_by_the_address(visit, lab): 
     assert people[1].pseudonym not in app.dataframe[0].value.to_string()
 
 
-def test_the_log_is_filtered_by_item_annotation_and_time_and_hides_what_would_unblind(engine, make_study):
+def test_the_log_filters_events_and_hides_what_would_unblind(engine, make_study):
     with writing(engine) as session:
         study, _, (first, second) = make_study(session)
         done = submit(session, study, first)
@@ -109,7 +109,7 @@ def test_the_log_is_filtered_by_item_annotation_and_time_and_hides_what_would_un
         assert [entry.event.number for entry in events.listed(session, study, Filters(), 2, 3)[0]] == [8, 7, 6]
 
 
-def test_an_edit_is_told_rating_by_rating():
+def test_an_edit_is_shown_rating_by_rating():
     old = {"version": 1, "ratings": [[0, "fluency", 2.0, None, False, [], ""]], "highlights": [], "note": None}
     new = {
         "version": 2,

@@ -58,7 +58,7 @@ def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     return page.code[0].value.partition("?join=")[2]
 
 
-def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(visit, people_study):  # noqa: F811
+def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):  # noqa: F811
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     data = f"name;e-mail;role\n{HOSTILE};a@b.example;\nBen;;lead\n".encode()
@@ -80,7 +80,7 @@ def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(vis
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
-def test_errors_of_a_list_are_named_by_row_and_nobody_is_invited(visit, people_study):  # noqa: F811
+def test_list_errors_name_rows_and_invite_no_one(visit, people_study):  # noqa: F811
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
     rows = ["name,email,role", "Eva,eva", "eva,", ",x@y.example", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
@@ -160,7 +160,7 @@ def in_the_file(who: Who) -> bool:
     return who.name.encode() in content.replace(who.pseudonym.encode(), b"")
 
 
-def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch, visit, people_study):  # noqa: F811
+def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):  # noqa: F811
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
@@ -181,7 +181,7 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
             accounts.accept_as_lead(session, secret, "another passcode")
 
 
-def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, people_study):  # noqa: F811
+def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):  # noqa: F811
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     assert "Create a new link" not in labels(page)
@@ -198,7 +198,7 @@ def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, people_study): 
     assert "Create a new link" not in labels(page)
 
 
-def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(visit, people_study):  # noqa: F811
+def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_study):  # noqa: F811
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
@@ -251,7 +251,7 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_stu
         assert events.since(session, study.id, 0)[-1].actor == anna.pseudonym
 
 
-def test_files_of_personal_data_go_to_the_person_and_her_leads_only(monkeypatch, make_study, people_study):
+def test_personal_data_files_go_to_the_person_and_their_leads(monkeypatch, make_study, people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         other, its_lead, (ben, *_) = make_study(session)
@@ -274,7 +274,7 @@ def test_files_of_personal_data_go_to_the_person_and_her_leads_only(monkeypatch,
     assert ask(anna, "/my-data.csv").text.startswith("\ufeffstudy,item")
 
 
-def test_nobody_signs_in_after_an_erasure_in_another_tab(people_study):
+def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)

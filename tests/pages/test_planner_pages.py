@@ -111,7 +111,7 @@ def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit,
     assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
 
 
-def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit, make_study):  # noqa: F811
+def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=3)
         plan = lifecycle.StudyPlan(title="Empty")

@@ -40,7 +40,7 @@ def press(app, label: str):
     return app
 
 
-def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_again(visit, lab):  # noqa: F811
+def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):  # noqa: F811
     study, lead, people = lab
     out = people[2].pseudonym
     app = visit(lead, "quality.py", study=study.slug)
@@ -97,7 +97,7 @@ def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab
     assert not app.number_input
 
 
-def test_a_study_without_annotations_says_what_will_be_here_and_a_stranger_gets_nothing(visit, make_study):  # noqa: F811
+def test_an_empty_study_explains_itself_and_strangers_get_nothing(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, annotators=0)
         _, other, _ = make_study(session, title="Hers")

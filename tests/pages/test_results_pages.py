@@ -136,7 +136,7 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
 
 
 @pytest.mark.parametrize("page", ["results.py", "ratings.py"])
-def test_an_annotator_has_no_such_page_and_the_page_itself_refuses_her(visit, lab, page):
+def test_results_pages_refuse_annotators(visit, lab, page):
     _, _, people = lab
     with pytest.raises(ValueError, match="Could not find a navigation page"):
         visit(people[0], page)
@@ -212,7 +212,7 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
     assert live.POLL_SECONDS < 5
 
 
-def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the_time():
+def test_pages_of_a_study_space_out_slow_redraws():
     pace = live.Pace(told=7, since=100.0)
     assert pace.tell(8, 100.0) == 8
     pace.spent = 1.0
@@ -227,7 +227,7 @@ def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the
     assert pace.tell(3, pace.since) == 3
 
 
-def test_a_page_draws_anew_for_later_numbers_and_for_a_restored_backup_only(monkeypatch):
+def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     drawn = []
     monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
     monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)

@@ -89,7 +89,7 @@ def test_of_many_differences_the_clearest_are_drawn_and_never_beyond_the_scale()
     assert len(list(lines.iter("circle"))) == printed.MOST_PAIRS
 
 
-def test_a_scale_too_fine_for_bars_shows_means_and_no_share_of_equal_ratings():
+def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
     study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
     (result,) = study_analysis.criteria
     assert charts.answers(result, NAMES) is None
@@ -107,7 +107,7 @@ def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
     assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
 
 
-def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
+def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     study_analysis = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
     assert {look.severity for look in study_analysis.annotators} == {
         Undefined("Not defined: the options have no order.")
@@ -137,7 +137,7 @@ def test_a_check_that_failed_for_some_pairs_says_for_how_many():
     assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in not_run(study_analysis)}
 
 
-def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():
+def test_intervals_of_means_state_their_simulated_coverage_once():
     lines = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").splitlines()
     table = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
     place = table[0].index("one mean coverage")
@@ -183,7 +183,7 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     ]
 
 
-def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
+def test_benjamini_hochberg_p_is_shown_next_to_holm():
     study_analysis, further = analysed(some_ratings(5, 3, 12, 3, MANY))
     book = Book.of(study_analysis, further.numbers)
     tables = {table.name: table for table in tables_of(study_analysis, book)}

@@ -34,7 +34,7 @@ def test_a_stranger_sees_the_sign_in_page_only(study):
     assert "Sign out" not in shown(test)
 
 
-def test_an_annotator_is_given_her_own_pages_and_no_lead_page(monkeypatch, engine):
+def test_an_annotator_gets_annotator_pages_and_no_lead_page(monkeypatch, engine):
     with writing(engine) as session:
         be(monkeypatch, add_person(session, "Anna"))
     test = app()
@@ -55,7 +55,7 @@ def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_s
     assert any("Question number" in element.proto.json for element in test.get("bidi_component"))
 
 
-def test_a_lead_starts_with_her_studies(monkeypatch, engine):
+def test_a_lead_starts_with_their_studies(monkeypatch, engine):
     with writing(engine) as session:
         be(monkeypatch, add_person(session, "Ada", Role.lead))
 
@@ -68,7 +68,7 @@ def test_a_lead_starts_with_her_studies(monkeypatch, engine):
 # Set-up
 
 
-def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
+def test_the_setup_link_makes_the_lead_account_and_signs_in(engine):
     with writing(engine) as session:
         secret = accounts.issue_setup_ticket(session)
     test = app(setup=secret)
@@ -133,7 +133,7 @@ def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine
 # Annotators
 
 
-def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
+def test_a_newcomer_sees_the_return_code_once_and_is_signed_in(engine, study):
     test = app()
     field(test, "Your name").input("Anna")
     press(test, "Start")
@@ -155,7 +155,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
         ({"slug": "elsewhere"}, "There is no study called 'a-small-study'"),
     ],
 )
-def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, message):
+def test_the_link_of_a_closed_study_leads_into_no_other(engine, make_study, study, now, message):
     with writing(engine) as session:
         make_study(session, annotators=0, title="Demo: another one")
         here = lifecycle.by_slug(session, study.slug)
@@ -190,7 +190,7 @@ def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine
     assert field(app(study=study.slug), "Return code")
 
 
-def test_the_return_code_brings_her_back(engine, study):
+def test_the_return_code_brings_an_annotator_back(engine, study):
     with writing(engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
     test = app()
@@ -231,7 +231,7 @@ def test_a_link_that_is_not_valid_says_so():
     assert arrival(test) is None
 
 
-def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
+def test_a_personal_link_asks_before_signing_a_lead_out(monkeypatch, engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
         be(monkeypatch, add_person(session, "Ada", Role.lead))

@@ -253,7 +253,7 @@ def test_a_workbook_with_several_sheets_offers_them(with_rubric):
     assert not app.exception
 
 
-def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_page(with_rubric):
+def test_files_per_system_are_joined_and_the_rubric_is_editable(with_rubric):
     app = with_rubric()
     app.toggle(key="edit-own.yaml").set_value(True).run()
     field = app.text_area(key="rubric_text-own.yaml")

@@ -73,7 +73,7 @@ def test_a_workbook_is_made_checked_and_stored_and_another_is_cancelled(visit, l
     assert [workbook.state for workbook in listed(study)] == ["cancelled"]
 
 
-def test_somebody_new_gets_a_workbook_by_name_and_a_strange_file_is_refused(visit, lab):  # noqa: F811
+def test_a_new_person_gets_a_workbook_and_strange_files_are_refused(visit, lab):  # noqa: F811
     study, lead, _ = lab
     app = visit(lead, "workbooks.py", study=study.slug)
     app.selectbox(key="workbook_for").set_value("Somebody new, by name").run()

@@ -113,7 +113,7 @@ def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
     assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
 
 
-def test_a_lead_signs_in_with_her_name_however_written_and_only_with_her_passcode(sqlite_engine):
+def test_a_lead_signs_in_with_any_spelling_and_the_right_passcode(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Zoë Straße", PASSCODE)
     with writing(sqlite_engine) as session:
@@ -258,7 +258,7 @@ def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, st
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
-def test_a_made_up_secret_is_nobody(sqlite_engine, secret):
+def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
     with reading(sqlite_engine) as session:
         assert accounts.who_is(session, secret) is None
     assert refused(sqlite_engine, accounts.use_ticket, secret)
@@ -331,7 +331,7 @@ def test_an_unusable_name_is_refused(sqlite_engine, study, name):
 
 
 @pytest.mark.parametrize("access", [Access.invited, Access.panel])
-def test_nobody_walks_into_a_study_that_is_not_open_to_everybody(sqlite_engine, study, access):
+def test_a_study_that_is_not_open_cannot_be_joined(sqlite_engine, study, access):
     set_access(sqlite_engine, study, access)
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
@@ -340,7 +340,7 @@ def test_nobody_walks_into_a_study_that_is_not_open_to_everybody(sqlite_engine, 
     assert "not open to everybody" in refused(sqlite_engine, accounts.join, study, who)
 
 
-def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, study):
+def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         _, code = accounts.join_open_study(session, study, "Anna")
     with writing(sqlite_engine) as session:
@@ -378,7 +378,7 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
 # Invitations
 
 
-def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(sqlite_engine, study, move_clock):
+def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         first = personal_link(session, study, "Anna", "anna@example.org")
         person = accounts.accept_invitation(session, first)
@@ -414,7 +414,7 @@ def test_one_panel_id_is_one_person_in_every_study(sqlite_engine, make_study):
         assert accounts.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 
 
-def test_a_closed_study_takes_no_newcomer_from_a_panel_but_lets_its_people_in(sqlite_engine, study):
+def test_a_closed_study_admits_its_own_panel_members_only(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
         person = accounts.join_from_panel(session, study, "prolific", "5f1", "")
@@ -469,7 +469,7 @@ def guests(engine, study, text: str) -> tuple[list[str], list[str]]:
     return [guest.name for guest in guests.guests], [str(problem) for problem in guests.problems]
 
 
-def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_it(sqlite_engine, study):
+def test_a_list_is_read_in_every_format_spreadsheets_save(sqlite_engine, study):
     for lines, names in {
         "Anna\nBen\n": ["Anna", "Ben"],
         "name\nAnna": ["Anna"],
@@ -480,7 +480,7 @@ def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_i
         assert guests(sqlite_engine, study, lines) == (names, [])
 
 
-def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
+def test_list_errors_are_reported_by_row(sqlite_engine, study):
     for lines, message in {
         "": "is empty",
         "name,email\n": "is empty",
@@ -494,7 +494,7 @@ def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
         assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
 
 
-def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
+def test_a_list_that_became_invalid_invites_no_one(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         guests = invitations.read_list(session, study, b"Anna\nBen\nCleo")
         personal_link(session, study, "ben")
@@ -537,14 +537,14 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
         assert accounts.return_to_study(session, study, "Anna", code).id == person.id
 
 
-def test_nobody_takes_the_name_of_a_lead_who_was_invited_but_has_no_passcode_yet(sqlite_engine, study):
+def test_the_name_of_an_invited_lead_is_taken(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
     assert "already" in refused(sqlite_engine, accounts.create_lead, "dora", PASSCODE)
     assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
 
 
-def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew(sqlite_engine, study):
+def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         rosa = accounts.create_lead(session, "Rosa", PASSCODE)
         roster.enrol_lead(session, study, rosa, "L")
@@ -557,7 +557,7 @@ def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew
         assert accounts.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
 
 
-def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_passcode(sqlite_engine, study, make_study):
+def test_an_invited_lead_is_added_by_name_after_choosing_a_passcode(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         other = make_study(session, annotators=0)[0]
         dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")

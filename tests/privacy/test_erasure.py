@@ -76,7 +76,7 @@ def full(engine, make_study):
     return study, lead, annotator
 
 
-def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, full):
+def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
     study, lead, annotator = full
     before = files_of(engine)
     assert all(trace.encode() in before for trace in TRACES)
@@ -106,7 +106,7 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
 
 
 @pytest.mark.parametrize("promised", ["keep", "delete"])
-def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_consent_promised(engine, full, promised):
+def test_a_withdrawal_leaves_only_the_ratings_that_the_consent_promised(engine, full, promised):
     study, lead, annotator = full
     passes_an_entry_test(engine, study, annotator)
     with database.writing(engine) as session:
@@ -172,7 +172,7 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
         assert session.get_one(Person, annotator.person_id).name is None
 
 
-def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_logged(sqlite_engine, make_study):
+def test_a_lead_who_stops_annotating_stays_a_lead(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         submit(session, study, join(session, study, lead), traced_answers())
@@ -187,7 +187,7 @@ def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_
         assert {"study created", "study open"} <= set(session.scalars(kinds.where(Event.actor == lead.pseudonym)))
 
 
-def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_else(sqlite_engine, make_study):
+def test_a_withdrawn_panel_id_is_recognised_in_its_study_only(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, access="panel")
         other, _, _ = make_study(session, access="panel", title="Another")
@@ -204,7 +204,7 @@ def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_e
         assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
 
 
-def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
+def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
     with postgres_engine.begin() as connection:
         connection.execute(text("CREATE ROLE app_only LOGIN"))
         connection.execute(text("GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app_only"))
@@ -242,7 +242,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         accounts.return_to_study(session, study, "Anna", code)
 
 
-def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lead(sqlite_engine, make_study):
+def test_a_lead_erases_or_disables_only_their_own_annotators(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         other, its_lead, _ = make_study(session, title="Another")
@@ -255,7 +255,7 @@ def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lea
                 command(session, study, its_lead.pseudonym, lead)
 
 
-def test_copies_made_before_somebody_withdrew_are_listed_until_nothing_of_hers_is_in_them(sqlite_engine, make_study):
+def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
         other, _, _ = make_study(session, title="Another")
@@ -284,7 +284,7 @@ def backup(engine, name: str) -> Path:
     return folder / name
 
 
-def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_engine, make_study):
+def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
     old = backup(sqlite_engine, "old.db")
@@ -319,7 +319,7 @@ def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_
 # One person's data
 
 
-def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, make_study):
+def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
         person, _ = accounts.join_open_study(session, study, NAME)

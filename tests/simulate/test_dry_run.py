@@ -98,7 +98,7 @@ def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(playe
     assert not [check for check in run.checks if check.recovered == Recovered.no]
 
 
-def test_a_dry_run_changes_no_row_of_the_study_and_needs_no_open_study(played):
+def test_a_dry_run_changes_no_row_and_needs_no_open_study(played):
     _, shares, before, after = played
     assert before == after
     assert shares == sorted(shares)
@@ -160,7 +160,7 @@ def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab
     assert set(run.analysis.frame.work["annotator"]) == {"SIM-01", "SIM-02"}
 
 
-def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(lab):
+def test_a_dry_run_uses_the_overlap_subset_of_the_launch(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(12))
         overlap(study, 4)
@@ -172,7 +172,7 @@ def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(
     assert rated == launched
 
 
-def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab):
+def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(40))
         overlap(study, 20)

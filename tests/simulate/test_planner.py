@@ -39,7 +39,7 @@ def analysed(frame) -> StudyAnalysis:
     return StudyAnalysis(frame, Counted(), {code: f"System {code}" for code in frame.systems})
 
 
-def test_components_of_a_round_are_those_of_its_differences_averaged_over_pairs_of_systems():
+def test_components_of_a_round_average_over_pairs_of_systems():
     # differences of crossed() have a residual of sqrt(2), and neither items nor annotators with tastes for a system
     pooled = pooled_components(analysed(crossed(80, 8, systems=3, points=21)).contrasts)
     assert pooled.residual == pytest.approx(2**0.5, rel=0.1)
@@ -104,7 +104,7 @@ def test_the_map_grows_with_items_and_annotators_and_leaves_out_what_cannot_be()
     assert (np.diff(table.shares[1:], axis=1) > -0.1).all()
 
 
-def test_rounds_of_a_series_tell_about_each_other_and_only_those_that_this_lead_leads(sqlite_engine, make_study):
+def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         main, lead, _ = make_study(session, series="s", round="main")
         pilot, other, people = make_study(session, items=3, series="s", round="pilot", title="Pilot")

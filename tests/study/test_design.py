@@ -135,7 +135,7 @@ def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(se
     assert amend(session, study, rubric_yaml=OTHER_SCALE)
 
 
-def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once(session, lead):
+def test_systems_of_an_edited_draft_are_numbered_as_if_imported_together(session, lead):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()  # its training items have systems too
     items = read_items((demo.DEMO / "esc_dialogue.jsonl").read_bytes(), "items.jsonl")
     study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Talks", seed="s"), yaml, items, lead)
@@ -193,7 +193,7 @@ def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead
     assert [study.title for study in lifecycle.for_lead(session, lead)] == ["Other"]
 
 
-def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
+def test_people_of_a_deleted_draft_only_are_deleted_with_it(session, draft, lead):
     other = duplicate.duplicate(session, draft, "Other", lead)
     for name, role, where in (
         ("Anna", Role.annotator, draft),
@@ -230,7 +230,7 @@ def test_launch_freezes_and_a_missing_candidate_or_no_item_stands_in_the_way(ses
         launch(session, draft)
 
 
-def test_everything_that_decides_what_is_asked_of_whom_is_in_the_hash(session, draft):
+def test_the_hash_covers_everything_that_decides_the_questions(session, draft):
     seen = {contents.design_hash(session, draft)}
     for parts in (
         {"title": "B"},
@@ -326,7 +326,7 @@ def test_an_amendment_holds_on_both_databases(engine):
 # Copies
 
 
-def test_a_copy_has_the_design_and_the_check_items_and_nothing_of_the_people(session, lead):
+def test_a_copy_has_the_design_and_no_people(session, lead):
     plan = lifecycle.StudyPlan(title="Checked", raters_per_item=2, access="panel")
     study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, settings={"contact": "us", "preregistration": {"sample": "12"}})
@@ -370,7 +370,7 @@ def test_the_methods_text_prints_the_preregistration_and_every_amendment(session
     assert f"1 amendment after launch ({study.opened_at:%Y-%m-%d}: {WHY})" in text
 
 
-def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_under_its_hash(session, draft, lead):
+def test_a_report_holds_the_preregistration_and_its_amendments_under_its_hash(session, draft, lead):
     declared = build_report(session, draft).files["preregistration.md"].decode()
     assert "Nothing was declared." in declared
     assert "The study has not been opened." in declared

@@ -79,14 +79,14 @@ def test_items_whose_systems_differ_may_have_fewer_candidates() -> None:
     assert (finding.severity, finding.blocking, finding.items) == ("warning", False, ("i9",))
 
 
-def test_two_systems_with_the_same_texts_are_grave_and_one_pair_is_a_warning() -> None:
+def test_systems_with_equal_texts_are_grave_and_one_pair_a_warning() -> None:
     same = [item(n, "x" * n + " end.", "X" * n + " end. ", f"Other {n}.") for n in range(1, 9)]
     assert only(lint(same), "have the same text in 8 of 8").severity == "grave"
     finding = only(lint([*sound(), item(50, "Quite the same.", "Quite the same.", "No.")]), "of the same text")
     assert (finding.severity, finding.items) == ("warning", ("i50",))
 
 
-def test_a_text_that_a_system_gives_again_and_again_is_told_once() -> None:
+def test_a_systems_repeated_text_is_reported_once() -> None:
     items = [item(n, "I am sorry to hear that.", *SENTENCES[1:3]) for n in range(1)] + sound()
     canned = [*items, *(item(60 + n, "I am sorry to hear that.", f"Well {n}.", f"Good {n}.") for n in range(4))]
     assert only(lint(canned), "one and the same text for 5 items").items == ("i0", "i60", "i61", "i62", "i63")
@@ -143,7 +143,7 @@ def test_ordinary_texts_are_left_in_peace(text: str) -> None:
     assert not [finding for finding in findings if finding.severity != "note"]
 
 
-def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() -> None:
+def test_a_systems_family_name_counts_unless_contexts_use_the_word() -> None:
     items = [
         replace(draft, candidates=tuple(replace(c, system="GPT4-ft") for c in draft.candidates[:1]))
         for draft in sound()
@@ -167,7 +167,7 @@ def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str)
     assert (finding.severity, finding.items) == ("grave", ("i7",))
 
 
-def test_a_speaker_whom_the_rubric_gives_a_title_is_left_in_peace() -> None:
+def test_a_speaker_with_a_rubric_title_is_not_reported() -> None:
     titled = parse_rubric(f"{SMALL_RUBRIC}speakers: [{{names: [gpt4-ft], title: Supporter, side: right}}]\n")
     assert not [
         finding for finding in linter.lint(titled, [talk(7, "usr", "gpt4-ft")], ()) if "A speaker" in finding.text
@@ -180,7 +180,7 @@ def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
     assert not [finding for finding in lint(items) if "counselor" in finding.text]
 
 
-def test_a_system_that_stops_at_a_maximum_length_is_told_with_the_length() -> None:
+def test_a_system_cut_at_a_maximum_length_is_reported() -> None:
     def cut(n: int) -> CandidateDraft:
         return CandidateDraft("sys-c", (f"{n} " + "word after " * 30)[:199] + "x")
 
@@ -198,7 +198,7 @@ def test_texts_without_closing_punctuation_count_only_where_other_systems_have_i
     assert only(lint(one_bare), "100% of the texts of 'sys-c' end without")
 
 
-def test_a_system_far_longer_than_the_others_and_single_texts_out_of_line_are_told() -> None:
+def test_much_longer_systems_and_single_outlying_texts_are_reported() -> None:
     items = [
         replace(draft, candidates=(*draft.candidates[:2], CandidateDraft("sys-c", f"{draft.candidates[2].text} " * 3)))
         for draft in sound(20)

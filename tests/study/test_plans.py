@@ -48,7 +48,7 @@ def lines(*pairs: tuple[str, int]) -> list[PlanLine]:
 # Files
 
 
-def test_a_table_or_workbook_may_name_pseudonyms_or_names_and_leave_out_the_rank(sqlite_engine) -> None:
+def test_plan_files_take_pseudonyms_or_names_with_optional_ranks(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, _ = draft_study(session)
         plan = read(
@@ -122,7 +122,7 @@ def test_what_a_plan_leaves_out_is_a_warning(sqlite_engine) -> None:
         ("plan.json", b"[]", "cannot be read here. Known are .csv, .tsv, .txt, .xlsx"),
     ],
 )
-def test_a_file_that_is_no_plan_is_refused_before_the_study_is_looked_at(name: str, content: bytes, words: str) -> None:
+def test_a_file_that_is_no_plan_is_refused_early(name: str, content: bytes, words: str) -> None:
     with pytest.raises(ImportRefused, match=words):
         plans.read(Session(), Study(title="None", slug="none", series="none", rubric_id=0, seed=""), content, name)
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_plan_is_refused_before_the_study_is_looked_at(name: s
 # What hangs together, and a proposal
 
 
-def test_parts_that_share_no_item_are_told_apart() -> None:
+def test_parts_that_share_no_item_are_distinguished() -> None:
     parts = pairing.connected(lines(("a", 1), ("b", 1), ("b", 2), ("c", 2), ("d", 3)))
     assert [part.annotators for part in parts] == [("P-a", "P-b", "P-c"), ("P-d",)]
     assert [part.items for part in parts] == [("item-1", "item-2"), ("item-3",)]
@@ -166,7 +166,7 @@ def test_pairs_of_annotators_meet_about_equally_often() -> None:
     assert max(met.values()) - min(met.values()) <= 2
 
 
-def test_nobody_gets_more_than_the_cap() -> None:
+def test_loads_never_exceed_the_cap() -> None:
     made = pairing.proposed({f"i{n}": 3 for n in range(10)}, ["a", "b", "c", "d"], 5, "s")
     assert set(Counter(line.annotator for line in made).values()) == {5}
 
@@ -174,7 +174,7 @@ def test_nobody_gets_more_than_the_cap() -> None:
 # Stored
 
 
-def test_a_stored_plan_comes_back_in_the_order_of_ranks_and_survives_a_round_trip(engine) -> None:
+def test_a_stored_plan_keeps_its_ranks_over_a_round_trip(engine) -> None:
     with Session(engine) as session:
         study, people = draft_study(session)
         plan = read(session, study, "annotator,item_id,rank\nP-a,item-2,\nP-a,item-3,5\nP-a,item-1,2\nP-b,item-1,1\n")
@@ -216,7 +216,7 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
             plans.store(session, study, [], "P-lead", "too late")
 
 
-def test_a_proposal_for_a_study_covers_all_its_items_or_says_what_is_missing(sqlite_engine) -> None:
+def test_a_proposed_plan_covers_all_items_or_names_what_is_missing(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, _ = draft_study(session, items=6, raters=2, names="abcd")
         plan = plans.check(session, study, plans.propose(session, study))
@@ -229,7 +229,7 @@ def test_a_proposal_for_a_study_covers_all_its_items_or_says_what_is_missing(sql
 # The subset that more annotators rate
 
 
-def test_the_overlap_subset_is_the_same_however_often_it_is_drawn_until_launch_and_comes_first(sqlite_engine) -> None:
+def test_the_overlap_subset_is_stable_until_launch_and_comes_first(sqlite_engine) -> None:
     def drawn() -> dict[str, tuple[int, int]]:
         pairing.apply_overlap(session, study)
         rows = session.execute(select(Item.external_id, Item.raters, Item.priority).order_by(Item.priority, Item.rank))

@@ -153,7 +153,7 @@ def test_unblinding_is_logged_once(session, lead):
     assert [event.kind for event in events.since(session, study.id, 0)].count("unblinded") == 1
 
 
-def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
+def test_a_lead_sees_only_the_studies_they_lead(session, lead):
     other, annotator = add_person(session, "other", Role.lead), add_person(session, "ann")
     study = create(session, lead)
     join(session, study, annotator)
@@ -165,7 +165,7 @@ def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
             lifecycle.led_by(session, stranger, study.slug)
 
 
-def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
+def test_drafts_and_closed_access_are_not_offered_publicly(session, lead):
     offered = create(session, lead, title="Open")
     for title, access in (("Draft", "open"), ("Invited", "invited"), ("Panel", "panel")):
         study = create(session, lead, title=title, access=access)
@@ -235,7 +235,7 @@ def test_speakers_that_the_rubric_does_not_name_are_reported():
     assert "'usr'" not in message[0]
 
 
-def test_a_file_for_another_kind_of_rubric_is_told_apart():
+def test_a_file_for_another_kind_of_rubric_is_recognised():
     turns = [{"speaker": "usr", "text": "Hello"}]
     text = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
     talk = json.dumps({"item_id": "1", "candidates": [{"system": "m", "turns": turns}]}).encode()

@@ -290,7 +290,7 @@ def skip(annotator: Annotator, token: str) -> dict[str, Any]:
     return {**message, "submission": "a-submission-of-my-own"}
 
 
-def test_nobody_stores_anything_on_an_item_that_somebody_else_holds(served: Served):
+def test_an_item_held_by_another_annotator_stores_nothing(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
 

@@ -178,7 +178,7 @@ def test_reachable_by_others_a_weak_secret_is_refused(bound, name, secret, monke
         settings.refuse_unsafe_secrets(bound)
 
 
-def test_one_process_with_its_own_file_serves_a_lab_with_the_secret_it_made_for_itself(monkeypatch):
+def test_one_process_with_a_file_generates_its_own_secret(monkeypatch):
     for name in settings.SECRETS:
         monkeypatch.delenv(name, raising=False)
 

@@ -158,7 +158,7 @@ def test_signing_out_twice_or_without_a_login_is_no_error(server):
     assert send(server, "POST", "/auth/sign-out", X_Triptych="1").status == 200
 
 
-def test_signing_in_as_somebody_else_ends_the_login_before(server, data, lead):
+def test_signing_in_as_another_person_ends_the_previous_login(server, data, lead):
     first = sign_in(server, data, lead)
     with writing(data) as transaction:
         other = accounts.create_lead(transaction, "Somebody else", PASSCODE)
@@ -245,7 +245,7 @@ def test_the_cookie_secret_is_made_once_and_for_its_owner_only(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("value", ["", "x", "a.b", "ü", "x" * 5000, "secret.AAAA"])
-def test_a_cookie_that_we_did_not_sign_is_nobody(value, monkeypatch):
+def test_a_cookie_signed_elsewhere_is_not_signed_in(value, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_SECRET", SECRET)
 
     assert session.login_secret(value) is None

@@ -46,7 +46,7 @@ def set_state(engine, slug, state):
         lifecycle.set_state(session, lifecycle.by_slug(session, slug), state, "P-lead")
 
 
-def test_a_submission_to_a_closed_study_is_refused_with_the_reason_and_no_receipt(sqlite_engine, make_study, at_work):
+def test_a_closed_study_refuses_submissions_with_reason_and_no_receipt(sqlite_engine, make_study, at_work):
     slug, who, view = begin(sqlite_engine, make_study)
     act = at_work(sqlite_engine, who)
     set_state(sqlite_engine, slug, StudyState.closed)
@@ -76,7 +76,7 @@ def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
         assert session.scalars(select(Event.kind).order_by(Event.number)).all()[-1] == "study closed"
 
 
-def test_somebody_excluded_stores_nothing_more(sqlite_engine, make_study, at_work):
+def test_an_excluded_annotator_stores_nothing_more(sqlite_engine, make_study, at_work):
     _, who, view = begin(sqlite_engine, make_study)
     with writing(sqlite_engine) as session:
         membership = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
@@ -128,7 +128,7 @@ def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token)
 
 @pytest.mark.parametrize("login", [None, "", "no login of ours"])
 @pytest.mark.parametrize("token", [None, "a\x00", "nobody-s-token"])
-def test_whoever_is_signed_out_hears_that_first(sqlite_engine, make_study, at_work, login, token):
+def test_a_signed_out_request_gets_that_error_first(sqlite_engine, make_study, at_work, login, token):
     _, who, view = begin(sqlite_engine, make_study)
     act = at_work(sqlite_engine, who)
 
