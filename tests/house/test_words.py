@@ -19,8 +19,7 @@ NOT_YET = (
 
 def swept(path: Path) -> bool:
     name = path.relative_to(ROOT).as_posix()
-    generated = {"versions", "node_modules"} & set(path.parts)
-    return not generated and not any(name == part or name.startswith(f"{part}/") for part in NOT_YET)
+    return "versions" not in path.parts and not any(name.startswith(f"{part}/") for part in NOT_YET)
 
 
 PYTHON = sorted(
@@ -30,12 +29,8 @@ PYTHON = sorted(
     if swept(path)
 )
 PRODUCT = [path for path in [*PYTHON, ROOT / "app.py"] if "tests" not in path.relative_to(ROOT).parts]
-DOCUMENTS = sorted(
-    path
-    for pattern in ("*.md", "*.cff", "docs/**/*.md", ".github/**/*.md", "rubrics/*.md", "data/demo/*.md")
-    for path in ROOT.glob(pattern)
-    if swept(path)
-)
+WRITTEN = ("*.md", "*.cff", "docs/**/*.md", ".github/**/*.md", "rubrics/*.md", "data/demo/*.md")
+DOCUMENTS = sorted(path for pattern in WRITTEN for path in ROOT.glob(pattern))
 # names that say nothing about the value they hold
 EMPTY_NAMES = {
     *("one", "found", "said", "given", "kept", "mine", "wanted", "known", "told", "laid", "her", "hers", "thing"),
