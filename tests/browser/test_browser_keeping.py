@@ -200,7 +200,7 @@ def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, contex
     assert (now.state, now.draft) == ("reserved", before)
 
 
-def test_a_submit_refused_because_another_tab_wrote_last_can_go_on_here(app, page, context):
+def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     browser.answer_all(page)
     is_saved(page)
     other = opened(context, app)

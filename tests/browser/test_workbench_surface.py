@@ -594,7 +594,7 @@ def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
     ]
 
 
-def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(open_view):
+def test_answering_a_response_opens_the_next_in_succession(open_view):
     page = open_view("succession")
     expect(page.locator('[data-tw-text="A"]')).to_be_visible()
     expect(page.locator('[data-tw-text="B"]')).to_be_hidden()

@@ -193,7 +193,7 @@ def test_logs_are_json_lines_without_texts_or_addresses(stack):
     assert "request:" not in stack.proxy.log.read_text()
 
 
-def test_the_numbers_show_the_work_and_only_to_who_has_the_token(stack):
+def test_the_metrics_are_shown_with_the_token_only(stack):
     server = stack.servers[0]
 
     assert get(f"{server.url}/metrics")[0] == 401
@@ -308,7 +308,7 @@ def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
     shell(line, stack.cluster.administering())
 
 
-def test_a_study_goes_back_to_one_machine_and_again_to_a_server(stack, tmp_path):
+def test_a_study_moves_between_a_machine_and_a_server(stack, tmp_path):
     small = f"sqlite:///{tmp_path / 'triptych.db'}"
     output = command("move", small, "--study", stack.world.slug, **stack.env())
 

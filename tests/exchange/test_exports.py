@@ -167,7 +167,7 @@ def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
     assert (marked[people[0].pseudonym]["surplus"], marked[people[1].pseudonym]["excluded"]) == ("1", "1")
 
 
-def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sqlite_engine, make_study):
+def test_ratings_of_an_unblinded_lead_are_marked_in_exports(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=3, raters_per_item=3)
         own_row = join(session, study, lead)

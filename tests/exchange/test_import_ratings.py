@@ -201,7 +201,7 @@ def test_positions_that_cannot_be_are_errors(positions):
     assert "position" in problems_of(together(header + f"1,m,w,c,4,{first}\n1,n,w,c,3,{second}\n"))[0]
 
 
-def test_a_rating_given_twice_is_refused_with_both_rows_and_never_averaged(imported):
+def test_a_repeated_rating_is_refused_with_both_rows(imported):
     ratings = together(LONG + "i1,s,w1,c,3\ni1,s,w1,c,5\ni1,s,w2,c,4\n")
 
     assert "Row 3" in problems_of(ratings)[0]
@@ -491,7 +491,7 @@ def test_a_public_set_has_the_same_means_and_shares_after_the_import(imported, s
 
 
 @pytest.mark.parametrize("name", ["pandalm", "recipes"])
-def test_a_large_public_set_is_read_whole_and_fits_its_proposed_scale(shared: Path, name: str):
+def test_a_large_public_set_fits_its_proposed_scale(shared: Path, name: str):
     path = public_set(shared, name)
     with path.open() as lines:
         rows = sum(1 for _ in csv.reader(lines)) - 1

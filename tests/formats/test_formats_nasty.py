@@ -47,7 +47,7 @@ def texts(file: ItemFile) -> list[list[str | None]]:
 
 
 @pytest.mark.parametrize(("name", "count"), READ_AS_THEY_ARE.items())
-def test_a_file_with_unusual_but_sound_content_is_read_without_a_word(name: str, count: int) -> None:
+def test_unusual_but_valid_files_are_read_without_warning(name: str, count: int) -> None:
     file = read(name)
     assert (len(file.items), file.problems, file.ok) == (count, (), True)
 

@@ -132,7 +132,7 @@ def test_highlights_tables_are_recognised_and_minus_one_means_no_place():
     assert ratings.ignored == ("occurrences",)
 
 
-def test_control_characters_are_taken_out_of_ids_and_values_with_a_warning():
+def test_control_characters_are_removed_with_a_warning():
     ratings = table(LONG + "1\x00,m,w\x07,c,4\n")
     assert rated(ratings) == [("1", "m", "w", "c", "4")]
     assert messages(ratings)[0].startswith("Row 2, column 'item_id': 1 control character(s)")
@@ -206,7 +206,7 @@ def potato_pairs(*labels: tuple[str, str, str], spans: Any = (), **more: Any) ->
     }
 
 
-def test_a_potato_project_tells_which_response_each_answer_and_span_is_about():
+def test_a_potato_project_assigns_answers_and_spans_to_responses():
     span = {"schema": "mark", "name": "good", "title": "good", "target_field": "response_a"}
     state = potato_pairs(
         ("fluency_a", "4", "4"),
@@ -409,7 +409,7 @@ def pearmut(**more: Any) -> dict[str, Any]:
     return {"annotation": [responses], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
 
 
-def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive():
+def test_pearmut_inclusive_span_ends_become_exclusive():
     ratings = records(pearmut())
     assert rated(ratings) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
     assert ratings.ratings[0].seconds == 21.5
@@ -429,7 +429,7 @@ def test_pearmut_offsets_are_utf16_units_without_line_breaks():
     ]
 
 
-def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_counted():
+def test_pearmut_documents_without_data_or_annotation_are_counted():
     ratings = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
     assert len(ratings.ratings) == 2
     assert messages(ratings)[:2] == [
@@ -577,7 +577,7 @@ def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
         (mark(None, None, "c d"), (4, 7), "exactly once"),
     ],
 )
-def test_a_place_that_does_not_hold_the_quote_is_mended_and_counted(given_span, expected, sentence):
+def test_a_misplaced_quote_is_realigned_and_counted(given_span, expected, sentence):
     findings = Findings()
     span = place(given_span, "ab 💩c d", findings)
     assert (span.start, span.end) == expected

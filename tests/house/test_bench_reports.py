@@ -14,7 +14,7 @@ def row(text: str, begins: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_a_part_is_put_behind_the_prose_and_replaced_in_its_place(tmp_path):
+def test_a_part_follows_the_prose_and_is_replaced_in_place(tmp_path):
     written = tmp_path / "page.md"
     written.write_text(PROSE)
     write_part(written, "one", "first\n")

@@ -33,7 +33,7 @@ def settings_in(path) -> set[str]:
     return keys
 
 
-def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the_backup(sqlite_engine, make_study):
+def test_a_backup_under_load_holds_everything_acknowledged_before(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
     acknowledged, stop, all_wrote = [], threading.Event(), threading.Barrier(WRITERS + 1)

@@ -48,9 +48,7 @@ def contents(engine) -> dict[str, list]:
         }
 
 
-def test_a_database_goes_to_postgresql_and_back_with_every_row_and_chain(
-    sqlite_engine, postgres_engine, other_sqlite, filled
-):
+def test_a_database_moves_to_postgresql_and_back_unchanged(sqlite_engine, postgres_engine, other_sqlite, filled):
     before = contents(sqlite_engine)
     there = move.move(sqlite_engine, postgres_engine)
     back = move.move(postgres_engine, other_sqlite)

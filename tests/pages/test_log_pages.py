@@ -75,7 +75,7 @@ def test_a_study_without_ratings_still_lists_its_items(visit, make_study):  # no
     assert "Nobody has rated this item yet." in words(app)
 
 
-def test_the_log_tells_who_did_what_and_is_filtered_by_the_address(visit, lab):  # noqa: F811
+def test_the_log_is_filtered_by_the_address(visit, lab):  # noqa: F811
     study, lead, people, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     assert "8 events, newest first" in words(app)
@@ -128,7 +128,7 @@ def test_an_edit_is_shown_rating_by_rating():
     assert changes["note"] == ("–", "mended")
 
 
-def test_the_check_says_that_all_is_well_and_names_what_is_not(visit, lab):  # noqa: F811
+def test_the_check_reports_success_or_names_problems(visit, lab):  # noqa: F811
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Integrity check"

@@ -37,7 +37,7 @@ def press_run(app, **sliders: int):
     return app
 
 
-def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(visit):  # noqa: F811
+def test_the_planner_works_without_a_study(visit):  # noqa: F811
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
     app = visit(lead, "planner.py")

@@ -70,14 +70,14 @@ def test_four_annotators_make_a_leader_for_themselves_only():
 
 
 @pytest.mark.parametrize("gap", [0.6, -0.6])
-def test_the_first_example_speaks_most_for_the_difference_whichever_system_is_higher(gap):
+def test_the_first_example_supports_the_difference_most(gap):
     study_analysis = analysis(crossed(items=30, annotators=6, raters=3, gap=gap))
     shown = [example.difference for example in study_analysis.examples(study_analysis.contrasts_of("c1")[1])]
     assert np.sign(shown[0]) == np.sign(gap)
     assert shown == sorted(shown, reverse=gap > 0)
 
 
-def test_of_many_differences_the_clearest_are_drawn_and_never_beyond_the_scale():
+def test_only_the_clearest_differences_are_drawn_within_the_scale():
     study_analysis = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
     drawn = foremost(study_analysis.contrasts, 5)
     assert max(contrast.p for contrast in drawn) <= min(c.p for c in study_analysis.contrasts if c not in drawn)

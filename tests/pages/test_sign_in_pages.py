@@ -100,7 +100,7 @@ def test_without_the_link_there_is_no_form_for_an_account(secret):
     assert not test.text_input
 
 
-def test_before_there_is_a_lead_the_page_says_where_the_link_is():
+def test_without_a_lead_the_page_names_the_setup_link():
     assert "the terminal printed" in shown(app())
 
 
@@ -254,7 +254,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
         assert who.name is None
 
 
-def test_a_newcomer_from_a_panel_hears_that_the_study_is_not_open(engine, study):
+def test_a_panel_newcomer_sees_that_the_study_is_not_open(engine, study):
     with writing(engine) as session:
         here = lifecycle.by_slug(session, study.slug)
         here.access, here.state = Access.panel, StudyState.closed

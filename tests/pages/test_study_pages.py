@@ -203,7 +203,7 @@ def test_a_study_without_a_title_is_refused_and_the_file_stays(with_rubric):
 
 
 @pytest.mark.parametrize("path", sorted(NASTY.iterdir()), ids=lambda path: path.name)
-def test_no_hostile_file_ends_in_a_trace_or_in_half_a_study(with_rubric, path):
+def test_no_hostile_file_causes_a_traceback_or_partial_study(with_rubric, path):
     app = upload(with_rubric(), path.name, path.read_bytes())
 
     assert stored() == []

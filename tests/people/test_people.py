@@ -353,7 +353,7 @@ def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
             accounts.join_open_study(session, paused, "Berta")
 
 
-def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite_engine, study, make_study):
+def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         newer, _, _ = make_study(session, title="A newer one")
         person, code = accounts.join_open_study(session, newer, "Anna")
@@ -391,7 +391,7 @@ def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, 
     assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, second)
 
 
-def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine, study):
+def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         personal_link(session, study, "Anna", "anna@example.org")
 

@@ -130,7 +130,7 @@ def test_rrgen_asks_four_seven_point_questions_and_a_verdict_in_this_order() -> 
         assert [point.value for point in criterion.scale.points if point.sparing] == [3, 5]
 
 
-def test_rrgen_has_a_verdict_accept_or_reject_of_which_accept_is_positive() -> None:
+def test_rrgen_has_a_verdict_whose_positive_option_is_accept() -> None:
     verdict = rubric("rrgen").criteria[4]
     assert [(option.key, option.title, option.positive) for option in options(verdict)] == [
         ("accept", "Accept", True),
@@ -210,7 +210,7 @@ def test_a_free_explanation_has_three_to_thirty_words() -> None:
     assert (rule.min_words, rule.max_words) == (3, 30)
 
 
-def test_the_note_that_lower_case_is_no_error_stands_at_correctness_only() -> None:
+def test_the_lower_case_note_is_shown_at_correctness_only() -> None:
     notes = {criterion.key: criterion.note for criterion in rubric("dialogue_response").criteria if criterion.note}
     assert list(notes) == ["correctness"]
     assert "lower case" in notes["correctness"]

@@ -115,7 +115,7 @@ def test_systems_stay_blind_and_the_sentence_counts_every_check(played):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
-def test_two_hundred_items_three_systems_and_twelve_annotators_show_what_was_planted(sqlite_engine, key):
+def test_a_large_dry_run_recovers_every_planted_effect(sqlite_engine, key):
     few = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
     items = [replace(few[n % len(few)], external_id=f"item-{n}") for n in range(200)]
     with database.writing(sqlite_engine) as session:
@@ -183,7 +183,7 @@ def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
     assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
 
 
-def test_a_study_that_is_under_way_is_tried_out_from_its_beginning(lab, make_study):
+def test_a_dry_run_of_a_running_study_starts_at_its_beginning(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=3)
         session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))

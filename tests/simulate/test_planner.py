@@ -77,7 +77,7 @@ def test_a_preset_grows_with_the_scale():
     assert preset("high", 4).components == PRESETS["high"].on_scale(4)
 
 
-def test_an_outlook_tells_chance_hours_and_cost_and_when_annotators_buy_more():
+def test_an_outlook_gives_chance_hours_cost_and_advice():
     worth = outlook(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8), 60, 12.0)
     assert (worth.effort.hours, worth.effort.hours_each, worth.effort.cost) == (10.0, 2.0, 120.0)
     assert worth.advice.sentence.startswith("A few more annotators buy more than more items")

@@ -97,7 +97,7 @@ def ids(session, study, purpose=Purpose.main) -> list[str]:
 # A draft
 
 
-def test_a_draft_takes_another_title_other_settings_another_rubric_and_other_items(session, draft):
+def test_a_drafts_title_settings_rubric_and_items_can_change(session, draft):
     settings = {"consent": {"text": "I agree."}, "pay": {"per_item": "0.35"}, "overlap": {"items": 1, "raters": 5}}
     assert amend(session, draft, title=" New ", raters_per_item=1, access="invited", settings=settings)
     assert amend(session, draft, rubric_yaml=OTHER_SCALE)
@@ -122,7 +122,7 @@ def test_a_form_that_changes_nothing_leaves_no_event_and_needs_no_reason(session
     assert (kinds(session, draft), draft.design_hash) == (["study created", "study open"], before)
 
 
-def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(session, lead):
+def test_another_rubric_keeps_check_references_or_is_refused(session, lead):
     study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, rubric_yaml=SMALL_RUBRIC.replace("Two questions", "Some questions"))
     [reference] = session.execute(select(Reference.accepted, Criterion.key).join(Criterion)).all()

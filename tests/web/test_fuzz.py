@@ -262,7 +262,7 @@ async def foreign_requests(served: Served) -> dict[str, int]:
         return answers
 
 
-def test_what_does_not_come_from_our_own_signed_in_page_is_refused(served: Served):
+def test_requests_from_outside_our_signed_in_pages_are_refused(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
 
@@ -345,7 +345,7 @@ def test_an_action_whose_kind_is_no_word_is_refused(served: Served, kind: Any):
 
 
 @pytest.mark.parametrize("changed", [{"item": {"fluency": 3}}, {"A": {"fluency": []}}], ids=["of the item", "empty"])
-def test_a_rating_in_a_place_where_it_is_not_asked_is_refused(served: Served, changed: dict[str, Any]):
+def test_a_rating_that_was_not_asked_is_refused(served: Served, changed: dict[str, Any]):
     async def status() -> int:
         async with served.annotator() as annotator:
             draft = with_ratings(complete_answers(annotator), **changed)

@@ -211,7 +211,7 @@ def test_streamlits_numbers_and_agent_interface_are_closed(server, path):
     assert send(server, "GET", path).status == 404
 
 
-def test_the_workbench_comes_from_an_address_that_may_be_kept_for_ever(server):
+def test_the_workbench_address_may_be_cached_for_ever(server):
     answer = send(server, "GET", f"/assets/{assets.version()}/workbench.js")
 
     assert answer.status == 200
