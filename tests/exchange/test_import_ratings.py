@@ -236,7 +236,7 @@ def test_equal_values_leave_agreement_undefined_in_words(imported):
 
     agreement = criterion_results(frame)[0].agreement
     assert agreement.percent == 1
-    assert "no variation" in agreement.alpha
+    assert "no variation" in agreement.alpha.reason
 
 
 def test_values_off_the_scale_are_named_row_by_row():
