@@ -23,13 +23,11 @@ from triptych.formats.writers.writing import csv_file, json_file, parquet_file, 
 from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
-from triptych.reports.citation import citation
-from triptych.reports.declaration import declaration
+from triptych.reports.documents import citation, declaration, script_files
 from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
 from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
-from triptych.reports.script import script_files
 from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -206,7 +204,7 @@ def _documents(parts: Parts) -> Iterator[File]:
     yield json_file("heds.json", heds.heds_json(parts.sheet, criteria))
     yield text_file("heds.md", heds.heds_markdown(parts.sheet, criteria, parts.seal))
     yield text_file("report.html", _html(parts))
-    yield text_file("CITATION.cff", citation(parts.facts, parts.sheet, parts.sha256))
+    yield text_file("CITATION.cff", citation(parts.facts, heds.authors(parts.sheet), parts.sha256))
     yield from script_files(parts.sha256)
 
 

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
+from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_languages import LANGUAGES
-from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
-from triptych.reports.markdown import code_span
+from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, Question
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -32,6 +31,7 @@ from triptych.study import lifecycle
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
 ABOUT_CRITERIA = "4"
+AUTHORS = ("1.3.1.1", "1.3.2.1")
 ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # what an import does not tell
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
 
@@ -95,6 +95,12 @@ def full_sheet(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> She
             (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, found, book)
         }
     return sheet | {place: answer for place, answer in stored(facts.sheet).items() if answer}
+
+
+def authors(sheet: Sheet) -> list[str]:
+    """Names of the people that the datasheet lists as contacts."""
+    names = (sheet.get((number, ""), Answer()).text for number in AUTHORS)
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
