@@ -30,34 +30,36 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
 
     widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
     """
-    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
-    rows = [pair_label(one, names) for one in known]
-    scale = 100 if known[0].share else 1
+    defined = [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
+    rows = [pair_label(contrast, names) for contrast in defined]
+    scale = 100 if defined[0].share else 1
     figure = go.Figure()
-    thin = [one.difference.alike for one in known]
-    thick = [one.difference.these for one in known]
+    thin = [contrast.difference.alike for contrast in defined]
+    thick = [contrast.difference.these for contrast in defined]
     figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
     figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
     figure.add_scatter(
-        x=[scale * one.difference.mean for one in known],
+        x=[scale * contrast.difference.mean for contrast in defined],
         y=rows,
         mode="markers",
         marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
-        text=[signed(one.difference.mean, one.share) for one in known],
+        text=[signed(contrast.difference.mean, contrast.share) for contrast in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     frame(figure, len(rows), rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "Percentage points" if known[0].share else "Points"
+    unit = "Percentage points" if defined[0].share else "Points"
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
 
 def _range(intervals: list[Interval], scale: int, widest: float) -> list[float]:
     """From the lowest limit to the highest that the scale allows, 0 among them, with some room."""
-    ends = [scale * end for one in intervals for end in (one.low, one.high, one.mean) if end is not None]
+    ends = [
+        scale * end for interval in intervals for end in (interval.low, interval.high, interval.mean) if end is not None
+    ]
     low, high = max(min(0.0, *ends), -scale * widest), min(max(0.0, *ends), scale * widest)
     room = 0.06 * (high - low) or 1.0
     return [low - room, high + room]
@@ -84,28 +86,30 @@ def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, c
 
 def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     """How often the system of the row was rated higher than that of the column, among pairs by one annotator."""
-    codes = sorted({code for one in contrasts for code in (one.system, one.baseline)})
+    codes = sorted({code for pair in contrasts for code in (pair.system, pair.baseline)})
     labels = [_short(names, code) for code in codes]
     share = np.full((len(codes), len(codes)), np.nan)
-    for one in contrasts:
-        if isinstance(one.dominance, Undefined):
+    for contrast in contrasts:
+        if isinstance(contrast.dominance, Undefined):
             continue
-        n = one.dominance.wins + one.dominance.ties + one.dominance.losses
-        row, column = codes.index(one.system), codes.index(one.baseline)
-        share[row, column], share[column, row] = one.dominance.wins / n, one.dominance.losses / n
+        n = contrast.dominance.wins + contrast.dominance.ties + contrast.dominance.losses
+        row, column = codes.index(contrast.system), codes.index(contrast.baseline)
+        share[row, column], share[column, row] = contrast.dominance.wins / n, contrast.dominance.losses / n
     figure = _map(100 * share, labels, labels, "%{y} higher than %{x}: %{z:.0f} %<extra></extra>", 100)
     figure.update_xaxes(title=axis_title("was rated lower, % of pairs"), side="bottom")
     return figure
 
 
-def distances(found: Disagreement, titles: dict[str, str]) -> go.Figure:
+def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
     """Annotators × criteria: how far each lies from the others."""
-    return _scores([(one.annotator, one.criteria) for one in found.annotators[:MOST_CELLS]], titles)
+    return _scores(
+        [(annotator.annotator, annotator.criteria) for annotator in disagreement.annotators[:MOST_CELLS]], titles
+    )
 
 
-def items(found: Disagreement, titles: dict[str, str]) -> go.Figure:
+def items(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
     """Items × criteria: how far apart their annotators lie."""
-    return _scores([(one.item, one.criteria) for one in found.items[:MOST_ITEMS]], titles)
+    return _scores([(item.item, item.criteria) for item in disagreement.items[:MOST_ITEMS]], titles)
 
 
 def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) -> go.Figure:
@@ -115,12 +119,12 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
 
 
-def pairs(one: PeopleOf) -> go.Figure:
+def pairs(people_of: PeopleOf) -> go.Figure:
     """Annotators × annotators: how often two of them gave the same rating."""
-    people = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})[:MOST_CELLS]
+    people = sorted({name for pair in people_of.pairs for name in (pair.first, pair.second)})[:MOST_CELLS]
     place = {name: n for n, name in enumerate(people)}
     table = np.full((len(people), len(people)), np.nan)
-    for pair in one.pairs:
+    for pair in people_of.pairs:
         if pair.first in place and pair.second in place:
             row, column = place[pair.first], place[pair.second]
             table[row, column] = table[column, row] = 100 * pair.percent
@@ -156,31 +160,34 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
     return figure
 
 
-def chances(found: Chances) -> go.Figure:
+def chances(chance: Chances) -> go.Figure:
     """Annotators × items: the chance of a plan to show its difference."""
     people, items = (
         [f"{count} {what}" for count in counts]
-        for counts, what in ((found.annotators, "annotators"), (found.items, "items"))
+        for counts, what in ((chance.annotators, "annotators"), (chance.items, "items"))
     )
-    return _map(100 * found.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
+    return _map(100 * chance.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
 
 
-def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
+def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
-    known = [one for one in found if not isinstance(one.alpha, Undefined)]
-    rows = [short(titles[one.criterion], one.criterion, 30) for one in known]
-    limits = [one.interval if not isinstance(one.interval, Undefined) else (one.alpha, one.alpha) for one in known]
+    defined = [agreement for agreement in agreements if not isinstance(agreement.alpha, Undefined)]
+    rows = [short(titles[agreement.criterion], agreement.criterion, 30) for agreement in defined]
+    limits = [
+        agreement.interval if not isinstance(agreement.interval, Undefined) else (agreement.alpha, agreement.alpha)
+        for agreement in defined
+    ]
     figure = go.Figure(
         go.Scatter(
-            x=[one.alpha for one in known],
+            x=[agreement.alpha for agreement in defined],
             y=rows,
             mode="markers",
             marker={"size": 11, "color": DOT},
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [high - one.alpha for one, (_, high) in zip(known, limits, strict=True)],
-                "arrayminus": [one.alpha - low for one, (low, _) in zip(known, limits, strict=True)],
+                "array": [high - agreement.alpha for agreement, (_, high) in zip(defined, limits, strict=True)],
+                "arrayminus": [agreement.alpha - low for agreement, (low, _) in zip(defined, limits, strict=True)],
                 "color": DOT,
                 "thickness": 2,
                 "width": 5,

@@ -23,7 +23,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
     st.text(NOTE)
     st.caption(f"The form with its explanations: {FORM}")
     titles = {criterion.key: criterion.title for criterion in criteria}
-    given: Sheet = {}
+    answers: Sheet = {}
     with st.form(f"heds-{key}", border=False):
         for section, questions in groupby(asked(list(criteria)), key=lambda pair: pair[0].number[0]):
             with st.expander(f"{section} {SECTIONS[section]}"):
@@ -32,9 +32,9 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
                         st.markdown(f"**{plain(titles[criterion])}**")
                     for question, _ in ones:
                         place = question.number, criterion
-                        given[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
+                        answers[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
         stored = st.form_submit_button("Save these answers", type="primary")
-    return given if stored else None
+    return answers if stored else None
 
 
 def _ask(question: Question, now: Answer, key: str) -> Answer:
@@ -56,5 +56,5 @@ def _options(question: Question, label: str, now: Answer, key: str) -> tuple[int
     if question.kind == "several":
         return tuple(st.multiselect(label, numbers, [n for n in now.chosen if n in numbers], **shown))
     place = now.chosen[0] - 1 if now.chosen else None
-    found = st.selectbox(label, numbers, place, placeholder="Not answered", **shown)
-    return () if found is None else (found,)
+    chosen = st.selectbox(label, numbers, place, placeholder="Not answered", **shown)
+    return () if chosen is None else (chosen,)

@@ -89,19 +89,23 @@ def draw_look(look: Look, slug: str) -> None:
         st.text("Nobody has rated this item yet.")
     else:
         st.dataframe(look.ratings, hide_index=True, key=f"ratings-{slug}")
-    _table("What they say", "Nobody explained a rating of this item.", [_explained(one) for one in look.explained])
-    remarks = [{"Annotator": one.annotator, "About": one.what, "Text": one.text} for one in look.remarks]
+    _table(
+        "What they say",
+        "Nobody explained a rating of this item.",
+        [_explained(explanation) for explanation in look.explained],
+    )
+    remarks = [{"Annotator": remark.annotator, "About": remark.what, "Text": remark.text} for remark in look.remarks]
     _table("Notes and reasons", "Nobody skipped or ignored this item, or left a note.", remarks)
 
 
-def _explained(one: Any) -> dict[str, str]:
+def _explained(explanation: Any) -> dict[str, str]:
     return {
-        "Annotator": one.annotator,
-        "Response": one.system,
-        "Criterion": one.criterion,
-        "Value": one.value,
-        "Reasons": " · ".join(one.reasons),
-        "Explanation": one.text,
+        "Annotator": explanation.annotator,
+        "Response": explanation.system,
+        "Criterion": explanation.criterion,
+        "Value": explanation.value,
+        "Reasons": " · ".join(explanation.reasons),
+        "Explanation": explanation.text,
     }
 
 
@@ -173,7 +177,7 @@ def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
         return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)
     values = [None, *options]
     at = values.index(before) if before in values else 0
-    return st.selectbox(options=values, index=at, format_func=lambda one: options.get(one, NONE), **named)
+    return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, NONE), **named)
 
 
 def _options(criterion: Criterion) -> dict[Any, str] | None:
@@ -197,8 +201,13 @@ def agreement_with_final(shares: Sequence[Agreement]) -> None:
         return
     with st.expander("Ratings that equal the final value", key="equal-final"):
         rows = [
-            {"Annotator": one.annotator, "Equal": one.same, "Of": one.of, "Share": percent(one.same / one.of)}
-            for one in shares
+            {
+                "Annotator": agreement.annotator,
+                "Equal": agreement.same,
+                "Of": agreement.of,
+                "Share": percent(agreement.same / agreement.of),
+            }
+            for agreement in shares
         ]
         st.dataframe(pd.DataFrame(rows, columns=["Annotator", "Equal", "Of", "Share"]), hide_index=True)
         st.caption("A low share is a reason to read, not to exclude: items are decided where opinions differ.")

@@ -31,7 +31,7 @@ class Analysis:
     of_criterion: bool = False
 
 
-def more(one: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
+def more(analysis: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
     """A box to choose an analysis, and the analysis."""
     every = {**ANALYSES, "lengths": Analysis("Length of responses", LENGTHS, _lengths_with(texts))}
     chosen = every[
@@ -40,64 +40,64 @@ def more(one: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
     st.caption(chosen.when)
     key = ""
     if chosen.of_criterion:
-        titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+        titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
         key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"more-{slug}")
-    chosen.draw(one, key, slug)
+    chosen.draw(analysis, key, slug)
 
 
-def _means(one: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.means(one, next(result for result in one.criteria if result.criterion.key == key), slug)
+def _means(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.means(analysis, next(result for result in analysis.criteria if result.criterion.key == key), slug)
 
 
-def _wins(one: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.wins(one, key, slug)
+def _wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.wins(analysis, key, slug)
 
 
-def _pairs(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.pairs(next(found for found in one.people if found.criterion == key), slug)
+def _pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.pairs(next(people for people in analysis.people if people.criterion == key), slug)
 
 
-def _without_each(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.without_each(next(found for found in one.people if found.criterion == key))
+def _without_each(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.without_each(next(people for people in analysis.people if people.criterion == key))
 
 
-def _reliability(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.reliability(one.people, one)
+def _reliability(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.reliability(analysis.people, analysis)
 
 
-def _effects(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.effects(one.effects, one)
+def _effects(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.effects(analysis.effects, analysis)
 
 
-def _not_run(one: StudyAnalysis, key: str, slug: str) -> None:
-    not_run(warnings.not_run(one))
+def _not_run(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    not_run(warnings.not_run(analysis))
 
 
 def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:
-    return lambda one, key, slug: trust.lengths(lengths(one, texts()), one)
+    return lambda analysis, key, slug: trust.lengths(lengths(analysis, texts()), analysis)
 
 
-def _ranks(one: StudyAnalysis, key: str, slug: str) -> None:
-    found = next((ranked for ranked in one.rankings if ranked.criterion == key), None)
-    if found is None:
-        st.text(one.not_compared[key])
+def _ranks(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    ranking = next((ranked for ranked in analysis.rankings if ranked.criterion == key), None)
+    if ranking is None:
+        st.text(analysis.not_compared[key])
         return
-    _friedman(found, one)
-    _strengths(found, one)
+    _friedman(ranking, analysis)
+    _strengths(ranking, analysis)
 
 
-def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
-    ranked = found.ranking
+def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
+    ranked = ranking.ranking
     if isinstance(ranked, Undefined):
         st.text(ranked.reason)
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
-    rows = [{"System": one.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
+    rows = [{"System": analysis.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
     pairs = [
         {
-            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Pair": f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}",
             "Difference of ranks": signed(pair.difference),
             "Nemenyi's p": p_value(pair.p),
         }
@@ -110,38 +110,38 @@ def _equals(p: float) -> str:
     return p_value(p) if p < 0.001 else f"= {p_value(p)}"
 
 
-def _strengths(found: RankingOf, one: StudyAnalysis) -> None:
-    if not isinstance(found.preferences, Preferences):
-        st.text(f"Bradley-Terry strengths. {found.preferences}")
+def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
+    if not isinstance(ranking.preferences, Preferences):
+        st.text(f"Bradley-Terry strengths. {ranking.preferences}")
         return
     rows = [
         {
-            "System": one.name(strength.system),
+            "System": analysis.name(strength.system),
             "Strength (log)": signed(strength.value),
             "95 % interval": NONE if strength.low is None else signed_limits(strength.low, strength.high),
         }
-        for strength in found.preferences.strengths
+        for strength in ranking.preferences.strengths
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="strengths")
-    st.caption(found.preferences.sentence)
+    st.caption(ranking.preferences.sentence)
 
 
-def _ordinal(one: StudyAnalysis, key: str, slug: str) -> None:
-    if key in one.not_compared:
-        st.text(one.not_compared[key])
+def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    if key in analysis.not_compared:
+        st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = one.ordinal_model_of(key)
+        model = analysis.ordinal_model_of(key)
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    st.dataframe(pd.DataFrame(_model_rows(model, one)), hide_index=True, key=f"ordinal-{key}")
+    st.dataframe(pd.DataFrame(_model_rows(model, analysis)), hide_index=True, key=f"ordinal-{key}")
 
 
-def _model_rows(model: OrdinalModel, one: StudyAnalysis) -> list[dict[str, str]]:
+def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:
     return [
         {
-            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Pair": f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}",
             "Logits": signed(pair.estimate),
             "95 % interval": signed_limits(pair.low, pair.high),
             "p": p_value(pair.p),

@@ -40,8 +40,8 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     frame = frame_of(session, study)

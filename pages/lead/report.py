@@ -45,17 +45,17 @@ def datasheet(study: Study, who: Who) -> None:
     sheet = heds.stored(study.settings.get("heds", {}))
     questions = len(heds.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
-        given = heds_form(criteria, sheet, study.slug)
-    if given is not None:
-        state.run_command(heds.store, study, given, who.pseudonym, done="The answers are kept.")
+        answers = heds_form(criteria, sheet, study.slug)
+    if answers is not None:
+        state.run_command(heds.store, study, answers, who.pseudonym, done="The answers are kept.")
         st.rerun()
 
 
 who = state.require("lead")
 st.title("Report", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     frame = frame_of(session, study)

@@ -111,7 +111,7 @@ class Files(StudyNumbers):
         return [self._ratings(variable, of[variable.key]) for variable in self.variables]
 
     def _ratings(self, variable: Variable, rows: Rows) -> Ratings:
-        option = codes(rows, "option", [one.key for one in variable.options], -1)
+        option = codes(rows, "option", [option.key for option in variable.options], -1)
         missing = column(rows, "missing") == "1"
         times = np.array([row["submitted_at"].rstrip("Z") for row in rows], dtype="datetime64[us]")
         return Ratings(

@@ -133,10 +133,12 @@ class Question:
 
 def _section(before: str, asked: str, *questions: Question) -> Iterator[Question]:
     """The questions with the part of the id that they share, and whether they are asked."""
-    for one in questions:
-        is_asked = one.number in asked.split()
+    for question in questions:
+        is_asked = question.number in asked.split()
         per = before.startswith("criteria-")
-        yield Question(one.number, f"{before}{one.id}", one.words, one.kind, one.options, is_asked, per)
+        yield Question(
+            question.number, f"{before}{question.id}", question.words, question.kind, question.options, is_asked, per
+        )
 
 
 Q = Question

@@ -10,10 +10,10 @@ from triptych.reports.numbers import Book
 from triptych.results.study_analysis import StudyAnalysis
 
 
-def trust_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+def trust_tables(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All of them; one that nothing was found for has no rows."""
-    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
-    labels = {label.key: label.title for label in found.frame.rubric.highlights}
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
+    labels = {label.key: label.title for label in analysis.frame.rubric.highlights}
     yield _effects(book, titles)
     yield _shifts(book, titles)
     yield _annotators(book)
@@ -108,6 +108,6 @@ def _by_name(
                 for statistic in columns.values()
             ),
         )
-        for name in dict.fromkeys(one.system for one in book.numbers if one.part == part)
+        for name in dict.fromkeys(number.system for number in book.numbers if number.part == part)
     ]
     return appendix_table(*names, (heading, *columns), rows, about, notes)
