@@ -100,7 +100,8 @@ def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: 
     for finding in findings:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{finding.sentence} This speaks about the rubric, not about the annotators.", width="stretch")
-            ratings_link("See the ratings", finding.examples, analysis, slug)
+            if finding.examples:
+                ratings_link("See the ratings", finding.examples, analysis, slug)
 
 
 def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
@@ -172,5 +173,7 @@ def _difference(contrast: Contrast | None) -> str:
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
     interval = contrast.difference.headline
-    ends = "" if interval.low is None else f" ({signed_limits(interval.low, interval.high, contrast.share)})"
+    ends = ""
+    if interval.low is not None and interval.high is not None:
+        ends = f" ({signed_limits(interval.low, interval.high, contrast.share)})"
     return f"{signed(interval.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"

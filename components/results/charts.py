@@ -90,7 +90,7 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
 def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     """How answers spread: bars that diverge from the middle of a scale, or shares of options; None for a fine scale."""
     if isinstance(result.criterion.scale, Choice):
-        return _option_bars(result, names)
+        return _option_bars(result, result.criterion.scale, names)
     return _diverging_bars(result, names) if result.points else None
 
 
@@ -133,12 +133,12 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
     ]
 
 
-def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
+def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) -> go.Figure:
     """Shares of the options among the answers that are not missing."""
     figure = go.Figure()
     rows = [(system, system.shares) for system in result.systems if not isinstance(system.shares, Undefined)]
     starts, others = [0.0] * len(rows), iter(OPTIONS * 2)
-    for place, option in enumerate(result.criterion.scale.options):
+    for place, option in enumerate(scale.options):
         if option.missing:
             continue
         widths = [100 * (shares.options[place].share or 0) for _, shares in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -82,7 +82,9 @@ def agreement_sentence(result: CriterionResult) -> str:
     if isinstance(agreement.table, Undefined):
         return f"Agreement: {agreement.table}"
     fine = not result.points and not isinstance(result.criterion.scale, Choice)
-    same = "" if fine else f"two annotators give the same rating {percent(agreement.percent)} of the time; "
+    same = ""
+    if not fine and not isinstance(agreement.percent, Undefined):
+        same = f"two annotators give the same rating {percent(agreement.percent)} of the time; "
     if isinstance(agreement.alpha, Undefined):
         return f"Agreement: {same}{agreement.alpha}"
     interval = "" if isinstance(agreement.interval, Undefined) else f" ({limits(*agreement.interval)})"
@@ -138,7 +140,9 @@ def _contrast_row(contrast: Contrast, analysis: StudyAnalysis) -> dict[str, str]
 
 
 def _interval(interval: Interval, share: bool) -> str:
-    return NONE if interval.low is None else signed_limits(interval.low, interval.high, share)
+    if interval.low is None or interval.high is None:
+        return NONE
+    return signed_limits(interval.low, interval.high, share)
 
 
 def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
@@ -159,8 +163,9 @@ def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, 
         row["Mean"] = str(system.summary)
     row |= {column.title: with_limits(column, system) for column in SYSTEM if column.limits}
     row |= {f"{point:g}": str(count) for point, count in zip(result.points, system.counts, strict=False)}
-    if isinstance(system.shares, Shares):
-        titles = {option.key: option.title for option in result.criterion.scale.options}
+    scale = result.criterion.scale
+    if isinstance(system.shares, Shares) and isinstance(scale, Choice):
+        titles: dict[Hashable, str] = {option.key: option.title for option in scale.options}
         row |= {titles[o.option]: ratio(o.count, o.of) for o in system.shares.options}
     if isinstance(system.majority, MajorityShare):
         majority = system.majority
@@ -190,20 +195,28 @@ def _links(analysis: StudyAnalysis, key: str, slug: str) -> None:
 
 def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """The win matrix of a criterion, with wins, ties and losses behind it."""
-    contrasts = [contrast for contrast in analysis.contrasts_of(key) if isinstance(contrast.dominance, Dominance)]
-    if not contrasts:
+    compared = [
+        (contrast, contrast.dominance)
+        for contrast in analysis.contrasts_of(key)
+        if isinstance(contrast.dominance, Dominance)
+    ]
+    if not compared:
         st.text("Not defined: no annotator rated two systems on the same item.")
         return
-    best = max(contrasts, key=lambda contrast: abs(contrast.dominance.estimate.mean))
-    dominance = best.dominance
+    best, dominance = max(compared, key=lambda pair: abs(pair[1].estimate.mean))
     sentence = (
         f"{analysis.name(best.system)} was rated higher than {analysis.name(best.baseline)} "
         f"{counted(dominance.wins, 'time')}, "
         f"lower {counted(dominance.losses, 'time')}, and {counted(dominance.ties, 'time')} the same."
     )
     st.text(sentence)
-    charts.show(figures.wins(contrasts, analysis.names), f"wins-{key}", f"{slug}-{key}-wins", sentence)
-    rows = [_win_row(contrast, analysis) for contrast in contrasts]
+    charts.show(
+        figures.wins([contrast for contrast, _ in compared], analysis.names),
+        f"wins-{key}",
+        f"{slug}-{key}-wins",
+        sentence,
+    )
+    rows = [_win_row(contrast, dominance, analysis) for contrast, dominance in compared]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"wins-table-{key}")
     st.caption(
         "P(win) − P(loss) uses only which of the two was rated higher: −1 to 1, with the interval for annotators "
@@ -211,18 +224,18 @@ def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
     )
 
 
-def _win_row(contrast: Contrast, analysis: StudyAnalysis) -> dict[str, str]:
-    dominance, rank = contrast.dominance, contrast.signed_rank
+def _win_row(contrast: Contrast, dominance: Dominance, analysis: StudyAnalysis) -> dict[str, str]:
+    rank, interval = contrast.signed_rank, within((-1, 1), dominance.estimate.headline)
     row = {
         "Pair": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}",
         "Wins": str(dominance.wins),
         "Ties": str(dominance.ties),
         "Losses": str(dominance.losses),
-        "P(win) − P(loss)": spoken(within((-1, 1), dominance.estimate.headline), False),
+        "P(win) − P(loss)": interval.reason if isinstance(interval, Undefined) else spoken(interval, False),
     }
     if isinstance(rank, SignedRank):
         return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": number(rank.effect)}
-    return row | {"Wilcoxon p (these annotators)": rank, "Rank-biserial": NONE}
+    return row | {"Wilcoxon p (these annotators)": rank.reason, "Rank-biserial": NONE}
 
 
 def means(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:

@@ -27,6 +27,7 @@ LISTED = 300
 
 def reasons(analysis: StudyAnalysis) -> None:
     """Reasons by the tag that annotators do not see; nothing where nobody explained anything."""
+    reasons = [(result, reason) for result in analysis.criteria for reason in result.reasons]
     rows = [
         {
             "Criterion": result.criterion.title,
@@ -35,12 +36,12 @@ def reasons(analysis: StudyAnalysis) -> None:
             **{analysis.name(system.system): reason.systems.get(system.system, 0) for system in result.systems},
             "What annotators ticked": " / ".join(reason.texts),
         }
-        for result in analysis.criteria
-        for reason in result.reasons
+        for result, reason in reasons
     ]
-    if rows:
-        most = max(rows, key=lambda row: row["Total"])
-        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {counted(most['Total'], 'time')}).")
+    if reasons:
+        result, reason = max(reasons, key=lambda pair: pair[1].total)
+        times = counted(reason.total, "time")
+        st.text(f"The most frequent reason is “{reason.tag}” ({result.criterion.title}, {times}).")
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
     elif any(result.free_texts for result in analysis.criteria):
         st.text("No reason has been ticked yet.")

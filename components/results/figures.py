@@ -12,11 +12,11 @@ from components.results.charts import DOT, axis_title, frame, plain_label, short
 from components.shell.words import signed
 from triptych.results.disagreement import Disagreement
 from triptych.simulate.planner import Chances
-from triptych.stats.analysis.annotators import PeopleOf
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import Agreement
 from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
+from triptych.stats.pairs import AnnotatorPair
 from triptych.stats.undefined import Undefined
 
 LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
@@ -30,27 +30,28 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
 
     widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
     """
-    defined = [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
-    rows = [pair_label(contrast, names) for contrast in defined]
-    scale = 100 if defined[0].share else 1
+    defined = [(c, c.difference) for c in contrasts if not isinstance(c.difference, Undefined)]
+    rows = [pair_label(contrast, names) for contrast, _ in defined]
+    share = defined[0][0].share
+    scale = 100 if share else 1
     figure = go.Figure()
-    thin = [contrast.difference.alike for contrast in defined]
-    thick = [contrast.difference.these for contrast in defined]
+    thin = [difference.alike for _, difference in defined]
+    thick = [difference.these for _, difference in defined]
     figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
     figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
     figure.add_scatter(
-        x=[scale * contrast.difference.mean for contrast in defined],
+        x=[scale * difference.mean for _, difference in defined],
         y=rows,
         mode="markers",
         marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
-        text=[signed(contrast.difference.mean, contrast.share) for contrast in defined],
+        text=[signed(difference.mean, share) for _, difference in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     frame(figure, len(rows), rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "Percentage points" if defined[0].share else "Points"
+    unit = "Percentage points" if share else "Points"
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
@@ -77,7 +78,7 @@ def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, c
     """Intervals as lines with gaps between them, so that the legend has one entry for all."""
     x, y = [], []
     for interval, row in zip(intervals, rows, strict=True):
-        if interval.low is not None:
+        if interval.low is not None and interval.high is not None:
             x += [scale * interval.low, scale * interval.high, None]
             y += [row, row, None]
     line = {"color": colour, "width": width}
@@ -119,14 +120,15 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
 
 
-def pairs(people_of: PeopleOf) -> go.Figure:
+def pairs(pairs_of: Sequence[AnnotatorPair]) -> go.Figure:
     """Annotators × annotators: how often two of them gave the same rating."""
-    people = sorted({name for pair in people_of.pairs for name in (pair.first, pair.second)})[:MOST_CELLS]
+    people = sorted({str(name) for pair in pairs_of for name in (pair.first, pair.second)})[:MOST_CELLS]
     place = {name: n for n, name in enumerate(people)}
     table = np.full((len(people), len(people)), np.nan)
-    for pair in people_of.pairs:
-        if pair.first in place and pair.second in place:
-            row, column = place[pair.first], place[pair.second]
+    for pair in pairs_of:
+        first, second = str(pair.first), str(pair.second)
+        if first in place and second in place:
+            row, column = place[first], place[second]
             table[row, column] = table[column, row] = 100 * pair.percent
     labels = [plain_label(name) for name in people]
     return _map(table, labels, labels, "%{y} and %{x}: same rating %{z:.0f} %<extra></extra>", 100)
@@ -171,23 +173,23 @@ def chances(chance: Chances) -> go.Figure:
 
 def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
-    defined = [agreement for agreement in agreements if not isinstance(agreement.alpha, Undefined)]
-    rows = [short(titles[agreement.criterion], agreement.criterion, 30) for agreement in defined]
+    defined = [(a, a.alpha) for a in agreements if not isinstance(a.alpha, Undefined)]
+    rows = [short(titles[agreement.criterion], agreement.criterion, 30) for agreement, _ in defined]
     limits = [
-        agreement.interval if not isinstance(agreement.interval, Undefined) else (agreement.alpha, agreement.alpha)
-        for agreement in defined
+        (alpha, alpha, alpha) if isinstance(agreement.interval, Undefined) else (alpha, *agreement.interval)
+        for agreement, alpha in defined
     ]
     figure = go.Figure(
         go.Scatter(
-            x=[agreement.alpha for agreement in defined],
+            x=[alpha for alpha, _, _ in limits],
             y=rows,
             mode="markers",
             marker={"size": 11, "color": DOT},
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [high - agreement.alpha for agreement, (_, high) in zip(defined, limits, strict=True)],
-                "arrayminus": [agreement.alpha - low for agreement, (low, _) in zip(defined, limits, strict=True)],
+                "array": [high - alpha for alpha, _, high in limits],
+                "arrayminus": [alpha - low for alpha, low, _ in limits],
                 "color": DOT,
                 "thickness": 2,
                 "width": 5,
@@ -196,7 +198,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
         )
     )
     frame(figure, len(rows), rows)
-    lowest = min([0.0, *(low - 0.05 for low, _ in limits)])
+    lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
     for band in BANDS:  # they lie over each other, so that what is above both is darker
         figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
     ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]

@@ -52,9 +52,13 @@ def _ask(question: Question, now: Answer, key: str) -> Answer:
 def _options(question: Question, label: str, now: Answer, key: str) -> tuple[int, ...]:
     """The numbers of the options chosen, from 1."""
     numbers = range(1, len(question.options) + 1)
-    shown = {"format_func": lambda number: question.options[number - 1], "key": key}
+
+    def name(number: int) -> str:
+        return question.options[number - 1]
+
     if question.kind == "several":
-        return tuple(st.multiselect(label, numbers, [n for n in now.chosen if n in numbers], **shown))
+        before = [number for number in now.chosen if number in numbers]
+        return tuple(st.multiselect(label, numbers, before, format_func=name, key=key))
     place = now.chosen[0] - 1 if now.chosen else None
-    chosen = st.selectbox(label, numbers, place, placeholder="Not answered", **shown)
+    chosen = st.selectbox(label, numbers, place, format_func=name, placeholder="Not answered", key=key)
     return () if chosen is None else (chosen,)

@@ -15,9 +15,9 @@ from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.results.adjudication import Agreement, FinalValue
 from triptych.results.item_review import ItemLine, Look, about
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Best, Choice, Likert
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 KINDS = {
     "with a note": lambda line: line.notes,
     "skipped or ignored": lambda line: line.skipped or line.ignored,
@@ -25,7 +25,7 @@ KINDS = {
     "without a final value": lambda line: not line.final,
     "taken out": lambda line: line.retired,
 }
-MOST_STEPS = 21
+MAX_LISTED_STEPS = 21
 
 
 def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
@@ -34,7 +34,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
     part = left.text_input("Item id contains", key=f"find-{slug}")
     kinds = right.multiselect("Only items", list(KINDS), placeholder="All", key=f"only-{slug}")
     shown = [line for line in lines if part.lower() in line.item.lower() and all(KINDS[kind](line) for kind in kinds)][
-        :MOST_LINES
+        :MAX_LINES
     ]
     if not shown:
         st.info("No item passes these filters.")
@@ -170,29 +170,30 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
 
 def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
     """One value of the criterion's scale, or None, under its name."""
-    options = _options(criterion)
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
-    if options is None:
-        scale = criterion.scale
+    scale = criterion.scale
+    if isinstance(scale, NumberScale) and _steps(scale) > MAX_LISTED_STEPS:
         return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)
+    options = _options(scale)
     values = [None, *options]
     at = values.index(before) if before in values else 0
     return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, NONE), **named)
 
 
-def _options(criterion: Criterion) -> dict[Any, str] | None:
-    """Value → name; None for a scale with too many steps to list."""
-    scale = criterion.scale
+def _steps(scale: NumberScale) -> int:
+    return round((scale.high - scale.low) / scale.step)
+
+
+def _options(scale: Scale) -> dict[Any, str]:
+    """Value → name."""
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
     if isinstance(scale, Likert):
         return {point.value: f"{point.value:g} {point.title or ''}".strip() for point in scale.points}
     if isinstance(scale, Best):
         return {1.0: "the best, or one of them", 0.0: "not the best"}
-    steps = round((scale.high - scale.low) / scale.step)
-    if steps > MOST_STEPS:
-        return None
-    return {round(float(value), 9): f"{value:g}" for value in np.linspace(scale.low, scale.high, steps + 1)}
+    values = np.linspace(scale.low, scale.high, _steps(scale) + 1)
+    return {round(float(value), 9): f"{value:g}" for value in values}
 
 
 def agreement_with_final(shares: Sequence[Agreement]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -93,17 +94,26 @@ def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
-    rows = [{"System": analysis.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
+    rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
     pairs = [
         {
-            "Pair": f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}",
+            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
             "Difference of ranks": signed(pair.difference),
             "Nemenyi's p": p_value(pair.p),
         }
         for pair in ranked.differences
     ]
     st.dataframe(pd.DataFrame(pairs), hide_index=True, key="nemenyi")
+
+
+def _name(analysis: StudyAnalysis, label: object) -> str:
+    """The name of a system that a statistic knows by the label it was computed with: its blind code."""
+    return analysis.name(cast(int, label))
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return NONE if low is None or high is None else signed_limits(low, high)
 
 
 def _equals(p: float) -> str:
@@ -116,9 +126,9 @@ def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
         return
     rows = [
         {
-            "System": analysis.name(strength.system),
+            "System": _name(analysis, strength.system),
             "Strength (log)": signed(strength.value),
-            "95 % interval": NONE if strength.low is None else signed_limits(strength.low, strength.high),
+            "95 % interval": _limits(strength.low, strength.high),
         }
         for strength in ranking.preferences.strengths
     ]
@@ -141,7 +151,7 @@ def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
 def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:
     return [
         {
-            "Pair": f"{analysis.name(pair.system)} − {analysis.name(pair.baseline)}",
+            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
             "Logits": signed(pair.estimate),
             "95 % interval": signed_limits(pair.low, pair.high),
             "p": p_value(pair.p),

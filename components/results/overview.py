@@ -16,7 +16,7 @@ from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-NOBODY = "No system stands clearly above all others on {}."
+NO_LEADER = "No system stands clearly above all others on {}."
 HERE = " For these annotators only: there are too few to speak for others."
 
 
@@ -30,22 +30,23 @@ def overview(analysis: StudyAnalysis) -> None:
     alphas = {result.criterion.title: number(_alpha(result)) for result in shown}
     st.dataframe(pd.DataFrame([*rows, {"System": "Krippendorff's alpha", **alphas}]), hide_index=True, key="overview")
     st.caption(
-        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on stands under each "
+        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on is shown under each "
         "criterion."
     )
 
 
 def leaders(analysis: StudyAnalysis, criteria: Iterable[str]) -> str:
     """Where one system stands clearly above all others, and where none does."""
-    criteria_led: dict[tuple[int, bool] | None, list[str]] = defaultdict(list)
+    criteria_led: dict[tuple[int, bool], list[str]] = defaultdict(list)
+    undecided: list[str] = []
     for key in criteria:
-        criteria_led[leader(analysis.contrasts_of(key))].append(analysis.title(key))
-    nobody = criteria_led.pop(None, [])
+        system = leader(analysis.contrasts_of(key))
+        (undecided if system is None else criteria_led[system]).append(analysis.title(key))
     sentences = [
         f"{analysis.name(code)} stands clearly above all others on {joined(on)}."
         for (code, _), on in criteria_led.items()
     ]
-    sentences += [NOBODY.format(joined(nobody))] if nobody else []
+    sentences += [NO_LEADER.format(joined(undecided))] if undecided else []
     return " ".join(sentences) + (HERE if any(not alike for _, alike in criteria_led) else "")
 
 

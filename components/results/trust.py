@@ -115,18 +115,18 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
         return
     flagged = [look for look in looks if look.flags]
     fast = {} if isinstance(speeds, Undefined) else {speed.annotator: speed for speed in speeds}
-    hurried = [speed.annotator for speed in fast.values() if speed.flagged]
+    hurried = [str(speed.annotator) for speed in fast.values() if speed.flagged]
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
-    untold = _untold(looks, speeds)
+    unchecked = _unchecked(looks, speeds)
     if names:
         st.text(f"{', '.join(names)}: have a look.")
-    elif len(untold) < len(CHECKED_BY):
+    elif len(unchecked) < len(CHECKED_BY):
         st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
-    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*untold])
+    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*unchecked])
     st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
-    if untold:
-        st.text("\n".join(f"{CHECKED_BY[column]} could not be checked. {why}" for column, why in untold.items()))
+    if unchecked:
+        st.text("\n".join(f"{CHECKED_BY[column]} could not be checked. {why}" for column, why in unchecked.items()))
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
         "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
@@ -134,20 +134,23 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     )
 
 
-def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
+def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
     """Columns that have nothing to say about anybody, with the reason."""
-    reasons = {
+    measures: dict[str, Sequence[object]] = {
         "With the others": [look.agreement for look in looks],
         "Severity": [look.severity for look in looks],
         "All equal": [look.equal for look in looks],
         "Seconds": [speeds],
     }
-    untold = {
-        column: measures
-        for column, measures in reasons.items()
-        if all(isinstance(measure, Undefined) for measure in measures)
+    reasons = {
+        column: [value.reason for value in values if isinstance(value, Undefined)]
+        for column, values in measures.items()
     }
-    return {column: measures[0].reason for column, measures in untold.items() if measures}
+    return {
+        column: undefined[0]
+        for column, undefined in reasons.items()
+        if undefined and len(undefined) == len(measures[column])
+    }
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
@@ -167,7 +170,7 @@ def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
 
 
 def _correlation(correlation: AnnotatorAgreement | Undefined) -> str:
-    if isinstance(correlation, Undefined) or correlation.value is None:
+    if isinstance(correlation, Undefined) or correlation.low is None or correlation.high is None:
         return NONE
     return f"{number(correlation.value)} ({limits(correlation.low, correlation.high)})"
 
@@ -182,7 +185,7 @@ def pairs(people: PeopleOf, slug: str) -> None:
         f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {counted(low.n, 'time')}."
     )
     st.text(sentence)
-    charts.show(figures.pairs(people), f"pairs-{people.criterion}", f"{slug}-{people.criterion}-pairs", sentence)
+    charts.show(figures.pairs(people.pairs), f"pairs-{people.criterion}", f"{slug}-{people.criterion}-pairs", sentence)
     rows = [
         {
             "Annotators": f"{pair.first} and {pair.second}",

@@ -178,8 +178,10 @@ def differences(folder: Path) -> Iterator[str]:
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             yield f"{name} is not the file of this snapshot."
     where = ("part", "criterion", "system", "baseline", "statistic")
-    printed = {tuple(row[name] for name in where): row for row in read_rows(folder / "results.csv")}
-    again = {number.place: number for number in recomputed(folder)}
+    printed: dict[tuple[str, ...], dict[str, str]] = {
+        tuple(row[name] for name in where): row for row in read_rows(folder / "results.csv")
+    }
+    again: dict[tuple[str, ...], Number] = {number.place: number for number in recomputed(folder)}
     yield from (f"{place} is not in the report." for place in again.keys() - printed.keys())
     yield from (f"{place} is not recomputed." for place in printed.keys() - again.keys())
     for place in printed.keys() & again.keys():

@@ -24,7 +24,7 @@ from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
 from triptych.reports.documents import citation, declaration, script_files
-from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
+from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
@@ -157,14 +157,14 @@ def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts,
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     """What the numbers about pay are made of, where there are any."""
-    if isinstance(facts.pay, Undefined):
+    if isinstance(facts.pay, Undefined) or (per_item := facts.pay.pay.per_item) is None:
         return {}
     pay, states = facts.pay.pay, [state.value for state in FINISHED]
     counted = {"kinds": sorted(scope.kinds), "states": states}
-    return {"pay": {"per_item": float(pay.per_item), "currency": pay.currency, **counted}}
+    return {"pay": {"per_item": float(per_item), "currency": pay.currency, **counted}}
 
 
-def _exclusion(exclusion: Any) -> tuple[Any, ...]:
+def _exclusion(exclusion: Exclusion) -> tuple[Any, ...]:
     when = exclusion.when.strftime("%Y-%m-%dT%H:%M:%SZ") if exclusion.when else None
     return (
         exclusion.what,

@@ -131,8 +131,9 @@ def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
         for row in (table.header, *([cell.text for cell in row] for row in table.rows), *([n] for n in table.notes)):
             sheet.append([_text(words) for words in row])
     sheet = made.create_sheet("numbers")
-    for row in (HEADER, *number_rows(book, sha256)):
-        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in row])
+    sheet.append(list(HEADER))
+    for numbers in number_rows(book, sha256):
+        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in numbers])
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()

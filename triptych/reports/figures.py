@@ -11,7 +11,8 @@ from triptych.results.criterion import CriterionResult
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.descriptive import Shares
-from triptych.stats.intervals import Interval
+from triptych.stats.intervals import Estimate, Interval
+from triptych.stats.undefined import Undefined
 
 WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
 LONGEST = 26  # letters of a name beside a figure
@@ -78,7 +79,9 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
     figure = _svg(bottom + 3 * ROW, f"Differences of systems on {result.criterion.title} with 95 % intervals")
     _line(figure, axis.at(0), 0, axis.at(0), bottom, "currentColor", 1)
     for place, contrast in enumerate(contrasts_drawn):
-        _difference(figure, ROW * place + ROW / 2, contrast, axis, names)
+        _draw_pair(figure, ROW * place + ROW / 2, contrast, names)
+        if not isinstance(contrast.difference, Undefined):
+            _draw_difference(figure, ROW * place + ROW / 2, contrast.difference, axis)
     for value in (axis.low, 0, axis.high):
         if not value or abs(axis.at(value) - axis.at(0)) > 2 * PAD:
             written = f"{100 * value:+.0f}" if result.share else f"{value:+.2g}"
@@ -91,23 +94,25 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
 
 def _axis_of(contrasts_drawn: Sequence[Contrast], widest: float) -> Axis:
     """From the lowest limit to the highest that the scale allows, 0 among them."""
-    intervals = [
-        interval for contrast in contrasts_drawn for interval in (contrast.difference.these, contrast.difference.alike)
-    ]
+    differences = [c.difference for c in contrasts_drawn if not isinstance(c.difference, Undefined)]
+    intervals = [interval for difference in differences for interval in (difference.these, difference.alike)]
     ends = [end for interval in intervals for end in (interval.mean, interval.low, interval.high) if end is not None]
     low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
     return Axis(low, high) if low < high else Axis(-widest, widest)
 
 
-def _difference(figure: Element, y: float, contrast: Contrast, axis: Axis, names: dict[int, str]) -> None:
+def _draw_pair(figure: Element, y: float, contrast: Contrast, names: dict[int, str]) -> None:
     pair = " − ".join(_short(names[code], (LONGEST - 3) // 2) for code in (contrast.system, contrast.baseline))
     _words(figure, LABEL - 8, y + 4, pair, "end")
-    drawn = ((contrast.difference.alike, COLOURS[5], 2), (contrast.difference.these, COLOURS[0], 6))
+
+
+def _draw_difference(figure: Element, y: float, difference: Estimate, axis: Axis) -> None:
+    drawn = ((difference.alike, COLOURS[5], 2), (difference.these, COLOURS[0], 6))
     for interval, colour, width in drawn:
         if interval.low is not None and interval.high is not None:
             low, high = max(interval.low, axis.low), min(interval.high, axis.high)
             _line(figure, axis.at(low), y, axis.at(high), y, colour, width)
-    place = {"cx": f"{axis.at(contrast.difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
+    place = {"cx": f"{axis.at(difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
     SubElement(figure, "circle", {**place, "fill": COLOURS[0], "stroke": "#fff"})
 
 

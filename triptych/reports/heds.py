@@ -201,7 +201,7 @@ def _shown(facts: Facts) -> str:
 
 def _of_criterion(criterion: Criterion, analysis: StudyAnalysis, book: Book) -> Iterator[tuple[str, Answer]]:
     scale, key = criterion.scale, criterion.key
-    alpha, percent = (book.get("agreement", key, name) for name in ("alpha", "percent"))
+    alpha, percent = (book["agreement", key, name] for name in ("alpha", "percent"))
     yield "4.2.2", Answer((2,) if isinstance(scale, Best) else (1,))
     yield "4.3.1.1", Answer(text=criterion.title)
     yield "4.3.2", Answer(text=criterion.definition)

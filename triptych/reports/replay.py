@@ -156,5 +156,5 @@ def shown_in(session: Session, study: Study) -> list[Shown]:
         .order_by(Assignment.id)
     )
     return [
-        Shown(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False)) for row in session.execute(made)
+        Shown(*(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False))) for row in session.execute(made)
     ]

@@ -131,7 +131,9 @@ def _contrast_row(
 
     def span(name: str) -> Cell:
         low, high = number(f"{name} low"), number(f"{name} high")
-        return notes.cell(low) if low is None or low.value is None else Cell(f"{low.printed} to {high.printed}")
+        if low is None or high is None or low.value is None:
+            return notes.cell(low)
+        return Cell(f"{low.printed} to {high.printed}")
 
     counts = [number(name) for name in ("wins", "ties", "losses")]
     return (
