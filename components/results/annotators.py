@@ -1,4 +1,4 @@
-"""The annotators one by one: checks, what stands out, and leaving somebody out with a reason."""
+"""The annotators one by one: checks, what stands out, and excluding one with a reason."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ COLUMN_HELP = {
     "With the others": "Correlation with the mean of the others, the only alarm about the ratings themselves.",
     "Severity": "Own rating minus that of the others, in % of the scale; a habit, not a fault.",
     "All equal": "Annotations that give everything the same rating.",
-    "Attention": "Checks that tell what to answer; two failed ones ask for a look; a skipped one is failed.",
+    "Attention": "Items that say what to answer; two failed ones raise a flag; a skipped one is failed.",
     "Gold": "Items with an agreed answer, with the interval of the share; a skipped one is not as agreed.",
-    "Twice": "How much of what somebody rated twice got the same rating; the mean distance in % of the scale.",
+    "Twice": "Share of what was rated twice that got the same rating; the mean distance in % of the scale.",
     "Before work": "Active time of training and entry test.",
 }
 FLAGS = "A flag asks you to look; nobody is left out by it."
 
 
 def annotators(lines: Sequence[Line]) -> None:
-    """Why to look at whom, then a line per annotator; those that ask for a look first."""
+    """Why annotators are flagged, then a line per annotator; the flagged ones first."""
     if not lines:
         st.text("Nobody has annotated anything yet. The annotators appear here with their first annotation.")
         return
     _reasons([line for line in lines if line.flags and not line.standing.excluded_at])
     table = pd.DataFrame([_row(line) for line in lines]).fillna(NONE)
-    # what says nothing about anybody is left away
+    # a column without any value is dropped
     same = [name for name in table if set(table[name]) <= ({"human", NONE} if name == "Kind" else {NONE})]
     shown = table.drop(columns=[*same, "Why to look"], errors="ignore")
     st.dataframe(shown, hide_index=True, key="quality", column_config=CONFIG)
@@ -49,7 +49,7 @@ def annotators(lines: Sequence[Line]) -> None:
 
 
 def _reasons(flagged: Sequence[Line]) -> None:
-    """One line for each annotator who asks for a look."""
+    """One line for each flagged annotator."""
     if not flagged:
         st.text("No annotator stands out.")
         return
@@ -108,7 +108,7 @@ def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, per criterion."""
     rows = [_self_row(titles[result.criterion], result.table) for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
-    st.caption("Items shown a second time, in another order and unannounced. Intervals draw what was rated twice anew.")
+    st.caption("Items shown a second time, in another order and unannounced. Intervals resample what was rated twice.")
 
 
 def _self_row(title: str, table: AgreementTable | Undefined) -> dict[str, str]:
@@ -137,12 +137,12 @@ def excluded(lines: Sequence[Line]) -> None:
 
 
 def decision(title: str, annotators: Sequence[str], button: str, slug: str) -> tuple[str, str] | None:
-    """A form that asks for an annotator and a reason; both, when the lead pressed the button."""
+    """A form that asks for an annotator and a reason; both, once the lead presses the button."""
     if not annotators:
         return None
     with st.form(f"{button}-{slug}", clear_on_submit=True, width=560):
         who = st.selectbox(title, annotators, index=None, placeholder="Choose an annotator")
-        reason = st.text_input("Reason", max_chars=500, help="Stands in the log and in every report.")
+        reason = st.text_input("Reason", max_chars=500, help="Appears in the log and in every report.")
         pressed = st.form_submit_button(button)
     if pressed and who is None:
         say("Choose an annotator first.")

@@ -41,7 +41,7 @@ def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str)
         return
     _figures(analysis, result, slug, sentence)
     pairs = len(analysis.contrasts_of(key))
-    cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all stand under Numbers. "
+    cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all are under Numbers. "
     st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result)))
     with (box := st.expander("Numbers", key=f"numbers-{key}", on_change="rerun")):
         if box.open:
@@ -50,7 +50,7 @@ def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str)
 
 
 def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, sentence: str) -> None:
-    """Differences where systems can be compared, otherwise means; beside them the answers."""
+    """Differences where systems can be compared, otherwise means; next to them the answers."""
     key = result.criterion.key
     left = charts.drawn_once(analysis, f"difference-{key}", lambda: _differences(analysis, result))
     spread = charts.drawn_once(analysis, f"answers-{key}", lambda: _levels(analysis, result))
@@ -71,7 +71,7 @@ def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure 
 
 
 def _levels(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    """Where the systems stand: the answers, or their means on a scale too fine for bars."""
+    """The level of each system: the answers, or their means on a scale too fine for bars."""
     answers = charts.answers(result, analysis.names)
     return answers or (charts.means(result, analysis.names) if analysis.contrasts_of(result.criterion.key) else None)
 
@@ -107,7 +107,7 @@ def _numbers_behind(analysis: StudyAnalysis, result: CriterionResult) -> None:
 
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
-    """Whom the intervals of differences speak for: each sentence once."""
+    """Which annotators the intervals of differences speak for: each sentence once."""
     differences = [contrast.difference for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
     sentences = dict.fromkeys(
         sentence for difference in differences for sentence in (difference.these.sentence, difference.alike.sentence)
@@ -250,7 +250,7 @@ def means(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
 
 
 def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
-    """Items that speak for and against a difference; returns the item that the reader picks."""
+    """Items that support and contradict a difference; returns the item that the reader picks."""
     contrasts = [contrast for contrast in analysis.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
     if not contrasts:
         st.text("Not defined: no annotator rated two systems on the same item.")
@@ -262,5 +262,5 @@ def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
         {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n}
         for e in analysis.examples(chosen)
     ]
-    st.text("Items that speak most for the difference stand first, those against it last. Pick one to read it.")
+    st.text("Items that support the difference most come first, those against it last. Pick one to read it.")
     return pick_item(pd.DataFrame(rows), f"examples-{slug}-{key}")

@@ -15,7 +15,7 @@ NOTHING = "Nothing was rated by two annotators yet."
 
 
 def people(analysis: StudyAnalysis, slug: str) -> None:
-    """How far each annotator lies from the others, by criterion."""
+    """How far each annotator is from the others, by criterion."""
     disagreement, titles = analysis.disagreement, _titles(analysis)
     if not disagreement.annotators:
         st.text(NOTHING)
@@ -23,7 +23,7 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
     far = disagreement.annotators[0]
     worst = max(far.criteria, key=far.criteria.__getitem__)
     sentence = (
-        f"{far.annotator} lies farthest from the others, most of all on {analysis.title(worst)} "
+        f"{far.annotator} is farthest from the others, most of all on {analysis.title(worst)} "
         f"({percent(far.criteria[worst])} of the scale)."
     )
     st.text(sentence)
@@ -41,11 +41,11 @@ def people(analysis: StudyAnalysis, slug: str) -> None:
 
 
 def items(analysis: StudyAnalysis, slug: str) -> str | None:
-    """Items on which annotators lie farthest apart; returns the one that the reader picks."""
+    """Items on which annotators are farthest apart; returns the one that the reader picks."""
     disagreement, titles = analysis.disagreement, _titles(analysis)
     if not disagreement.items:
         return None
-    sentence = f"Annotators lie farthest apart on {disagreement.items[0].item}. Pick an item to read it."
+    sentence = f"Annotators are farthest apart on {disagreement.items[0].item}. Pick an item to read it."
     st.text(sentence)
     charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
     picked = pick_item(_item_table(disagreement, titles), f"items-{slug}", height=260)

@@ -116,7 +116,7 @@ def highlights(
 
 
 def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: StudyAnalysis, slug: str) -> str | None:
-    """What annotators wrote beside their highlights, by label and system; returns the item that the reader picks."""
+    """What annotators wrote on their highlights, by label and system; returns the item that the reader picks."""
     if rows.empty:
         return None
     titles = {label.key: label.title for label in labels}

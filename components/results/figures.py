@@ -102,14 +102,14 @@ def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
 
 
 def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Annotators × criteria: how far each lies from the others."""
+    """Annotators × criteria: how far each is from the others."""
     return _scores(
         [(annotator.annotator, annotator.criteria) for annotator in disagreement.annotators[:MOST_CELLS]], titles
     )
 
 
 def items(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Items × criteria: how far apart their annotators lie."""
+    """Items × criteria: how far apart their annotators are."""
     return _scores([(item.item, item.criteria) for item in disagreement.items[:MOST_ITEMS]], titles)
 
 
@@ -136,7 +136,7 @@ def pairs(pairs_of: Sequence[AnnotatorPair]) -> go.Figure:
 
 def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float | None) -> go.Figure:
     """Cells from light to dark with their number in them; an empty cell stays empty."""
-    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would stand in
+    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would be in
     table, rows = table[::-1], rows[::-1]
     text = [["" if cell != cell else f"{cell:.0f}" for cell in row] for row in table]
     figure = go.Figure(
@@ -199,7 +199,7 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
     )
     frame(figure, len(rows), rows)
     lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
-    for band in BANDS:  # they lie over each other, so that what is above both is darker
+    for band in BANDS:  # they overlap, so that what is above both is darker
         figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
     ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]
     figure.update_xaxes(

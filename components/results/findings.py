@@ -39,7 +39,7 @@ def header(board: Board) -> None:
 
 
 def conclusions(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
-    """What would change the conclusion; the first few at once, the rest behind a line."""
+    """What would change the conclusion; the first few at once, the rest in an expander."""
     findings = [finding for finding in findings if finding.kind != "simulated"]  # said above already, in colour
     if not findings:
         st.text("Nothing stands out that would change the conclusion.")

@@ -13,7 +13,7 @@ from triptych.reports.heds_questions import FORM, SECTIONS, Question
 from triptych.rubric.model import Criterion
 
 NOTE = (
-    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here goes before it. "
+    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here overrides it. "
     "Nothing has to be answered."
 )
 

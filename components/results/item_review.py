@@ -49,7 +49,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
         selection_mode="single-row",
     )
     st.caption(
-        f"{len(shown)} of {len(lines)} items, those first on which annotators lie farthest apart (mean distance of two "
+        f"{len(shown)} of {len(lines)} items, those first on which annotators are farthest apart (mean distance of two "
         "annotators, as a share of the scale). Click the box at the left of a line to read it."
     )
     rows = picked.selection.rows
@@ -122,22 +122,22 @@ def final_state(final: FinalValue | None) -> None:
     """Who decided, when and why; or who was asked; or that nobody has."""
     if final is None:
         st.text(
-            "No final value yet. Decide yourself below, or ask an annotator, who rates the item on her own workbench "
+            "No final value yet. Decide yourself below, or ask an annotator, who rates the item on their own workbench "
             "without seeing the others' ratings."
         )
     elif final.waiting:
-        st.text(f"{final.by} was asked and has not answered yet. She gets it when she has finished what she holds.")
+        st.text(f"{final.by} was asked and has not answered yet. They get it after finishing their current items.")
     else:
         st.text(f"Decided by {final.by}, {moment(final.at)}. {final.reason}")
 
 
 def ask_somebody(people: Sequence[str], name: str) -> str | None:
-    """The annotator whom the lead asks, when she does."""
+    """The annotator that the lead asks, or None."""
     if not people:
         return None
     with st.form(f"ask-{name}", border=False, width=420):
         chosen = st.selectbox("Ask an annotator", people, key=f"asked-{name}")
-        return chosen if st.form_submit_button("Make it her next item") else None
+        return chosen if st.form_submit_button("Assign as their next item") else None
 
 
 def take_back(name: str) -> str | None:
@@ -148,7 +148,7 @@ def take_back(name: str) -> str | None:
 
 
 def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
-    """What the lead chose and why, when she sends it. Annotations stay as they are."""
+    """What the lead chose and why, or None before they submit. Annotations stay as they are."""
     before = look.final.values if look.final else {}
     name = f"final-{slug}-{look.texts.external_id}"
     chosen: dict[tuple[int, str], Any] = {}

@@ -1,4 +1,4 @@
-"""What a judge model is worth beside the annotators."""
+"""How a judge model compares with the annotators."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from triptych.study.settings import EXPERTISE
 
 NO_JUDGE = (
     "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file of "
-    "their own beside the ratings, such as an export of this study whose names of systems the scores use too. They "
+    "their own next to the ratings, such as an export of this study whose names of systems the scores use too. They "
     "never mix with people's ratings."
 )
-NOT_RATED = "No annotator rated this. What judges gave here stands beside the other criteria, as a metric."
+NOT_RATED = "No annotator rated this. What judges gave here is shown under the other criteria, as a metric."
 
 
-def beside_annotators(analysis: StudyAnalysis, key: str, slug: str) -> None:
-    """May a judge stand in for an annotator, and do its scores go along with the ratings?"""
+def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    """May a judge replace an annotator, and do its scores correlate with the ratings?"""
     if not judges_in(analysis.frame):
         st.write(NO_JUDGE)
         return

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.results import comparisons, trust
 from components.results.findings import not_run
-from components.results.judges import beside_annotators
+from components.results.judges import judge_analysis
 from components.shell.words import NONE, number, p_value, signed, signed_limits
 from triptych.results import warnings
 from triptych.results.study_analysis import StudyAnalysis, lengths
@@ -162,7 +162,7 @@ def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, 
     ]
 
 
-LENGTHS = "When you suspect that longer responses please by their length: correlation within items."
+LENGTHS = "When longer responses may get higher ratings for their length: correlation within items."
 ANALYSES = {
     "means": Analysis("Mean of each system", "When you report each system by itself.", _means, True),
     "wins": Analysis(
@@ -179,12 +179,12 @@ ANALYSES = {
     ),
     "ordinal": Analysis(
         "Ordinal mixed model",
-        "When somebody doubts that points may be averaged. Takes seconds; needs eight annotators.",
+        "When points may not be averaged. Takes seconds; needs eight annotators.",
         _ordinal,
         True,
     ),
     "effects": Analysis(
-        "Place on screen and time", "When you suspect that the first response has it easier, or fatigue.", _effects
+        "Place on screen and time", "When the first response may have an advantage, or annotators tire.", _effects
     ),
     "reliability": Analysis(
         "How many annotators per item", "When you plan the next study, or defend the size of this one.", _reliability
@@ -199,10 +199,10 @@ ANALYSES = {
         "Agreement without each annotator", "When one annotator may pull agreement down.", _without_each, True
     ),
     "judges": Analysis(
-        "A judge model beside the annotators",
-        "When a model or a metric scored the same candidates: may it stand in for an annotator, does it go along?",
-        beside_annotators,
+        "A judge model compared with the annotators",
+        "When a model or a metric scored the same candidates: may it replace one, does it correlate with them?",
+        judge_analysis,
         True,
     ),
-    "not_run": Analysis("Checks that could not run", "Before you report: what these data do not tell.", _not_run),
+    "not_run": Analysis("Checks that could not run", "Before you report: what these data cannot show.", _not_run),
 }

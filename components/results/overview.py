@@ -77,6 +77,6 @@ def _cell(result: CriterionResult, system: SystemResult | None) -> str:
 
 
 def _alpha(result: CriterionResult) -> float | None:
-    """Words why there is none stand under the criterion."""
+    """None where alpha is not defined; the criterion's block says why."""
     alpha = result.agreement.alpha
     return None if isinstance(alpha, Undefined) else alpha

@@ -29,10 +29,10 @@ COLUMNS = {
     "ac": "Gwet's AC1 / AC2",
     "fleiss": "Fleiss' kappa",
 }
-CHECKED_BY = {
-    "With the others": "Whether somebody rates against the others",
-    "Severity": "How severe somebody is",
-    "All equal": "Whether somebody gives equal ratings throughout",
+CHECKS = {
+    "With the others": "Correlation with the others",
+    "Severity": "Severity",
+    "All equal": "Equal ratings throughout",
     "Seconds": "Speed",
 }
 
@@ -63,9 +63,9 @@ def agreement(analysis: StudyAnalysis, slug: str) -> None:
     for words in dict.fromkeys(agreement.note for agreement in analysis.agreement if agreement.note):
         st.text(words)
     st.caption(
-        "A unit is one response, or one item where the question is about the item. Alpha stands at the level of the "
+        "A unit is one response, or one item where the question is about the item. Alpha is at the level of the "
         "scale; AC1 for nominal scales, otherwise AC2 with ordinal or quadratic weights; Fleiss' kappa generalised to "
-        "missing ratings. 95 % intervals draw units anew and speak for these annotators. Krippendorff draws "
+        "missing ratings. 95 % intervals resample units and speak for these annotators. Krippendorff draws "
         "conclusions from 0.800 on and tentative ones from 0.667 on."
     )
 
@@ -109,7 +109,7 @@ def _with_ends(coefficient: Coefficient) -> str:
 
 
 def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> None:
-    """A line per annotator; those that ask for a look first."""
+    """A line per annotator; the flagged ones first."""
     if not looks:
         st.text("No annotator's ratings count here.")
         return
@@ -120,13 +120,13 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     unchecked = _unchecked(looks, speeds)
     if names:
         st.text(f"{', '.join(names)}: have a look.")
-    elif len(unchecked) < len(CHECKED_BY):
+    elif len(unchecked) < len(CHECKS):
         st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
     rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*unchecked])
     st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
     if unchecked:
-        st.text("\n".join(f"{CHECKED_BY[column]} could not be checked. {why}" for column, why in unchecked.items()))
+        st.text("\n".join(f"{CHECKS[column]} could not be checked. {why}" for column, why in unchecked.items()))
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
         "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
@@ -176,7 +176,7 @@ def _correlation(correlation: AnnotatorAgreement | Undefined) -> str:
 
 
 def pairs(people: PeopleOf, slug: str) -> None:
-    """Who agrees with whom, and what agreement would be without each."""
+    """How often each two annotators agree."""
     if isinstance(people.pairs, Undefined):
         st.text(people.pairs.reason)
         return
@@ -249,7 +249,7 @@ def effects(results: Sequence[EffectsOf], analysis: StudyAnalysis) -> None:
     rows = [_effect_row(analysis.title(effect.criterion), effect) for effect in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
     st.caption(
-        "Shift from the mean of all places, in scale points, and how often the best response stood there. Places are "
+        "Shift from the mean of all places, in scale points, and how often the best response was there. Places are "
         "balanced, so a shift adds noise to a comparison of systems, not bias."
     )
 

@@ -17,7 +17,7 @@ from triptych.study.system_names import system_names
 
 
 def run(command, *arguments, done: str, **named) -> None:
-    """A command about the item; the page is drawn anew with what it said."""
+    """Runs a command about the item and redraws the page with its message."""
     state.run_command(command, study, *arguments, who, done=done, **named)
     st.rerun()
 

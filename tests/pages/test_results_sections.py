@@ -121,7 +121,7 @@ def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_
     app.run()
     assert not app.exception
     said = app.text[-1].value
-    assert "How severe somebody is could not be checked. Not defined: the options have no order." in said
+    assert "Severity could not be checked. Not defined: the options have no order." in said
     assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
 
 

@@ -137,7 +137,7 @@ def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datashee
     assert found[asked_twice]["data"]["Fluency"].startswith("Krippendorff's alpha (ordinal) and percent agreement")
     assert found[asked_twice]["data"]["Verdict"] == "Not measured."
     words = found[quality]["data"][""]
-    assert "attention items hidden among the others: 2 given, 1 of them not answered as told" in words
+    assert "attention items hidden among the others: 2 given, 1 of them not answered as instructed" in words
     assert "gold items hidden among the others: 1 given, 1 of them answered as agreed beforehand" in words
     assert "items given a second time among the others: see 4.3.12" in words
 

@@ -66,7 +66,7 @@ def _systems_by_criteria(
 ) -> Table:
     """A row for each system, a column for each criterion; no row where the statistic is nowhere defined.
 
-    names: of the table, and its title; foot: what stands under the systems, and its statistic.
+    names: of the table, and its title; foot: row title under the systems -> statistic.
     """
     numbers, notes = _of(book, part), Notes()
     keys = list(dict.fromkeys(number.criterion for number in numbers))
@@ -120,7 +120,7 @@ def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
 def _strengths(book: Book, titles: dict[str, str]) -> Table:
     about = (
         "Bradley-Terry strengths with ties (Davidson 1970) from every two responses that one annotator rated on the "
-        "same item; 0 is the mean of the systems. 95 % intervals by drawing items anew, for these annotators."
+        "same item; 0 is the mean of the systems. 95 % intervals by resampling items, for these annotators."
     )
     foot = {"Pairs": "pairs", "Of them level": "level", "Ties (v)": "ties"}
     return _systems_by_criteria(book, titles, "strengths", ("strengths", "Strengths"), "strength", foot, about)
@@ -143,7 +143,7 @@ def _ordinal(book: Book, titles: dict[str, str]) -> Table:
     ]
     about = (
         "Cumulative-logit mixed model with intercepts of items, of annotators and of annotators with systems, by the "
-        "Laplace approximation: a second look that takes ratings as ordered only, beside the paired differences. "
+        "Laplace approximation: a second analysis that uses only the order of ratings, next to the paired differences. "
         "Differences in logits with 95 % Wald intervals; its p-values are not adjusted, and with few annotators come "
         "out small too often. SD: how far intercepts scatter, tastes being those of annotators for systems."
     )
@@ -213,7 +213,7 @@ def _repeats(book: Book, titles: dict[str, str]) -> Table:
         )
         for key, *_ in _places(number for number in _of(book, "repeats") if number.criterion)
     ]
-    about = "Agreement of annotators with themselves, over what they rated twice without being told."
+    about = "Agreement of annotators with themselves, over what they rated twice without knowing."
     header = ("Criterion", "Units", *COEFFICIENTS.values())
     return appendix_table("repeats", "Annotators with themselves", header, rows, about, notes)
 
@@ -224,9 +224,9 @@ def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
         for key, name, _ in _places(_of(book, "repeats"))
         if not key
     ]
-    about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale away."
+    about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale apart."
     header = ("Annotator", "Rated twice", "The same", "Apart")
-    return appendix_table("repeats_by_annotator", "Each annotator with herself", header, rows, about, Notes())
+    return appendix_table("repeats_by_annotator", "Self-agreement by annotator", header, rows, about, Notes())
 
 
 def _lengths(book: Book, titles: dict[str, str]) -> Table:
@@ -247,7 +247,7 @@ def _judges(book: Book, titles: dict[str, str]) -> Table:
         book,
         titles,
         "judges",
-        ("judges", "Judges beside the annotators"),
+        ("judges", "Judges compared with the annotators"),
         {"Judge": "", "Shared": "shared", "Epsilon": "epsilon", **rates, **LEVELS},
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
         "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
@@ -274,7 +274,7 @@ def _metrics(book: Book, titles: dict[str, str]) -> Table:
         book,
         titles,
         "metrics",
-        ("metrics", "Metrics beside the annotators"),
+        ("metrics", "Metrics compared with the annotators"),
         {"Judge and its scores": "", "Shared": "shared", **LEVELS},
         "What no annotator rated, on a scale of its own: correlations with the mean ratings of each criterion, with "
         "95 % intervals for these annotators.",
@@ -300,14 +300,14 @@ def table_of_part(
 ) -> Table:
     """A row for each place of a part that has the first of these statistics.
 
-    names: of the table, and its title; columns: heading -> statistic, "" for who stands there; two: only places with
+    names: of the table, and its title; columns: heading -> statistic, "" for its name; two: only places with
     two names.
     """
     notes, rows = Notes(), []
     first = next(name for name in columns.values() if name)
-    whom = "" in columns.values()
+    has_places = "" in columns.values()
     for key, place, other in _places(n for n in _of(book, part) if not two or n.baseline):
-        if book.get(part, key, first, place, other) is not None and (place or not whom):
+        if book.get(part, key, first, place, other) is not None and (place or not has_places):
             cells = (
                 notes.cell(book.get(part, key, name, place, other), limits(book, part, key, name, place, other))
                 if name

@@ -1,4 +1,4 @@
-"""What a report says of a study besides the numbers: one read, and nothing in it that a blind study must not tell."""
+"""What a report says of a study besides the numbers, and nothing that a blind study must hide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "i
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Something left out, or kept though it might be: an annotator or an item. who: pseudonym of who decided."""
+    """An annotator or item that was excluded, or could be. who: pseudonym of the person who decided."""
 
     what: str
     which: str
@@ -84,7 +84,7 @@ class Facts:
 
 
 def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
-    """The study as it stands now."""
+    """The study at this moment."""
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
     outputs = (
         select(System.blind_code, func.count())

@@ -15,10 +15,10 @@ from triptych.stats.intervals import Estimate, Interval
 from triptych.stats.undefined import Undefined
 
 WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
-LONGEST = 26  # letters of a name beside a figure
+LONGEST = 26  # letters of a name next to a figure
 MOST_PAIRS = 12
 THICK_AND_THIN = "Thick: these annotators; thin: annotators like these."
-# Okabe and Ito's colours, told apart by everybody; in the order of the options
+# Okabe and Ito's colours, distinguishable by colour-blind readers; in the order of the options
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 RAMP = (  # the same distance to both sides of the middle
     "#053061",

@@ -79,5 +79,5 @@ def words_of(analysis: StudyAnalysis, words: pd.Series | None) -> pd.Series:
 
 
 def beside(analysis: StudyAnalysis) -> np.ndarray:
-    """(n,) whether a rating of the frame is a judge's score that is set beside the ratings that count."""
+    """(n,) whether a rating of the frame is a judge's score that is compared with the ratings that count."""
     return counting(analysis.frame, replace(analysis.scope, kinds=ALONE, annotators=frozenset()))

@@ -32,7 +32,7 @@ LONGEST = 5000
 NOT_ANSWERED = "not answered"
 ABOUT_CRITERIA = "4"
 AUTHORS = ("1.3.1.1", "1.3.2.1")
-ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # what an import does not tell
+ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
 
 
@@ -61,7 +61,7 @@ def stored(sheet: Mapping[str, Any]) -> Sheet:
 
 
 def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
-    """Keeps the lead's answers with the study, and says in the log that there are new ones."""
+    """Stores the lead's answers in the study, and records an event."""
     study = lifecycle.lock(session, study.id)
     stored_answers = {
         f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
@@ -180,7 +180,7 @@ def _checks(facts: Facts, book: Book) -> Iterator[str]:
         sum(getattr(standing, of) for standing in facts.standings) for of in ("attention", "attention_failed")
     )
     if attention:
-        yield f"attention items hidden among the others: {attention} given, {failed} of them not answered as told"
+        yield f"attention items hidden among the others: {attention} given, {failed} of them not answered as instructed"
     gold = [standing.gold.rate for standing in facts.standings if isinstance(standing.gold, FlaggedRate)]
     if gold:
         hits, shown_count = sum(rate.hits for rate in gold), sum(rate.n for rate in gold)
@@ -316,7 +316,7 @@ def criterion_names(criteria: list[Criterion]) -> dict[str, str]:
 
 
 def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
-    """The same to read: every question with its answer. Answers stand in code spans, so that no text is markup."""
+    """The datasheet as Markdown. Answers are in code spans, so that no text is markup."""
     lines = [f"# Human evaluation datasheet (HEDS 3.0)\n\n{head}\n\nThe form with its explanations: {FORM}"]
     for section, title in SECTIONS.items():
         questions = [q for q in QUESTIONS if q.number.startswith(f"{section}.")]

@@ -36,7 +36,7 @@ def readable(text: str) -> str:
 
 
 def page(title: str, facts: Iterable[tuple[str, str]], parts: Iterable[Element], foot: str) -> str:
-    """The whole document. facts: what stands in the list under the title."""
+    """The whole document. facts: the list under the title."""
     root = Element("html", {"lang": "en"})
     head = SubElement(root, "head")
     SubElement(head, "meta", {"charset": "utf-8"})

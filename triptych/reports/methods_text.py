@@ -142,8 +142,8 @@ def _models(analysis: StudyAnalysis) -> Iterator[str]:
     fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, OrdinalModel)]
     if fitted:
         yield (
-            "As a second look that takes ratings as ordered only, a cumulative-logit mixed model with intercepts of "
-            "items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
+            "As a second analysis that uses only the order of ratings, a cumulative-logit mixed model with intercepts "
+            "of items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
             f"{len(fitted)} of {len(analysis.judged)} criteria ({', '.join(map(analysis.title, fitted))}); its "
             "p-values are not adjusted."
         )

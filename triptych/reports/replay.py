@@ -1,4 +1,4 @@
-"""The order in which every response was shown, as a file from which the orders can be made again.
+"""The order in which every response was shown, as a file from which the orders can be recomputed.
 
 An order follows from the orders before it (`order.balanced_order`) and, among equally good ones, from the
 study's seed. While a study is blind the seed stays out: with it anybody could tell which system has which number.
@@ -105,7 +105,7 @@ class _Before:
 
 
 def replayed(every: Iterable[Shown], seed: str) -> Iterator[tuple[int, ...] | None]:
-    """The systems by slot of each assignment, made again from those before it; None where they were not known."""
+    """The systems by slot of each assignment, recomputed from those before it; None where they were not known."""
     by_annotator: dict[str, _Before] = defaultdict(_Before)
     by_item: dict[int, _Before] = defaultdict(_Before)
     for assignment in every:

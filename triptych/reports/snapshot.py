@@ -1,4 +1,4 @@
-"""Reports frozen at one event: made once, kept with the study, given out as they are."""
+"""Reports frozen at one event: made once, stored with the study, never changed."""
 
 from __future__ import annotations
 

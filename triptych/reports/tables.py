@@ -164,7 +164,7 @@ def agreement(analysis: StudyAnalysis, book: Book) -> Table:
         tuple(rows),
         (
             "A unit is one response, or one item where the question is about the item, rated twice or more. "
-            "95 % intervals by drawing units anew; they speak for these annotators. Alpha is Krippendorff's, at the "
+            "95 % intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the "
             "level of the scale; AC is AC1 on nominal scales, else AC2.",
             *remarks,
             *notes.sentences(),

@@ -58,7 +58,7 @@ COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX pr
 \providecommand{\triptychfit}[1]{\setbox0=\hbox{#1}\ifdim\wd0>\linewidth
   \ifdefined\resizebox\resizebox{\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 """
-PROSE = 0.4  # of the line, for a column of sentences beside others
+PROSE = 0.4  # of the line, for a column of sentences next to others
 WIDE = 6  # columns; a wider table is set smaller
 LONG = 40  # rows, half as many of sentences; the rest goes on in another float: one higher than a page loses its end
 HEAD = """% {about}
@@ -101,7 +101,7 @@ def tabular(table: Table) -> str:
 
 
 def _caption(table: Table, part: int, parts: int) -> str:
-    """The label stands with the first part."""
+    """The label is on the first part."""
     if not part:
         return rf"\caption{{{escaped(table.title)}}}\label{{tab:{table.name}}}"
     return rf"\caption{{{escaped(table.title)} (part {part + 1} of {parts})}}"
@@ -118,7 +118,7 @@ def _grid(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
 
 
 def _heading(words: str, width: int) -> str:
-    """The title of a column; one that is wider than all under it stands on two lines."""
+    """The title of a column; one that is wider than all cells under it takes two lines."""
     gaps = [place for place, sign in enumerate(words) if sign == " "]
     if len(words) <= width or not gaps:
         return escaped(words)

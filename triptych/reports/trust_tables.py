@@ -1,4 +1,4 @@
-"""The tables of what may stand between ratings and the truth: places, time, annotators, highlights."""
+"""The tables of what may bias ratings: places, time, annotators, highlights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _effects(book: Book, titles: dict[str, str]) -> Table:
         columns,
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
         "that no place shifts them, clustered by item and annotator. First to last: change in scale points from an "
-        "annotator's first annotation to her last, with the 95 % interval for annotators like these where there are "
+        "annotator's first annotation to their last, with the 95 % interval for annotators like these where there are "
         "five or more, else for these.",
     )
 
@@ -43,7 +43,7 @@ def _shifts(book: Book, titles: dict[str, str]) -> Table:
         ("shifts", "Places on screen"),
         {"Place": "", "Shift": "shift", "Best there": "best"},
         "Shift from the mean of all places, in scale points, with 95 % intervals as above; how often the one response "
-        "that an annotator rated above all others stood there.",
+        "that an annotator rated above all others was there.",
     )
 
 
