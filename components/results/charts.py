@@ -1,5 +1,5 @@
-"""Figures of the results: means with intervals, distributions, shares. Colours hold in light and dark and for
-colour-blind readers (brown to blue-green, after ColorBrewer BrBG; options after Okabe & Ito)."""
+"""Figures of the results: means with intervals, distributions, shares. Their colours are in
+`triptych/rubric/palette.py`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
 import streamlit as st
-from plotly.colors import find_intermediate_color
 
 from components.shell.state import recall
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric import palette
 from triptych.rubric.scales import Choice, Likert
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
-OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
-POSITIVE = "#018571"
-DOT = "#23998a"
 ROW, FRAME = 44, 64
 NARROW = 0.07
 LONGEST_NAME = 32
@@ -69,11 +65,11 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
             "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in intervals],
             "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in intervals],
             "thickness": 2,
-            "color": DOT,
+            "color": palette.THESE,
             "width": 5,
         },
         mode="markers",
-        marker={"size": 11, "color": DOT},
+        marker={"size": 11, "color": palette.THESE},
         text=[f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
@@ -102,7 +98,7 @@ def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure
     starts = [-_left_of_middle(row) for row in shares]
     for place, (point, title) in enumerate(_point_titles(result)):
         widths = [row[place] for row in shares]
-        colour = _diverging(place / (len(result.points) - 1))
+        colour = palette.along_scale(place / (len(result.points) - 1))
         counts = [system.counts[place] for system in rows]
         _bars(
             figure, title, [_name(system, names) for system in rows], widths, list(starts), colour, counts, f"{point:g}"
@@ -137,15 +133,15 @@ def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) 
     """Shares of the options among the answers that are not missing."""
     figure = go.Figure()
     rows = [(system, system.shares) for system in result.systems if not isinstance(system.shares, Undefined)]
-    starts, others = [0.0] * len(rows), iter(OPTIONS * 2)
+    starts = [0.0] * len(rows)
+    colours = palette.of_options([option.positive for option in scale.options])
     for place, option in enumerate(scale.options):
         if option.missing:
             continue
         widths = [100 * (shares.options[place].share or 0) for _, shares in rows]
         counts = [shares.options[place].count for _, shares in rows]
-        colour = POSITIVE if option.positive else next(others)
         labels = [_name(system, names) for system, _ in rows]
-        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colour, counts, "")
+        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colours[place], counts, "")
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
     frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
     figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
@@ -211,9 +207,3 @@ def short(name: str, mark: str, longest: int) -> str:
 def plain_label(text: str) -> str:
     """Plotly reads a little HTML in every text; a name stays a name."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _diverging(share: float) -> str:
-    low, high = (LOW, MIDDLE) if share < 0.5 else (MIDDLE, HIGH)
-    colour = find_intermediate_color(low, high, share * 2 if share < 0.5 else share * 2 - 1)
-    return "rgb({:.0f},{:.0f},{:.0f})".format(*colour)

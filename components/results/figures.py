@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from components.results.charts import DOT, axis_title, frame, plain_label, short
+from components.results.charts import axis_title, frame, plain_label, short
 from components.shell.words import signed
 from triptych.results.disagreement import Disagreement
+from triptych.rubric import palette
 from triptych.simulate.planner import Chances
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import Agreement
@@ -19,7 +20,7 @@ from triptych.stats.intervals import Interval
 from triptych.stats.pairs import AnnotatorPair
 from triptych.stats.undefined import Undefined
 
-LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
+GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
@@ -37,13 +38,13 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
     figure = go.Figure()
     thin = [difference.alike for _, difference in defined]
     thick = [difference.these for _, difference in defined]
-    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
-    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
+    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", palette.ALIKE, 2))
+    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", palette.THESE, 6))
     figure.add_scatter(
         x=[scale * difference.mean for _, difference in defined],
         y=rows,
         mode="markers",
-        marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
+        marker={"size": 11, "color": palette.THESE, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
         text=[signed(difference.mean, share) for _, difference in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
@@ -184,13 +185,13 @@ def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure
             x=[alpha for alpha, _, _ in limits],
             y=rows,
             mode="markers",
-            marker={"size": 11, "color": DOT},
+            marker={"size": 11, "color": palette.THESE},
             error_x={
                 "type": "data",
                 "symmetric": False,
                 "array": [high - alpha for alpha, _, high in limits],
                 "arrayminus": [alpha - low for alpha, low, _ in limits],
-                "color": DOT,
+                "color": palette.THESE,
                 "thickness": 2,
                 "width": 5,
             },

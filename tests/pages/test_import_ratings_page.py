@@ -52,22 +52,22 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_page(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
-    said = words(page)
-    assert "ratings.csv: Table of ratings, 4 ratings" in said
-    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in said
-    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in said
+    text = words(page)
+    assert "ratings.csv: Table of ratings, 4 ratings" in text
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in text
+    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in text
     assert stored() == []
 
     page.text_input(key="title").set_value("From elsewhere")
     press(page, "Import")
 
     assert [(study.title, study.state) for study in stored()] == [("From elsewhere", "closed")]
-    said = words(page)
-    assert "fluency" in said
-    assert "2 of 2" in said
-    assert "System 1" in said
-    assert "zincum" not in said
-    assert "argentum" not in said
+    text = words(page)
+    assert "fluency" in text
+    assert "2 of 2" in text
+    assert "System 1" in text
+    assert "zincum" not in text
+    assert "argentum" not in text
 
 
 def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F811

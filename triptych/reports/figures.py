@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only
 
 from triptych.results.contrasts import foremost
 from triptych.results.criterion import CriterionResult
+from triptych.rubric import palette
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.descriptive import Shares
@@ -18,21 +19,6 @@ WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
 LONGEST = 26  # letters of a name next to a figure
 MOST_PAIRS = 12
 THICK_AND_THIN = "Thick: these annotators; thin: annotators like these."
-# Okabe and Ito's colours, distinguishable by colour-blind readers; in the order of the options
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-RAMP = (  # the same distance to both sides of the middle
-    "#053061",
-    "#2166ac",
-    "#4393c3",
-    "#92c5de",
-    "#d1e5f0",
-    "#dddddd",
-    "#fddbc7",
-    "#f4a582",
-    "#d6604d",
-    "#b2182b",
-    "#67001f",
-)
 
 
 @dataclass(frozen=True)
@@ -57,8 +43,8 @@ def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
         y = ROW * place + ROW / 2
         _words(figure, LABEL - 8, y + 4, _short(name, LONGEST), "end")
         if interval.low is not None and interval.high is not None:
-            _line(figure, axis.at(interval.low), y, axis.at(interval.high), y, COLOURS[0], 3)
-        circle = {"cx": f"{axis.at(interval.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": COLOURS[0]}
+            _line(figure, axis.at(interval.low), y, axis.at(interval.high), y, palette.THESE, 3)
+        circle = {"cx": f"{axis.at(interval.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": palette.THESE}
         SubElement(figure, "circle", circle)
     _line(figure, LABEL, height - ROW + 4, WIDTH - PAD, height - ROW + 4, "currentColor", 1)
     for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
@@ -107,13 +93,13 @@ def _draw_pair(figure: Element, y: float, contrast: Contrast, names: dict[int, s
 
 
 def _draw_difference(figure: Element, y: float, difference: Estimate, axis: Axis) -> None:
-    drawn = ((difference.alike, COLOURS[5], 2), (difference.these, COLOURS[0], 6))
+    drawn = ((difference.alike, palette.ALIKE, 2), (difference.these, palette.THESE, 6))
     for interval, colour, width in drawn:
         if interval.low is not None and interval.high is not None:
             low, high = max(interval.low, axis.low), min(interval.high, axis.high)
             _line(figure, axis.at(low), y, axis.at(high), y, colour, width)
     place = {"cx": f"{axis.at(difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
-    SubElement(figure, "circle", {**place, "fill": COLOURS[0], "stroke": "#fff"})
+    SubElement(figure, "circle", {**place, "fill": palette.THESE, "stroke": "#fff"})
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
@@ -155,8 +141,9 @@ def _of_options(system: SystemResult) -> list[int]:
 def _colours(result: CriterionResult, count: int) -> list[str]:
     """A ramp for points, which have an order; colours of their own for options."""
     if not result.points:
-        return [COLOURS[place % len(COLOURS)] for place in range(count)]
-    return [RAMP[round((count - 1 - place) / max(count - 1, 1) * (len(RAMP) - 1))] for place in range(count)]
+        options = getattr(result.criterion.scale, "options", ())
+        return palette.of_options([option.positive for option in options])
+    return [palette.along_scale(place / max(count - 1, 1)) for place in range(count)]
 
 
 def _bar(figure: Element, y: float, counts: Sequence[int], labels: Sequence[str], colours: Sequence[str]) -> None:
