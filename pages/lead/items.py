@@ -17,13 +17,13 @@ from triptych.study.system_names import system_names
 
 
 def run(command, *arguments, done: str, **named) -> None:
-    """A command about the item; then the page is drawn again with its message."""
+    """Runs a command about the item and redraws the page with its message."""
     state.run_command(command, study, *arguments, who, done=done, **named)
     st.rerun()
 
 
 def decide(look: Look) -> None:
-    """The final value as it stands, and the ways to one."""
+    """The current final value, and how to set one."""
     item = look.texts.external_id
     st.subheader("Final value", anchor=False)
     second_look.final_state(look.final)

@@ -40,8 +40,8 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
     annotators.excluded(lines)
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
     counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
-    with st.expander("Exclude or reinstate somebody"):
-        st.caption("Excluding takes nothing away: the ratings stay, marked, and every result can be shown with them.")
+    with st.expander("Exclude or reinstate an annotator"):
+        st.caption("Excluding deletes nothing: the ratings stay, marked, and every result can be shown with them.")
         left, right = st.columns(2)
         with left:
             decide(exclusions.exclude, annotators.decision("Annotator", counted, "Exclude", slug), who, "is excluded")

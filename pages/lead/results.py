@@ -59,11 +59,11 @@ def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) 
     if chosen is None:
         return
     with state.reading() as session:
-        marks = highlights_of_item(session, study, chosen, analysis.scope)
-    marked_item(marks, key=f"marked-{where}-{study.slug}-{chosen}")
+        highlighted = highlights_of_item(session, study, chosen, analysis.scope)
+    marked_item(highlighted, key=f"marked-{where}-{study.slug}-{chosen}")
     findings.ratings_link(f"Ratings of {chosen}", Filters(item=chosen), analysis, study.slug)
-    if marks.unaligned:
-        st.caption(f"{marks.unaligned} imported quotes are not in the text and are not shown.")
+    if highlighted.unaligned:
+        st.caption(f"{highlighted.unaligned} imported quotes are not in the text and are not shown.")
 
 
 def explained(analysis: StudyAnalysis, board: Board) -> None:

@@ -101,7 +101,7 @@ def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_r
     assert (row["Its scores"], row["May stand in"], row["Within items"]) == ("fluency (judge)", "–", "-1.00")
     assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
     app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
-    assert "stands beside the other criteria, as a metric" in words(app)
+    assert "is shown under the other criteria, as a metric" in words(app)
 
 
 def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811

@@ -64,7 +64,7 @@ def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
     assert "Not defined: no variation (every rating is the same)." in words(app)
     assert "Fluency" not in [heading.value for heading in app.subheader]
     app = turn_to(app, study, "Who disagrees")
-    assert f"{people[0].pseudonym} lies farthest from the others" in words(app)
+    assert f"{people[0].pseudonym} is farthest from the others" in words(app)
     app = turn_to(app, study, "What they say")
     assert "No rating has an explanation or a ticked reason." in words(app)
     assert app.get("plotly_chart")

@@ -126,7 +126,7 @@ def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     app.run()
     assert not app.exception
     script = app.text[-1].value
-    assert "How severe somebody is could not be looked at. Not defined: the options have no order." in script
+    assert "Severity could not be checked. Not defined: the options have no order." in script
     assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
 
 
