@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .columns import Column
+from .columns import Column, Floats
 from .counts import Draw, UnitCounts, bootstrap, percentile_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -57,14 +57,15 @@ def alpha_interval(
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:
     """Percent agreement (b,) for each resample; the sum over c of n_c (n_c - 1) is sum_c n_c^2 - m."""
     same = (table.counts * table.counts).sum(axis=1) - table.sizes
-    return draw.weights @ (same / (table.sizes * (table.sizes - 1))) / draw.weights.sum(axis=1)
+    shares: Floats = draw.weights @ (same / (table.sizes * (table.sizes - 1))) / draw.weights.sum(axis=1)
+    return shares
 
 
 def alphas(table: UnitCounts, draw: Draw, level: Level) -> np.ndarray:
     """Alpha (b,) for each resample; NaN (never shown) where it has no variation."""
     observed, expected = _DISAGREEMENT[level](table, draw.weights)
     defined = expected > 0
-    ratio = np.divide(observed, expected, out=np.full(len(defined), np.nan), where=defined)
+    ratio: Floats = np.divide(observed, expected, out=np.full(len(defined), np.nan), where=defined)
     return 1 - ratio
 
 
@@ -111,8 +112,8 @@ def _unit_range(values: np.ndarray, used: np.ndarray) -> np.ndarray:
     This leaves alpha as it is and keeps squares in range.
     """
     middle = values[used].min() / 2 + values[used].max() / 2
-    moved = np.where(used, values - middle, 0)
-    return moved / np.abs(moved).max()
+    moved: Floats = np.where(used, values - middle, 0)
+    return moved / float(np.abs(moved).max())
 
 
 _DISAGREEMENT: dict[str, Callable[[UnitCounts, np.ndarray], tuple[np.ndarray, np.ndarray]]] = {

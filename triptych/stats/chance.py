@@ -13,16 +13,17 @@ Source: Gwet 2014, Handbook of Inter-Rater Reliability, chapters 3 to 5 (general
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from .columns import Column, numbers
+from .columns import Column, Floats, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Draw, UnitCounts, value_codes
 from .undefined import UndefinedStatistic
 
 Weighting = Literal["identity", "quadratic", "ordinal"]
+WeightedStatistic: TypeAlias = Callable[[UnitCounts, Draw, np.ndarray], np.ndarray]
 MOST_POINTS = 101  # 0-100; beyond it a value is a measurement, not a category
 _ROUNDING = 1e-12
 
@@ -72,9 +73,10 @@ def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
     if weights == "identity" or len(values) < 2:
         return np.eye(len(values))
     if weights == "quadratic":
-        return 1 - (np.subtract.outer(values, values) / np.ptp(values)) ** 2
+        distances: Floats = np.subtract.outer(values, values) / np.ptp(values)
+        return 1 - distances**2
     place = np.arange(len(values))
-    apart = np.abs(np.subtract.outer(place, place))
+    apart: Floats = np.abs(np.subtract.outer(place, place)).astype(float)
     return 1 - apart * (apart + 1) / (len(values) * (len(values) - 1))
 
 
@@ -107,28 +109,31 @@ def kappas(pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.
     return _beyond(np.bincount(pair, weights[first, second]) / sizes, chance)
 
 
-def _coefficient(statistic, units: Column, values: Column, weights: Weighting, scale: Column | None) -> float:
+def _coefficient(
+    statistic: WeightedStatistic, units: Column, values: Column, weights: Weighting, scale: Column | None
+) -> float:
     table = UnitCounts.build(units, values, scale).varied()
-    chosen = partial(statistic, weights=weight_table(weights, table.values))
-    return float(chosen(table, table.observed())[0])
+    return float(statistic(table, table.observed(), weight_table(weights, table.values))[0])
 
 
 def _agreement(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
     """pa (b,): weighted agreement of two random ratings of a random unit, sum_c n_c (sum_d w_cd n_d - 1)."""
     sizes, counts = table.sizes, table.counts
     alike = (counts * (counts @ weights)).sum(axis=1) - sizes
-    return draw.weights @ (alike / (sizes * (sizes - 1))) / draw.weights.sum(axis=1)
+    agreement: Floats = draw.weights @ (alike / (sizes * (sizes - 1))) / draw.weights.sum(axis=1)
+    return agreement
 
 
 def _shares(table: UnitCounts, draw: Draw) -> np.ndarray:
     """pi (b, V): the share of each value in a unit, averaged over all units, also those rated once."""
     units = draw.weights.sum(axis=1) + draw.alone.sum(axis=1)
-    return ((draw.weights / table.sizes) @ table.counts + draw.alone) / units[:, None]
+    shares: Floats = ((draw.weights / table.sizes) @ table.counts + draw.alone) / units[:, None]
+    return shares
 
 
 def _beyond(agreement: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """(pa - pe) / (1 - pe), at most 1 in spite of rounding; NaN where chance alone agrees always."""
     room = 1 - chance
-    found = np.full(len(room), np.nan)
-    np.divide(agreement - chance, room, out=found, where=room > _ROUNDING)
-    return np.minimum(found, 1)
+    coefficient: Floats = np.full(len(room), np.nan)
+    np.divide(agreement - chance, room, out=coefficient, where=room > _ROUNDING)
+    return np.minimum(coefficient, 1.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
-from .chance import Weighting, fleiss, gwet, weight_table
+from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
 from .undefined import Undefined, UndefinedStatistic, or_undefined
@@ -84,25 +83,6 @@ def alpha_alone(
     return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
 
 
-def agreement_by(
-    groups: Column, units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
-) -> dict[Hashable, AgreementTable | Undefined]:
-    """The agreement table of each group of rows (one system, one batch), or the words why it has none.
-
-    groups: (n,) labels; the rest as in agreement_table. Groups in order of first appearance.
-    """
-    kept, labels, rated = numbers(values, groups, units)
-    group, names = codes(labels)
-    found: dict[Hashable, AgreementTable | Undefined] = {}
-    for code, name in enumerate(names.tolist()):
-        rows = group == code
-        try:
-            found[name] = agreement_table(rated[rows], kept[rows], level, scale, resamples)
-        except UndefinedStatistic as error:
-            found[name] = Undefined(str(error))
-    return found
-
-
 def intra_annotator(
     annotators: Column,
     units: Column,
@@ -168,11 +148,12 @@ def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic |
     return {key: one if key == "percent" else (one[0], Undefined(NO_VARIATION)) for key, one in wanted.items()}
 
 
-def _weighted(statistic: Statistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
+def _weighted(statistic: WeightedStatistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
     try:
-        return partial(statistic, weights=weight_table(weights, table.values))
+        weights_of_points = weight_table(weights, table.values)
     except UndefinedStatistic as error:
         return Undefined(str(error))
+    return lambda counts, draw: statistic(counts, draw, weights_of_points)
 
 
 def _drawn(

@@ -68,10 +68,10 @@ def segment_correlation(
     kendall = _products(*signs, item[first], count)
     pearson = _products(_centred(rating, item), _centred(other, item), item, count)
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
-    found = [_pooled(products, weights, confidence) for products in (kendall, pearson)]
+    tau, r = (_pooled(products, weights, confidence) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
-    words = f"Candidates compared within {count} items. {_speaks(found, confidence, 'items')}"
-    return Correlations(*found, pairs, count, len(np.unique(system)), words)
+    words = f"Candidates compared within {count} items. {_speaks((tau, r), confidence, 'items')}"
+    return Correlations(tau, r, pairs, count, len(np.unique(system)), words)
 
 
 def system_correlation(
@@ -94,12 +94,12 @@ def system_correlation(
         raise UndefinedStatistic("Not defined: the means of all systems are equal.")
     resampled = _resampled_systems(rating, other, item, system, seed)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
-    found = [
+    tau, r = (
         _with_interval(value, drawn, n_items, confidence)
         for value, drawn in zip((kendall, pearson), resampled, strict=True)
-    ]
-    words = f"Means of {count} systems over {n_items} items. {_speaks(found, confidence, 'systems and items')}"
-    return Correlations(*found, count * (count - 1) // 2, n_items, count, words)
+    )
+    words = f"Means of {count} systems over {n_items} items. {_speaks((tau, r), confidence, 'systems and items')}"
+    return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
 
 def _candidates(values: Column, items: Column, systems: Column, metric: Column) -> tuple[np.ndarray, ...]:

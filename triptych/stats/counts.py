@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .columns import Column, codes, numbers
+from .columns import Column, Floats, codes, numbers
 from .undefined import UndefinedStatistic
 
 NOT_PAIRED = "No item was rated by two annotators."
@@ -70,12 +71,14 @@ class UnitCounts:
     @cached_property
     def sizes(self) -> np.ndarray:
         """(P,) ratings per unit of each pattern, at least two."""
-        return self.counts.sum(axis=1)
+        sizes: Floats = self.counts.sum(axis=1)
+        return sizes
 
     @cached_property
     def used(self) -> np.ndarray:
         """(V,) whether a unit with two or more ratings received the value."""
-        return self.weights @ self.counts > 0
+        used: NDArray[np.bool_] = self.weights @ self.counts > 0
+        return used
 
     @property
     def units(self) -> int:
@@ -227,7 +230,8 @@ def _unit_codes(labels: np.ndarray) -> np.ndarray:
     if len(labels) and np.issubdtype(labels.dtype, np.signedinteger):
         low, high = int(labels.min()), int(labels.max())
         if high - low < 2 * len(labels):
-            return np.subtract(labels, low, dtype=np.int64)
+            code: NDArray[np.int64] = np.subtract(labels, low, dtype=np.int64)
+            return code
     return codes(labels)[0]
 
 

@@ -154,7 +154,7 @@ def majority(items: Column, options: Column, positive: Hashable) -> MajorityShar
     )
 
 
-def _refuse_strangers(strange: Collection, what: str) -> None:
+def _refuse_strangers(strange: Collection[object], what: str) -> None:
     """Raise when a value has no place on the scale: dropping it in silence would change every share."""
     if strange:
         first = sorted(map(str, strange))[0]

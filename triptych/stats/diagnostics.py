@@ -8,6 +8,7 @@ ratings, drift and missing answers each catch one way of working only (Meade & C
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -247,20 +248,20 @@ def gold_accuracy(correct: int, n: int) -> FlaggedRate:
     return FlaggedRate("gold", found, n >= FEWEST_GOLD and found.high < GOLD_SHARE)
 
 
-def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple:
+def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple[Any, ...]:
     """Own value and mean of the others for each (unit, annotator) that somebody else rated too; then the columns
     beside, the annotator codes and all labels. Ratings given twice are averaged first."""
-    kept, unit, named, *beside = numbers(values, units, annotators, *beside)
+    ratings, unit, named, *others_beside = numbers(values, units, annotators, *beside)
     (unit, _), (annotator, labels) = codes(unit), codes(named)
     cell = unit * (len(labels) + 1) + annotator
     _, first, inverse, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    own, unit, annotator = np.bincount(inverse, kept) / sizes, unit[first], annotator[first]
+    own, unit, annotator = np.bincount(inverse, ratings) / sizes, unit[first], annotator[first]
     raters = np.bincount(unit)[unit] if len(unit) else np.empty(0)
     shared = raters > 1
     if not shared.any():
         raise UndefinedStatistic("Not defined: nothing was rated by two annotators.")
     others = (np.bincount(unit, own)[unit] - own)[shared] / (raters - 1)[shared]
-    return own[shared], others, *(column[first][shared] for column in beside), annotator[shared], labels.tolist()
+    return own[shared], others, *(column[first][shared] for column in others_beside), annotator[shared], labels.tolist()
 
 
 def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import rankdata, theilslopes
 
-from .columns import Column, codes, numbers
+from .columns import Column, Label, codes, numbers
 from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
 from .rates import Rate, rate
@@ -41,7 +41,7 @@ class PositionEffect:
 
     shifts: tuple[PositionShift, ...]
     statistic: float
-    freedom: tuple[int, int]
+    freedom: tuple[int, float]
     p: float
     annotations: int
     sentence: str
@@ -60,7 +60,7 @@ class BestShare:
 class AnnotatorSlope:
     """Change of one annotator's ratings from her first to her last annotation (Theil-Sen), in scale points."""
 
-    annotator: object
+    annotator: Label
     change: float
     annotations: int
 
@@ -240,7 +240,7 @@ def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _in_order(
     deviation: np.ndarray, when: np.ndarray, item: np.ndarray, annotator: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Label], np.ndarray]:
     """One row per annotation of those who have enough: mean deviation, codes, labels, place in time from 0 to 1."""
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
@@ -265,7 +265,7 @@ def _in_order(
     )
 
 
-def _slope(annotator: object, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
+def _slope(annotator: Label, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
     return AnnotatorSlope(annotator, float(theilslopes(residual, place).slope), len(residual))
 
 

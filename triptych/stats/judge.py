@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from .columns import Column, codes, numbers
+from .columns import Column, Floats, Label, codes, numbers
 from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 3
@@ -35,7 +35,7 @@ class Comparison:
     corrected: by Benjamini & Yekutieli; won: the judge holds its own here.
     """
 
-    annotator: object
+    annotator: Label
     judge_wins: float
     annotator_wins: float
     p: float
@@ -55,7 +55,7 @@ class AltTest:
     advantage: float
     passes: bool
     comparisons: tuple[Comparison, ...]
-    left_out: tuple[object, ...]
+    left_out: tuple[Label, ...]
     epsilon: float
     measure: Measure
     sentence: str
@@ -115,11 +115,11 @@ def _score(
         apart = candidate - values[other]
         total += counts * (np.abs(apart) <= _ROUNDING if measure == "accuracy" else apart**2)
         others += counts
-    mean = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
+    mean: Floats = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
     return mean if measure == "accuracy" else -np.sqrt(mean)
 
 
-def _test(rows: list[tuple], measure: Measure, epsilon: float) -> AltTest:
+def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, epsilon: float) -> AltTest:
     """One-sided t-tests, their correction, winning rate and advantage; rows: label and (items,) wins of both sides."""
     compared = [row for row in rows if len(row[1]) >= FEWEST_ITEMS]
     if len(compared) < FEWEST_ANNOTATORS:

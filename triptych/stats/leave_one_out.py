@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from .agreement import Level, alphas
-from .columns import Column, codes, numbers
+from .columns import Column, Label, codes, numbers
 from .counts import (
     CELLS_AT_ONCE,
     NO_VARIATION,
@@ -31,7 +31,7 @@ class WithoutAnnotator:
     alpha and change are Undefined where the others define no alpha.
     """
 
-    annotator: Hashable
+    annotator: Label
     units: int
     alpha: float | Undefined
     change: float | Undefined
@@ -97,7 +97,7 @@ class _Reduced:
 
 
 def _without(
-    names: list[Hashable], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
+    names: list[Label], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
 ) -> Iterator[WithoutAnnotator]:
     left = draw.weights.sum(axis=1)
     rated = left > 0

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -137,10 +138,11 @@ def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
     return scores[0], scores[1], int(shown.sum())
 
 
-def _pair(readings: _Readings, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """A number for the two annotators of two readings, the same in either order."""
-    readers = readings.reader[one], readings.reader[other]
-    return np.minimum(*readers) * readings.people + np.maximum(*readers)
+    readers = readings.reader[first], readings.reader[second]
+    pair: NDArray[np.int64] = np.minimum(*readers) * readings.people + np.maximum(*readers)
+    return pair
 
 
 def _matched(

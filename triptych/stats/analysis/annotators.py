@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..agreement import Level
+from ..chance import Weighting
 from ..coefficients import AgreementTable, intra_annotator
 from ..columns import codes
 from ..diagnostics import (
@@ -43,7 +45,7 @@ from .systems import RESAMPLES
 NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
 TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
-WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
 
 @dataclass(frozen=True)
@@ -132,20 +134,22 @@ def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
     values, scale = ratings.categories
     who, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
     pairs = or_undefined(annotator_pairs, units, who, values, WEIGHTS[level], scale)
-    numbers = NO_ORDER if np.isnan(ratings.number).all() and len(ratings) else None
+    ordered = not len(ratings) or not np.isnan(ratings.number).all()
     return PeopleOf(
         ratings.variable.key,
         or_undefined(without_each, units, who, values, level, scale),
         pairs,
         pairs if isinstance(pairs, Undefined) else pair_means(pairs),
-        numbers or or_undefined(reliability, units, who, ratings.number),
+        or_undefined(reliability, units, who, ratings.number) if ordered else NO_ORDER,
     )
 
 
 def position_of(ratings: Ratings) -> PositionEffect | Undefined:
     """What the place on screen does under one criterion."""
+    if why := ratings.variable.not_comparable:
+        return why
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
-    return ratings.variable.not_comparable or or_undefined(position_effect, *columns)
+    return or_undefined(position_effect, *columns)
 
 
 def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
@@ -196,18 +200,19 @@ def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[s
     columns = (one.value, one.unit)
     ordered = not np.isnan(one.value).all()
     timed = times_known(one)
-    missing, annotator = joined(every, "missing", "annotator")
+    marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
         or_undefined(agreement_with_others, *columns, one.annotator) if ordered else NO_ORDER,
         or_undefined(severities, *columns, one.item, one.annotator) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
         or_undefined(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
-        or_undefined(missing_rates, missing.astype(float), annotator),
+        or_undefined(missing_rates, marked_missing.astype(float), annotator),
     )
     for worker in workers:
         code = names.index(worker.annotator)
-        parts = [_of_annotator(rows, code) for rows in diagnostics]
-        yield AnnotatorLook(*worker, *parts, flags=tuple(_flags(*parts)))
+        agreement, severity, equal, drift, missing = (_of_annotator(rows, code) for rows in diagnostics)
+        flags = tuple(_flags(agreement, severity, equal, drift, missing))
+        yield AnnotatorLook(*worker, agreement, severity, equal, drift, missing, flags)
 
 
 def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:

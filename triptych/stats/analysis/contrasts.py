@@ -58,9 +58,10 @@ class Contrast:
     @property
     def clear_here(self) -> bool:
         """Whether the interval for these annotators leaves 0 out."""
-        if isinstance(self.difference, Undefined) or self.difference.these.low is None:
+        these = None if isinstance(self.difference, Undefined) else self.difference.these
+        if these is None or these.low is None or these.high is None:
             return False
-        return self.difference.these.low > 0 or self.difference.these.high < 0
+        return these.low > 0 or these.high < 0
 
     @property
     def higher(self) -> int:
@@ -81,8 +82,9 @@ class RankingOf:
 
 def side_by_side(ratings: Ratings) -> SideBySide | Undefined:
     """The criterion's ratings with what one annotator gave for one item in one row."""
-    why = ratings.variable.not_comparable
-    return why or or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    if why := ratings.variable.not_comparable:
+        return why
+    return or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
 
 
 def contrasts(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..correlation import Correlations, segment_correlation, system_correlation
-from ..judge import AltTest, alt_test
+from ..judge import AltTest, Measure, alt_test
 from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
@@ -73,7 +73,7 @@ def _beside(
 
 def _as_annotator(judge: str, one: Ratings, scores: Ratings, names: np.ndarray, epsilon: float) -> JudgeOf:
     values, given = _values(one), _where_rated(one, scores, _values(scores))
-    measure = "rmse" if _is_number(one) else "accuracy"
+    measure: Measure = "rmse" if _is_number(one) else "accuracy"
     compared = (one.number, one.item, one.system, given)
     return JudgeOf(
         judge,

@@ -280,10 +280,15 @@ def _places(effects: EffectsOf) -> Iterator[Number]:
     best = {} if isinstance(effects.best, Undefined) else {one.position: one.rate.share for one in effects.best}
     for at in sorted({*shifts, *best}):
         place = Place("effects", effects.criterion, response(at))
-        yield place.number("shift", shifts[at].mean if at in shifts else effect, "difference")
         if at in shifts:
+            yield place.number("shift", shifts[at].mean, "difference")
             yield from place.limits("shift", shifts[at], "difference")
-        yield place.number("best", best.get(at, effects.best), "share")
+        elif isinstance(effect, Undefined):
+            yield place.number("shift", effect, "difference")
+        if isinstance(effects.best, Undefined):
+            yield place.number("best", effects.best, "share")
+        elif at in best:
+            yield place.number("best", best[at], "share")
 
 
 def _annotator(look: AnnotatorLook) -> Iterator[Number]:
