@@ -64,6 +64,11 @@ class Contrast:
         return these.low > 0 or these.high < 0
 
     @property
+    def distance(self) -> float:
+        """How far apart the two means are; 0 where nothing is known."""
+        return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
+
+    @property
     def higher(self) -> int:
         """The system with the higher mean; 0 where they are level or nothing is known."""
         if isinstance(self.difference, Undefined) or not self.difference.mean:
