@@ -50,8 +50,8 @@ def alpha_interval(
     Raises UndefinedStatistic for fewer than two units and for ratings that are almost or entirely alike.
     """
     table = UnitCounts.build(units, values, scale).varied()
-    (found,) = bootstrap(table, [partial(alphas, level=level)], resamples, seed)
-    return percentile_interval(found, confidence)
+    (resampled,) = bootstrap(table, [partial(alphas, level=level)], resamples, seed)
+    return percentile_interval(resampled, confidence)
 
 
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:

@@ -41,10 +41,10 @@ def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     Raises UndefinedStatistic when a value is so large that its square has no finite sum, ValueError when the
     columns differ in length.
     """
-    kept = present(np.asarray(values, dtype=float), *labels)
-    if len(kept[0]) and max(kept[0].max(), -kept[0].min()) > _LARGEST:
+    rows = present(np.asarray(values, dtype=float), *labels)
+    if len(rows[0]) and max(rows[0].max(), -rows[0].min()) > _LARGEST:
         raise UndefinedStatistic(f"Not defined: a value lies beyond {_LARGEST:g}.")
-    return kept
+    return rows
 
 
 def present(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:

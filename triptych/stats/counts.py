@@ -63,9 +63,9 @@ class UnitCounts:
         """
         numeric, labels = numbers(values, units)
         value, domain = value_codes(numeric, scale)
-        unit, kept = paired_units(labels)
-        alone = np.bincount(value[~kept], minlength=len(domain))
-        counts, pattern = patterns(unit, value[kept], len(domain))
+        unit, paired = paired_units(labels)
+        alone = np.bincount(value[~paired], minlength=len(domain))
+        counts, pattern = patterns(unit, value[paired], len(domain))
         return cls(counts, np.bincount(pattern), alone, domain)
 
     @cached_property
@@ -133,8 +133,8 @@ def bootstrap(table: UnitCounts, statistics: Sequence[Statistic], resamples: int
     """
     if table.units < 2:
         raise UndefinedStatistic("An interval needs at least two items rated by two annotators.")
-    found = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
-    return [np.concatenate(column) for column in zip(*found, strict=True)]
+    pieces = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
+    return [np.concatenate(column) for column in zip(*pieces, strict=True)]
 
 
 def percentile_interval(
@@ -165,8 +165,8 @@ def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise UndefinedStatistic(NOT_PAIRED)
     if paired.all():
         return unit, np.ones(len(unit), dtype=bool)
-    kept = paired[unit]
-    return (np.cumsum(paired) - 1)[unit[kept]], kept
+    in_pair = paired[unit]
+    return (np.cumsum(paired) - 1)[unit[in_pair]], in_pair
 
 
 def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:

@@ -119,20 +119,20 @@ def fit_ordinal(categories: np.ndarray, design: np.ndarray, groups: Sequence[np.
     likelihood = _Laplace(categories, design, groups)
     # Far from the maximum a step may overflow; what counts is the gradient in the end, which is looked at.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = minimize(
+        parameters = minimize(
             likelihood, likelihood.start(), jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200}
         ).x
-        found, gradient, hessian = _polish(likelihood, found)
+        parameters, gradient, hessian = _polish(likelihood, parameters)
     curvature = np.linalg.eigvalsh(hessian)[0] if np.isfinite(hessian).all() else -np.inf
     if not np.abs(gradient).max() < _STEEPEST or curvature < _FLATTEST:
         raise UndefinedStatistic(
             "Not defined: the ordinal mixed model did not converge. The ratings may be too few for it, or a system "
             "may have ratings at one end of the scale only."
         )
-    thresholds, effects, spreads = likelihood.split(found)
+    thresholds, effects, spreads = likelihood.split(parameters)
     at = slice(len(thresholds), len(thresholds) + len(effects))
     covariance = np.linalg.inv(hessian)[at, at]
-    return OrdinalFit(thresholds, effects, covariance, np.abs(spreads), -float(likelihood(found)[0]))
+    return OrdinalFit(thresholds, effects, covariance, np.abs(spreads), -float(likelihood(parameters)[0]))
 
 
 class _Laplace:
@@ -171,10 +171,10 @@ class _Laplace:
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         upper, lower = ends[self.categories + 1], ends[self.categories]
         scales = spreads[self.order]
-        found = self._modes(upper - self.design @ effects, lower - self.design @ effects, scales)
-        if found is None:
+        modes = self._modes(upper - self.design @ effects, lower - self.design @ effects, scales)
+        if modes is None:
             return np.inf, np.zeros_like(parameters)
-        upper, lower, system = found
+        upper, lower, system = modes
         value = _minus_log(upper, lower) + 0.5 * self.mode @ self.mode + 0.5 * system.log_determinant
         return float(value), self._gradient(parameters, upper, lower, scales, system)
 
@@ -336,8 +336,8 @@ def _hessian(likelihood: _Laplace, parameters: np.ndarray) -> np.ndarray:
     """Central differences of the gradient."""
     steps = np.eye(len(parameters)) * _STEP
     rows = [likelihood(parameters + step)[1] - likelihood(parameters - step)[1] for step in steps]
-    found = np.array(rows) / (2 * _STEP)
-    return (found + found.T) / 2
+    hessian = np.array(rows) / (2 * _STEP)
+    return (hessian + hessian.T) / 2
 
 
 def _differences(fit: OrdinalFit, names: list[Label], confidence: float) -> tuple[LogitDifference, ...]:

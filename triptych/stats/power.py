@@ -94,14 +94,14 @@ def power(
         batch = min(left, max(1, _CELLS_AT_ONCE // len(item)))
         hits += int(significant(_draw(batch, item, annotator, shift, components, random), item, annotator, level).sum())
         left -= batch
-    found = rate(hits, studies)
-    words = f"A difference of {shift:g} points would show in {_percent(found.share)} of such studies."
+    share = rate(hits, studies)
+    words = f"A difference of {shift:g} points would show in {_percent(share.share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
             f" With {plan.annotators} annotators the results will speak for these annotators only; from "
             f"{ENOUGH_ANNOTATORS} on they can speak for annotators like them."
         )
-    return Power(plan, shift, found, words)
+    return Power(plan, shift, share, words)
 
 
 def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray, level: float = 0.05) -> np.ndarray:
@@ -186,7 +186,7 @@ def _advice(plan: Power, wider: Power, longer: Power) -> str:
     extra = wider.plan.annotators - plan.plan.annotators
     cost = longer.plan.annotations - plan.plan.annotations
     price = "for as many annotations" if cost <= 0 else f"for {cost} more annotations"
-    now, with_people, with_items = (_percent(one.rate.share) for one in (plan, wider, longer))
+    now, with_people, with_items = (_percent(option.rate.share) for option in (plan, wider, longer))
     people = f"{extra} more annotators would raise the chance from {now} to {with_people}"
     things = f"{longer.plan.items} items in place of {plan.plan.items}, {price}, to {with_items}"
     gains = wider.rate.share - plan.rate.share, longer.rate.share - plan.rate.share

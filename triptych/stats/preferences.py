@@ -105,8 +105,8 @@ def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarra
         raise UndefinedStatistic("Not defined: a comparison needs two systems.")
     ratings = table.of(systems)
     first, second = np.array(list(combinations(range(len(systems)), 2))).T
-    one, other = ratings[:, first], ratings[:, second]
-    outcomes = np.hstack([one > other, one < other, one == other]).astype(np.int64)
+    left, right = ratings[:, first], ratings[:, second]
+    outcomes = np.hstack([left > right, left < right, left == right]).astype(np.int64)
     rows = np.arange(len(ratings))
     belongs = csr_array((np.ones_like(rows), (table.items, rows)), shape=(table.items.max(initial=-1) + 1, len(rows)))
     per_item: NDArray[np.int64] = belongs @ outcomes
@@ -195,8 +195,8 @@ def _slope(
     information[:, range(count), range(count)] += spread.sum(axis=2)
     mixed = (met * level * (0.5 - worth)).sum(axis=2)
     information[:, :count, count] = information[:, count, :count] = mixed
-    known = (met * level * (1 - level)).sum(axis=(1, 2)) / 2
-    information[:, count, count] = np.where(known > 0, known, 1)
+    curvature = (met * level * (1 - level)).sum(axis=(1, 2)) / 2
+    information[:, count, count] = np.where(curvature > 0, curvature, 1)
     return score, information
 
 

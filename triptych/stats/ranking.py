@@ -58,14 +58,14 @@ def ranking(table: SideBySide, systems: Sequence[Label]) -> Ranking:
         raise UndefinedStatistic("Not defined: fewer than two items where an annotator rated all systems.")
     if (means == means[:, :1]).all():
         raise UndefinedStatistic("Not defined: the systems are level on every item.")
-    found = stats.friedmanchisquare(*means.T)
+    friedman = stats.friedmanchisquare(*means.T)
     mean_ranks = stats.rankdata(-means, axis=1).mean(axis=0)
     return Ranking(
         tuple(systems),
         tuple(mean_ranks.tolist()),
         len(means),
-        float(found.statistic),
-        float(found.pvalue),
+        float(friedman.statistic),
+        float(friedman.pvalue),
         _nemenyi(systems, mean_ranks, len(means)),
     )
 
@@ -76,6 +76,6 @@ def _nemenyi(systems: Sequence[Label], mean_ranks: np.ndarray, items: int) -> tu
     gaps = mean_ranks[first] - mean_ranks[second]
     p = stats.studentized_range.sf(np.abs(gaps) / np.sqrt(count * (count + 1) / (12 * items)), count, np.inf)
     return tuple(
-        RankDifference(systems[one], systems[other], gap, min(max(chance, 0.0), 1.0))
-        for one, other, gap, chance in zip(first, second, gaps.tolist(), p.tolist(), strict=True)
+        RankDifference(systems[row], systems[column], gap, min(max(chance, 0.0), 1.0))
+        for row, column, gap, chance in zip(first, second, gaps.tolist(), p.tolist(), strict=True)
     )

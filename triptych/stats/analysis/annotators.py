@@ -188,24 +188,24 @@ def pooled(every: Sequence[Ratings]) -> Pooled:
 
 
 def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
-    kept = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
-    low, high = kept.variable.ends
-    value = (kept.number - kept.number.mean()) / (high - low)
-    return value, kept.units * 1000 + place, kept.item, kept.annotator, kept.at
+    numeric = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
+    low, high = numeric.variable.ends
+    value = (numeric.number - numeric.number.mean()) / (high - low)
+    return value, numeric.units * 1000 + place, numeric.item, numeric.annotator, numeric.at
 
 
 def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
     """One line for each of the workers; names: labels of the annotator codes in the ratings."""
-    one = pooled(every)
-    columns = (one.value, one.unit)
-    ordered = not np.isnan(one.value).all()
-    timed = times_known(one)
+    together = pooled(every)
+    columns = (together.value, together.unit)
+    ordered = not np.isnan(together.value).all()
+    timed = times_known(together)
     marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
-        or_undefined(agreement_with_others, *columns, one.annotator) if ordered else NO_ORDER,
-        or_undefined(severities, *columns, one.item, one.annotator) if ordered else NO_ORDER,
+        or_undefined(agreement_with_others, *columns, together.annotator) if ordered else NO_ORDER,
+        or_undefined(severities, *columns, together.item, together.annotator) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
-        or_undefined(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
+        or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
         or_undefined(missing_rates, marked_missing.astype(float), annotator),
     )
     for worker in workers:
@@ -265,8 +265,8 @@ def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarra
     """
     seconds = np.array([round(time, 1) for time in seconds.tolist()], dtype=float)
     seconds[seconds <= 0] = np.nan
-    known = words > 0
-    return or_undefined(speeds, seconds[known], words[known], annotators[known])
+    has_text = words > 0
+    return or_undefined(speeds, seconds[has_text], words[has_text], annotators[has_text])
 
 
 def with_self(ratings: Ratings) -> WithSelf:
@@ -292,10 +292,10 @@ def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeat
 def _twice(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
     """(annotator codes, distances as shares of the scale) of every pair of ratings that one annotator gave a unit."""
     values, _ = ratings.categories
-    known = np.flatnonzero(~np.isnan(values))
-    people, units = ratings.annotator[known].astype(np.int64), ratings.units[known]
+    present = np.flatnonzero(~np.isnan(values))
+    people, units = ratings.annotator[present].astype(np.int64), ratings.units[present]
     order = np.lexsort((units, people))
-    people, units, values = people[order], units[order], values[known][order]
+    people, units, values = people[order], units[order], values[present][order]
     pair = np.flatnonzero((people[1:] == people[:-1]) & (units[1:] == units[:-1]))
     apart = np.abs(values[pair + 1] - values[pair])
     low, high = ratings.variable.ends

@@ -133,7 +133,7 @@ def option_numbers(variable: Variable, option: np.ndarray, missing: np.ndarray) 
     """(n,) 1 for a positive option, else 0; NaN where the answer is missing, or no option is positive."""
     if not variable.counts_as:
         return np.full(len(option), np.nan)
-    positive = np.array([*(float(one.positive) for one in variable.options), np.nan])
+    positive = np.array([*(float(choice.positive) for choice in variable.options), np.nan])
     return np.where(missing, np.nan, positive[option])
 
 
