@@ -14,16 +14,6 @@ from .counts import Draw, UnitCounts, bootstrap, percentile_interval
 Level = Literal["nominal", "ordinal", "interval"]
 
 
-def percent_agreement(units: Column, values: Column) -> float:
-    """Probability that two random ratings of the same random unit are the same value.
-
-    Mean over units with m >= 2 ratings of sum_c n_c (n_c - 1) / (m (m - 1)).
-    units: (n,) labels; values: (n,) numbers, NaN = missing. Raises UndefinedStatistic when no unit has two ratings.
-    """
-    table = UnitCounts.build(units, values)
-    return float(percents(table, table.observed())[0])
-
-
 def krippendorff_alpha(units: Column, values: Column, level: Level, scale: Column | None = None) -> float:
     """Krippendorff's alpha = 1 - observed / expected disagreement; any number of ratings per unit.
 

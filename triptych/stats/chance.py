@@ -18,52 +18,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from .columns import Column, Floats, numbers
-from .counts import NO_VARIATION, NOT_PAIRED, Draw, UnitCounts, value_codes
+from .columns import Floats
+from .counts import Draw, UnitCounts
 from .undefined import UndefinedStatistic
 
 Weighting = Literal["identity", "quadratic", "ordinal"]
 WeightedStatistic: TypeAlias = Callable[[UnitCounts, Draw, np.ndarray], np.ndarray]
 MOST_POINTS = 101  # 0-100; beyond it a value is a measurement, not a category
 _ROUNDING = 1e-12
-
-
-def gwet_ac(units: Column, values: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Gwet's AC1 (identity weights) or AC2; hardly moved by one value being far more frequent than the others.
-
-    pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units.
-    units: (n,) labels; values: (n,) numbers, NaN = missing; units rated once count in pi only. scale: all q points,
-    because points that nobody used count in q; without it q is the number of values that occur. Raises
-    UndefinedStatistic: no unit rated twice, all ratings alike, more than 101 points. Source: Gwet 2008.
-    """
-    return _coefficient(gwet, units, values, weights, scale)
-
-
-def fleiss_kappa(units: Column, values: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Fleiss' kappa, generalised to units with different numbers of ratings: pe = sum_cd w_cd pi_c pi_d.
-
-    The classic kappa when every unit has the same number of ratings. Arguments, missing ratings and errors as in
-    gwet_ac. Source: Fleiss 1971; Gwet 2014 for missing ratings.
-    """
-    return _coefficient(fleiss, units, values, weights, scale)
-
-
-def cohen_kappa(first: Column, second: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Cohen's kappa of two annotators: pe = sum_cd w_cd p_c q_d, each with shares of their own.
-
-    first, second: (n,) numbers given to the same n units, NaN = missing; only units with both count. Raises
-    UndefinedStatistic when there is none or all ratings are alike. Source: Cohen 1960, 1968.
-    """
-    left, other = numbers(first, second)
-    right, left = numbers(other, left)
-    if not len(right):
-        raise UndefinedStatistic(NOT_PAIRED)
-    code, domain = value_codes(np.concatenate([left, right]).astype(float), scale)
-    x, y = np.split(code, 2)
-    kappa = kappas(np.zeros(len(x), dtype=np.int64), x, y, weight_table(weights, domain))[0]
-    if np.isnan(kappa):
-        raise UndefinedStatistic(NO_VARIATION)
-    return float(kappa)
 
 
 def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
@@ -81,7 +43,12 @@ def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
 
 
 def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Gwet's coefficient (b,) for each resample; weights (V, V). V = 1 is not defined: NaN."""
+    """Gwet's AC1 (identity weights) or AC2 (b,) for each resample; weights (V, V). NaN where V = 1.
+
+    pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units. Units rated once
+    count in pi only; points that nobody used count in q. Hardly moved by one value being far more frequent than the
+    others. Source: Gwet 2008.
+    """
     shares, points = _shares(table, draw), len(table.values)
     if points < 2:
         return np.full(len(shares), np.nan)
@@ -90,14 +57,19 @@ def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
 
 
 def fleiss(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Fleiss' generalised kappa (b,) for each resample; weights (V, V); NaN where all ratings are alike."""
+    """Fleiss' kappa (b,) for each resample: pe = sum_cd w_cd pi_c pi_d; weights (V, V).
+
+    NaN where all ratings are alike. The classic kappa when every unit has the same number of ratings. Source: Fleiss
+    1971; Gwet 2014 for missing ratings.
+    """
     shares = _shares(table, draw)
     return _beyond(_agreement(table, draw, weights), ((shares @ weights) * shares).sum(axis=1))
 
 
 def kappas(pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Cohen's kappa (K,) of K pairs of annotators, NaN where all ratings of a pair are alike.
+    """Cohen's kappa (K,) of K pairs of annotators: pe = sum_cd w_cd p_c q_d; NaN where all ratings are alike.
 
+    Each annotator has shares of their own. Source: Cohen 1960, 1968.
     pair: (n,) codes 0..K-1 of the pair that rated a unit; first, second: (n,) codes of their values.
     """
     sizes, points = np.bincount(pair), len(weights)
@@ -107,13 +79,6 @@ def kappas(pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.
     ]
     chance = ((shares[0] @ weights) * shares[1]).sum(axis=1)
     return _beyond(np.bincount(pair, weights[first, second]) / sizes, chance)
-
-
-def _coefficient(
-    statistic: WeightedStatistic, units: Column, values: Column, weights: Weighting, scale: Column | None
-) -> float:
-    table = UnitCounts.build(units, values, scale).varied()
-    return float(statistic(table, table.observed(), weight_table(weights, table.values))[0])
 
 
 def _agreement(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
