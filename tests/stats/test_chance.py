@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triptych.stats.chance import cohen_kappa, fleiss_kappa, gwet_ac
+from triptych.stats.chance import fleiss, gwet, weight_table
 from triptych.stats.coefficients import agreement_table
+from triptych.stats.counts import UnitCounts
 from triptych.stats.pairs import annotator_pairs, pair_means
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
@@ -40,8 +42,25 @@ def columns(ratings: list[tuple[int, str, float]]) -> tuple[list, ...]:
     return tuple([row[at] for row in ratings] for at in range(3))
 
 
+def coefficient(statistic, units, values, weights="identity", scale=None) -> float:
+    """A coefficient of all ratings, from the counts and weights that a table of agreement uses."""
+    table = UnitCounts.build(units, values, scale).varied()
+    return float(statistic(table, table.observed(), weight_table(weights, table.values))[0])
+
+
+gwet_ac = partial(coefficient, gwet)
+fleiss_kappa = partial(coefficient, fleiss)
+
+
+def cohen_kappa(first, second, weights="identity"):
+    """The kappa of two annotators who rated the same units."""
+    units = [*range(len(first)), *range(len(second))]
+    (pair,) = annotator_pairs(units, ["a"] * len(first) + ["b"] * len(second), [*first, *second], weights)
+    return pair.kappa
+
+
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -93,7 +112,7 @@ def test_points_that_nobody_used_count_for_gwet_and_not_for_fleiss():
     assert fleiss_kappa(units, values, "identity", [1, 2, 3, 4]) == fleiss_kappa(units, values)
 
 
-def test_an_annotator_whose_shares_differ_is_judged_by_her_own_shares():
+def test_an_annotator_whose_shares_differ_is_judged_by_their_own_shares():
     # Joint table [[2, 1], [0, 1]]: po = 3/4, pe = 3/4 * 2/4 + 1/4 * 2/4 = 1/2.
     assert cohen_kappa([1, 1, 1, 2, 2], [1, 1, 2, 2, NAN]) == pytest.approx(0.5)
 
@@ -115,7 +134,7 @@ def test_near_misses_count_with_weights():
         (np.repeat(np.arange(60), 2), np.arange(120), "Not defined for a scale of more than 101 points."),
     ],
 )
-def test_undefined_coefficients_are_said_in_words(statistic, units, values, words):
+def test_undefined_coefficients_give_a_reason(statistic, units, values, words):
     assert attempt(statistic, units, values) == Undefined(words)
 
 
@@ -127,7 +146,7 @@ def test_undefined_coefficients_are_said_in_words(statistic, units, values, word
         ([2, 2], [2, 2], "Not defined: no variation (every rating is the same)."),
     ],
 )
-def test_undefined_cohen_is_said_in_words(first, second, words):
+def test_undefined_cohen_gives_a_reason(first, second, words):
     assert attempt(cohen_kappa, first, second) == Undefined(words)
 
 

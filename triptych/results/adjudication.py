@@ -1,6 +1,6 @@
 """Final values: what is to count where annotators disagree. The annotations themselves stay as they were given.
 
-A lead records them having read everybody's; or a chosen annotator gives hers on the workbench, without seeing the
+A lead records them having read everybody's; or a chosen annotator gives theirs on the workbench, without seeing the
 others'. Either way they are the one assignment of its item with purpose adjudication: exported under that purpose and
 in none of the numbers, for these are about what annotators gave independently.
 """
@@ -53,14 +53,14 @@ from triptych.study.persons import Who
 
 ABOUT_ITEM = 0
 LONGEST_REASON = 500
-# decided, or asked for; taken back, or skipped by whom was asked, it is open again
+# decided, or asked for; taken back, or skipped by the annotator asked, it is open again
 STANDING = (AssignmentState.submitted, AssignmentState.reserved, AssignmentState.expired)
 Values = dict[tuple[int, str], float | str | None]
 
 
 @dataclass(frozen=True)
 class FinalValue:
-    """What stands for one item: whose, when, why, and (blind code, 0 about the item; criterion) → number or option.
+    """The final value of one item: whose, when, why, and (blind code, 0 about the item; criterion) → number or option.
 
     waiting: a chosen annotator was asked and has not answered yet.
     """
@@ -91,65 +91,73 @@ def record(
     value off its scale or none at all.
     """
     study = lifecycle.lock(session, study.id)
-    neat, found = _read_reason(reason), _item(session, study, item)
-    kept = _assignment_of(session, found) or _made(session, study, found, who)
-    decided = kept.state == AssignmentState.submitted
-    old = _logged(session, kept) if decided else None
-    rows = _checked(session, study, kept, values)
-    _hand_over(session, kept, who.person_id, order_known=False)
-    kept.state, kept.reason, kept.submitted_at = AssignmentState.submitted, neat, clock.now()
+    neat, item_row = _read_reason(reason), _item(session, study, item)
+    assignment = _assignment_of(session, item_row) or _made(session, study, item_row, who)
+    decided = assignment.state == AssignmentState.submitted
+    old = _logged(session, assignment) if decided else None
+    rows = _checked(session, study, assignment, values)
+    _hand_over(session, assignment, who.person_id, order_known=False)
+    assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.submitted, neat, clock.now()
     session.add_all(rows)
     session.flush()
     kind = EventKind.final_value_changed if decided else EventKind.final_value_recorded
-    new = _logged(session, kept)
-    events.record(session, study.id, kind, who.pseudonym, assignment_id=kept.id, old=old, new=new)
+    new = _logged(session, assignment)
+    events.record(session, study.id, kind, who.pseudonym, assignment_id=assignment.id, old=old, new=new)
 
 
 def ask(session: Session, study: Study, item: str, pseudonym: str, who: Who) -> None:
-    """Makes the item an annotator's next one; what she answers becomes its final values.
+    """Makes the item an annotator's next one; what they answer becomes its final values.
 
-    She sees it as any other item: no system, nobody's ratings. Raises StudyNotOpen for a study that gives out no items
-    any more, NotFound for nobody who could be asked now, Conflict if there is a final value or somebody was asked
-    already.
+    They see it as any other item: no system, nobody else's ratings. Raises StudyNotOpen for a study that gives out no
+    more items, NotFound for somebody who cannot be asked now, Conflict if there is a final value or somebody was
+    asked already.
     """
     study = lifecycle.lock(session, study.id)
     if study.state not in (StudyState.open, StudyState.paused):
         raise StudyNotOpen("The study is not open: nobody gets an item now. Open it, or decide yourself.")
-    found = _item(session, study, item)
+    item_row = _item(session, study, item)
     chosen = session.scalars(_annotators(study).where(Person.pseudonym == pseudonym)).first()
     if chosen is None:
         raise NotFound(f"{pseudonym} is no annotator of this study who could be asked now.")
-    before = _assignment_of(session, found)
+    before = _assignment_of(session, item_row)
     if before is not None and before.state in STANDING:
         raise Conflict("This item has a final value already, or somebody was asked for it. Take that back first.")
-    kept = before or _made(session, study, found, who)
-    _hand_over(session, kept, chosen.id, order_known=True)
-    # as if it had run out while she was away: what she holds now comes first, then this
-    kept.state, kept.reason, kept.submitted_at = AssignmentState.expired, None, None
+    assignment = before or _made(session, study, item_row, who)
+    _hand_over(session, assignment, chosen.id, order_known=True)
+    # as if it had expired: the item the annotator holds now comes first, then this one
+    assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.expired, None, None
     session.flush()
     new = {"annotator": pseudonym}
-    events.record(session, study.id, EventKind.final_value_asked_for, who.pseudonym, assignment_id=kept.id, new=new)
+    events.record(
+        session, study.id, EventKind.final_value_asked_for, who.pseudonym, assignment_id=assignment.id, new=new
+    )
 
 
 def take_back(session: Session, study: Study, item: str, reason: str, who: Who) -> None:
     """The item has no final value any more, or nobody is asked for one. Raises NotFound, NotAllowed, Conflict."""
     study = lifecycle.lock(session, study.id)
-    neat, kept = _read_reason(reason), _assignment_of(session, _item(session, study, item))
-    if kept is None or kept.state not in STANDING:
+    neat, assignment = _read_reason(reason), _assignment_of(session, _item(session, study, item))
+    if assignment is None or assignment.state not in STANDING:
         raise Conflict("This item has no final value.")
-    old = _logged(session, kept)
-    _hand_over(session, kept, who.person_id, order_known=False)
-    kept.state, kept.reason, kept.submitted_at = AssignmentState.withdrawn, neat, None
+    old = _logged(session, assignment)
+    _hand_over(session, assignment, who.person_id, order_known=False)
+    assignment.state, assignment.reason, assignment.submitted_at = AssignmentState.withdrawn, neat, None
     session.flush()
-    new = _logged(session, kept)
+    new = _logged(session, assignment)
     events.record(
-        session, study.id, EventKind.final_value_taken_back, who.pseudonym, assignment_id=kept.id, old=old, new=new
+        session,
+        study.id,
+        EventKind.final_value_taken_back,
+        who.pseudonym,
+        assignment_id=assignment.id,
+        old=old,
+        new=new,
     )
 
 
 def final_values(session: Session, study: Study, item: str | None = None) -> dict[str, FinalValue]:
     """Item → its final value, of those that have one or wait for one."""
-    wanted = (
+    adjudicated = (
         select(Assignment, Item.external_id, Person.pseudonym)
         .join(Item, Item.id == Assignment.item_id)
         .join(Person, Person.id == Assignment.person_id)
@@ -166,12 +174,12 @@ def final_values(session: Session, study: Study, item: str | None = None) -> dic
             values.get(assignment.id, {}),
             assignment.submitted_at is None,
         )
-        for assignment, external_id, pseudonym in session.execute(wanted)
+        for assignment, external_id, pseudonym in session.execute(adjudicated)
     }
 
 
 def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) -> list[Agreement]:
-    """Per annotator the share of her ratings that equal the final value; nothing where there is none."""
+    """Per annotator the share of their ratings that equal the final value; nothing where there is none."""
     decided = {
         (item, code, criterion): value
         for item, final in finals.items()
@@ -183,9 +191,9 @@ def agreement(frame: Frame, counted: Counted, finals: Mapping[str, FinalValue]) 
     for row in rows[["annotator", "item", "system", "criterion", "value", "option"]].itertuples(index=False):
         key = row.item, row.system, row.criterion
         if key in decided:
-            given = row.option if pd.isna(row.value) else row.value
+            value = row.option if pd.isna(row.value) else row.value
             count = counts.setdefault(row.annotator, [0, 0])
-            count[0] += given == decided[key]
+            count[0] += value == decided[key]
             count[1] += 1
     return [Agreement(annotator, *count) for annotator, count in sorted(counts.items())]
 
@@ -198,16 +206,16 @@ def adjudicators(session: Session, study: Study) -> list[str]:
 def _read_reason(reason: str) -> str:
     neat = reason.strip()
     if not neat or len(neat) > LONGEST_REASON:
-        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the reason stands in the log and in exports.")
+        raise NotAllowed(f"Say why, in 1 to {LONGEST_REASON} characters: the reason is in the log and in exports.")
     return neat
 
 
 def _item(session: Session, study: Study, item: str) -> Item:
-    wanted = select(Item).where(Item.study_id == study.id, Item.external_id == item, Item.purpose == Purpose.main)
-    found = session.scalars(wanted).first()
-    if found is None:
+    main = select(Item).where(Item.study_id == study.id, Item.external_id == item, Item.purpose == Purpose.main)
+    row = session.scalars(main).first()
+    if row is None:
         raise NotFound(f"The study has no item {item!r}.")
-    return found
+    return row
 
 
 def _annotators(study: Study) -> Select[Any]:
@@ -227,8 +235,8 @@ def _standing(study: Study) -> Iterator[ColumnElement[bool]]:
 
 
 def _assignment_of(session: Session, item: Item) -> Assignment | None:
-    wanted = select(Assignment).where(Assignment.item_id == item.id, Assignment.purpose == Purpose.adjudication)
-    return session.scalars(wanted.execution_options(populate_existing=True)).first()
+    adjudicated = select(Assignment).where(Assignment.item_id == item.id, Assignment.purpose == Purpose.adjudication)
+    return session.scalars(adjudicated.execution_options(populate_existing=True)).first()
 
 
 def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
@@ -249,28 +257,42 @@ def _made(session: Session, study: Study, item: Item, who: Who) -> Assignment:
     session.flush()
     order = list(session.scalars(select(Candidate.id).where(Candidate.item_id == item.id).order_by(Candidate.id)))
     random.Random(f"{study.seed}|final|{item.id}").shuffle(order)  # noqa: S311 (an order, no secret)
-    session.add_all(Slot(assignment_id=made.id, position=n, candidate_id=one) for n, one in enumerate(order))
+    session.add_all(
+        Slot(assignment_id=made.id, position=n, candidate_id=candidate) for n, candidate in enumerate(order)
+    )
     session.flush()
     new = {"item": item.id, "order": order, "purpose": Purpose.adjudication}
     events.record(session, study.id, EventKind.reserved, who.pseudonym, assignment_id=made.id, new=new)
     return made
 
 
-def _hand_over(session: Session, kept: Assignment, person_id: int, *, order_known: bool) -> None:
+def _hand_over(session: Session, assignment: Assignment, person_id: int, *, order_known: bool) -> None:
     """Empty, and this person's from now on; a browser that still has it open can store nothing in it."""
-    here = Slot.assignment_id == kept.id
+    here = Slot.assignment_id == assignment.id
     for statement in (
-        delete(Rating).where(Rating.assignment_id == kept.id),
-        delete(Highlight).where(Highlight.assignment_id == kept.id),
+        delete(Rating).where(Rating.assignment_id == assignment.id),
+        delete(Highlight).where(Highlight.assignment_id == assignment.id),
         update(Slot).where(here).values(order_known=order_known, set_aside=None),
     ):
         session.execute(statement.execution_options(synchronize_session=False))
-    kept.person_id, kept.token, kept.version = person_id, secrets.token_urlsafe(12), kept.version + 1
-    kept.draft, kept.draft_seq, kept.pen, kept.note, kept.active_seconds = None, 0, None, None, 0
-    kept.reserved_at = kept.expires_at = clock.now()
+    assignment.person_id, assignment.token, assignment.version = (
+        person_id,
+        secrets.token_urlsafe(12),
+        assignment.version + 1,
+    )
+    assignment.draft, assignment.draft_seq, assignment.pen, assignment.note, assignment.active_seconds = (
+        None,
+        0,
+        None,
+        None,
+        0,
+    )
+    assignment.reserved_at = assignment.expires_at = clock.now()
 
 
-def _checked(session: Session, study: Study, kept: Assignment, values: Mapping[tuple[int, str], Any]) -> list[Rating]:
+def _checked(
+    session: Session, study: Study, assignment: Assignment, values: Mapping[tuple[int, str], Any]
+) -> list[Rating]:
     """Rows of the values. Raises InvalidAnnotation."""
     design = lifecycle.design_of(session, study)
     asked = {criterion.key: criterion for criterion in design.rubric.asked(study.round)}
@@ -278,7 +300,7 @@ def _checked(session: Session, study: Study, kept: Assignment, values: Mapping[t
         select(System.blind_code, Slot.position)
         .join(Candidate, Candidate.system_id == System.id)
         .join(Slot, Slot.candidate_id == Candidate.id)
-        .where(Slot.assignment_id == kept.id)
+        .where(Slot.assignment_id == assignment.id)
     )
     places: dict[int, int | None] = {ABOUT_ITEM: None, **dict(session.execute(slots).all())}
     if not values:
@@ -287,7 +309,7 @@ def _checked(session: Session, study: Study, kept: Assignment, values: Mapping[t
     for (code, key), value in values.items():
         if key not in asked or code not in places or is_about_item(asked[key]) != (code == ABOUT_ITEM):
             raise InvalidAnnotation(f"{key!r} is not asked about this in the study.")
-        rows.append(_row(design.criteria[key], asked[key], places[code], value) | {"assignment_id": kept.id})
+        rows.append(_row(design.criteria[key], asked[key], places[code], value) | {"assignment_id": assignment.id})
     return [Rating(**row) for row in rows]
 
 
@@ -296,8 +318,8 @@ def is_about_item(criterion: Question) -> bool:
     return criterion.about == "item" and not isinstance(criterion.scale, Best)
 
 
-def _row(known: CriterionRow, criterion: Question, position: int | None, value: Any) -> dict[str, Any]:
-    row = {"position": position, "criterion_id": known.id}
+def _row(criterion_row: CriterionRow, criterion: Question, position: int | None, value: Any) -> dict[str, Any]:
+    row = {"position": position, "criterion_id": criterion_row.id}
     if isinstance(criterion.scale, Best):
         if value not in (0, 1):
             raise InvalidAnnotation(f"{criterion.title}: 1 is the best one, 0 is not.")
@@ -305,14 +327,14 @@ def _row(known: CriterionRow, criterion: Question, position: int | None, value: 
     checked = criterion.scale.check(value)
     if isinstance(criterion.scale, Choice):
         missing = next(option.missing for option in criterion.scale.options if option.key == checked)
-        return row | {"option_id": known.options[checked], "missing": missing}
+        return row | {"option_id": criterion_row.options[str(checked)], "missing": missing}
     return row | {"number": checked}
 
 
-def _logged(session: Session, kept: Assignment) -> dict[str, Any]:
+def _logged(session: Session, assignment: Assignment) -> dict[str, Any]:
     """As annotations are logged, with the reason."""
-    annotation = LoggedAnnotation.stored(session, kept.id)
-    return annotation.model_copy(update={"reason": kept.reason}).to_json()
+    annotation = LoggedAnnotation.stored(session, assignment.id)
+    return annotation.model_copy(update={"reason": assignment.reason}).to_json()
 
 
 def _values_of(study: Study) -> Select[Any]:

@@ -27,16 +27,16 @@ class Example:
     n: int
 
 
-def family_of(found: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
+def family_of(contrasts: Sequence[Contrast], titles: dict[str, str], declared: bool) -> str:
     """Which tests the adjusted p-values are adjusted over.
 
     titles: of the criteria; declared: whether some were named beforehand.
     """
-    if not found:
+    if not contrasts:
         return "No test: there are not two systems to compare."
-    first, rest = ([contrast for contrast in found if contrast.exploratory is side] for side in (False, True))
+    first, rest = ([contrast for contrast in contrasts if contrast.exploratory is side] for side in (False, True))
     if not declared:
-        return f"p is adjusted by Holm over all {len(found)} tests: {_counted(first)}."
+        return f"p is adjusted by Holm over all {len(contrasts)} tests: {_counted(first)}."
     others = f"{len(rest)} {'test is' if len(rest) == 1 else 'tests are'} exploratory and adjusted by themselves"
     others += f": {_counted(rest)} ({_named(rest, titles)})." if rest else ""
     if not first:
@@ -72,29 +72,27 @@ def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
 
 def foremost(contrasts: Sequence[Contrast], most: int) -> list[Contrast]:
     """Those with a difference; of more than `most` the clearest ones."""
-    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
-    if len(known) > most:
-        known.sort(
-            key=lambda one: (
-                not one.clear,
-                not one.clear_here,
-                1 if one.p is None else one.p,
-                -abs(one.difference.mean),
-            )
-        )
-    return known[:most]
+    defined = [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
+    if len(defined) > most:
+        defined.sort(key=_clarity)
+    return defined[:most]
+
+
+def _clarity(contrast: Contrast) -> tuple[bool, bool, float, float]:
+    """Sorts the clearest contrast first."""
+    return not contrast.clear, not contrast.clear_here, 1 if contrast.p is None else contrast.p, -contrast.distance
 
 
 def examples(ratings: Ratings, items: Iterable[str], contrast: Contrast, most: int = 10) -> tuple[Example, ...]:
     """Items that speak most for what the contrast says on the whole, then those most against; `items`: the labels."""
-    found = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
-    if isinstance(found, Undefined):
+    table = or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    if isinstance(table, Undefined):
         return ()
-    sides = found.of((contrast.system, contrast.baseline))
+    sides = table.of((contrast.system, contrast.baseline))
     both = ~np.isnan(sides).any(axis=1)
     _, first = np.unique(ratings.item[~np.isnan(ratings.number)], return_index=True)
     labels = ratings.item[~np.isnan(ratings.number)][np.sort(first)]
-    item, n = found.items[both], np.bincount(found.items[both], minlength=len(labels))
+    item, n = table.items[both], np.bincount(table.items[both], minlength=len(labels))
     sums = np.bincount(item, sides[both, 0] - sides[both, 1], minlength=len(labels))
     seen = np.flatnonzero(n)
     means = sums[seen] / n[seen]

@@ -12,7 +12,7 @@ import pandas as pd
 from triptych.results.frame.counted import counting
 from triptych.results.frame.model import Counted, Frame
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Choice, Likert, NumberScale
+from triptych.rubric.scales import Choice, ChoiceOption, Likert, NumberScale
 from triptych.stats.analysis.ratings import AnswerOption, Ratings, Variable, option_numbers
 from triptych.stats.analysis.systems import CriterionNumbers, criterion_numbers
 from triptych.stats.intervals import Interval
@@ -75,8 +75,12 @@ def variable_of(criterion: Criterion) -> Variable:
         criterion.about,
         _points(criterion),
         ends_of(criterion),
-        tuple(AnswerOption(one.key, one.title, one.positive, one.missing, one.apart) for one in options),
+        tuple(map(_answer_option, options)),
     )
+
+
+def _answer_option(option: ChoiceOption) -> AnswerOption:
+    return AnswerOption(option.key, option.title, option.positive, option.missing, option.apart)
 
 
 def ends_of(criterion: Criterion) -> tuple[float, float]:
@@ -132,15 +136,15 @@ def _ratings(frame: Frame, criterion: Criterion, rows: np.ndarray, explained: np
 
 
 def _option_places(criterion: Criterion, options: pd.Series, rows: np.ndarray) -> np.ndarray:
-    known = criterion.scale.values if isinstance(criterion.scale, Choice) else []
-    place = {key: n for n, key in enumerate(known)}
+    values = criterion.scale.values if isinstance(criterion.scale, Choice) else []
+    place = {key: n for n, key in enumerate(values)}
     # the last entry serves the code -1, no option
     lookup = np.array([*(place.get(key, -1) for key in options.cat.categories), -1], dtype=np.int16)
     return lookup[options.cat.codes.to_numpy()[rows]]
 
 
 def criterion_result(frame: Frame, ratings: StudyRatings) -> CriterionResult:
-    """What one criterion's ratings say; `frame` tells the systems and the names of the reasons."""
+    """What one criterion's ratings say; `frame` has the systems and the names of the reasons."""
     return CriterionResult(
         **vars(criterion_numbers(ratings, frame.systems)),
         criterion=ratings.criterion,
@@ -165,33 +169,36 @@ def _reasons(ratings: StudyRatings, ticked: pd.Index) -> tuple[ReasonCount, ...]
             if reason.key in keys:
                 counts.setdefault(reason.tag, Counter())[system] += count
                 texts.setdefault(reason.tag, {})[reason.text] = None
-    found = [ReasonCount(tag, tuple(texts[tag]), dict(count), count.total()) for tag, count in counts.items()]
-    return tuple(sorted(found, key=lambda reason: (-reason.total, reason.tag)))
+    reasons = [ReasonCount(tag, tuple(texts[tag]), dict(count), count.total()) for tag, count in counts.items()]
+    return tuple(sorted(reasons, key=lambda reason: (-reason.total, reason.tag)))
 
 
 def _ticked(ratings: StudyRatings, ticked: pd.Index) -> Iterator[tuple[list[str], str | float, int, int]]:
     """(keys of reasons, answer, system, how often) for all that occurs together."""
-    given = ratings.take(np.flatnonzero((ticked != "")[ratings.reasons])) if len(ratings) else ratings
+    explained = ratings.take(np.flatnonzero((ticked != "")[ratings.reasons])) if len(ratings) else ratings
     scale = ratings.criterion.scale
-    answers = given.option if isinstance(scale, Choice) else given.number
-    rows = pd.DataFrame({"reasons": given.reasons, "answer": answers, "system": given.system})
+    answers = explained.option if isinstance(scale, Choice) else explained.number
+    rows = pd.DataFrame({"reasons": explained.reasons, "answer": answers, "system": explained.system})
     for (reasons, answer, system), count in rows.value_counts(sort=False).items():
         answered = scale.values[int(answer)] if isinstance(scale, Choice) else answer
         yield ticked[reasons].split(","), answered, int(system), int(count)
 
 
 def headline(result: CriterionResult, names: dict[int, str]) -> str:
-    """The finding in one sentence: what stands highest and lowest, with intervals; no claim that they differ."""
-    results = [one for one in result.systems if isinstance(one.interval, Interval)]
-    known = [(one.interval, names.get(one.system, "The item")) for one in results]
-    if not known:
+    """The finding in one sentence: which is highest and which lowest, with intervals; no claim that they differ."""
+    means = [
+        (system.interval, names.get(system.system, "The item"))
+        for system in result.systems
+        if isinstance(system.interval, Interval)
+    ]
+    if not means:
         return "There is no rating yet." if not result.n else "These options have no order; see the shares."
-    known.sort(key=lambda pair: -pair[0].mean)
-    high, low = known[0], known[-1]
-    if len(known) == 1:
+    means.sort(key=lambda pair: -pair[0].mean)
+    high, low = means[0], means[-1]
+    if len(means) == 1:
         return f"{high[1]}: {spoken(high[0], result.share)}."
     if high[0].mean == low[0].mean:
-        return f"All systems stand at {spoken_number(high[0].mean, result.share)}."
+        return f"All systems have the mean {spoken_number(high[0].mean, result.share)}."
     return f"Highest: {high[1]}, {spoken(high[0], result.share)}. Lowest: {low[1]}, {spoken(low[0], result.share)}."
 
 
@@ -209,6 +216,7 @@ def spoken(interval: Interval, share: bool) -> str:
 
 def interval_note(*results: CriterionResult) -> str:
     """Whom the intervals of criteria speak for, each sentence once, and how far to trust them."""
-    intervals = [one.interval for result in results for one in result.systems if isinstance(one.interval, Interval)]
-    said = dict.fromkeys(interval.sentence for interval in intervals)
-    return " ".join([*said, *([APPROXIMATE] if any(interval.low is not None for interval in intervals) else [])])
+    systems = [system for result in results for system in result.systems]
+    intervals = [system.interval for system in systems if isinstance(system.interval, Interval)]
+    sentences = dict.fromkeys(interval.sentence for interval in intervals)
+    return " ".join([*sentences, *([APPROXIMATE] if any(interval.low is not None for interval in intervals) else [])])

@@ -61,22 +61,22 @@ class _Shared:
 def disagreement(every: Sequence[Ratings], items: Sequence[str], people: Sequence[str]) -> Disagreement:
     """Over all criteria; items, people: labels of the codes in the ratings."""
     shared = {ratings.variable.key: _shared(ratings) for ratings in every}
-    shared = {key: one for key, one in shared.items() if len(one.unit)}
+    shared = {key: shared_ratings for key, shared_ratings in shared.items() if len(shared_ratings.unit)}
     scores, counts = np.zeros((2, len(shared), len(items)))
-    distances, given = np.zeros((2, len(shared), len(people)))
-    for row, one in enumerate(shared.values()):
-        _, first = np.unique(one.unit, return_index=True)
-        scores[row] = _mean(_spread(one), one.item[first], len(items))
-        counts[row] = np.bincount(one.item, minlength=len(items))
-        distances[row] = _mean(_distance(one), one.annotator, len(people))
-        given[row] = np.bincount(one.annotator, minlength=len(people))
+    distances, rated_by = np.zeros((2, len(shared), len(people)))
+    for row, shared_ratings in enumerate(shared.values()):
+        _, first = np.unique(shared_ratings.unit, return_index=True)
+        scores[row] = _mean(_spread(shared_ratings), shared_ratings.item[first], len(items))
+        counts[row] = np.bincount(shared_ratings.item, minlength=len(items))
+        distances[row] = _mean(_distance(shared_ratings), shared_ratings.annotator, len(people))
+        rated_by[row] = np.bincount(shared_ratings.annotator, minlength=len(people))
     keys = list(shared)
     return Disagreement(
         tuple(
             ItemDisagreement(items[at], n, mean, parts) for at, n, mean, parts in _ranked(scores, counts, keys)[:SHOWN]
         ),
         int((counts.sum(axis=0) > 0).sum()),
-        tuple(AnnotatorDistance(people[at], n, parts) for at, n, _, parts in _ranked(distances, given, keys)),
+        tuple(AnnotatorDistance(people[at], n, parts) for at, n, _, parts in _ranked(distances, rated_by, keys)),
     )
 
 
@@ -102,38 +102,38 @@ def _shared(ratings: Ratings) -> _Shared:
     low, high = ratings.variable.ends
     ordered = not np.isnan(ratings.number).all()
     value = (ratings.number - low) / (high - low) if ordered else ratings.categories[0]
-    known = np.flatnonzero(~np.isnan(value))
-    unit = codes(ratings.units[known])[0]
+    rated = np.flatnonzero(~np.isnan(value))
+    unit = codes(ratings.units[rated])[0]
     twice = np.bincount(unit)[unit] > 1 if len(unit) else np.zeros(0, dtype=bool)
-    kept = known[twice]
-    return _Shared(value[kept], codes(unit[twice])[0], ratings.item[kept], ratings.annotator[kept], ordered)
+    rows = rated[twice]
+    return _Shared(value[rows], codes(unit[twice])[0], ratings.item[rows], ratings.annotator[rows], ordered)
 
 
-def _spread(one: _Shared) -> np.ndarray:
+def _spread(ratings: _Shared) -> np.ndarray:
     """(U,) mean distance of two ratings of a unit: sum over ranks i of (2 i - m + 1) x_i over the number of pairs."""
-    sizes = np.bincount(one.unit)
+    sizes = np.bincount(ratings.unit)
     pairs = sizes * (sizes - 1) / 2
-    if not one.ordered:
-        same = _alike(one) - 1
-        return 1 - np.bincount(one.unit, same) / 2 / pairs
-    order = np.lexsort((one.value, one.unit))
+    if not ratings.ordered:
+        same = _alike(ratings) - 1
+        return 1 - np.bincount(ratings.unit, same) / 2 / pairs
+    order = np.lexsort((ratings.value, ratings.unit))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     weight = 2 * rank - np.repeat(sizes, sizes) + 1
-    return np.abs(np.bincount(one.unit[order], weight * one.value[order])) / pairs
+    return np.abs(np.bincount(ratings.unit[order], weight * ratings.value[order])) / pairs
 
 
-def _distance(one: _Shared) -> np.ndarray:
+def _distance(ratings: _Shared) -> np.ndarray:
     """(n,) distance of each rating from the others of its unit."""
-    sizes = np.bincount(one.unit)[one.unit]
-    if not one.ordered:
-        return (sizes - _alike(one)) / (sizes - 1)
-    others = (np.bincount(one.unit, one.value)[one.unit] - one.value) / (sizes - 1)
-    return np.abs(one.value - others)
+    sizes = np.bincount(ratings.unit)[ratings.unit]
+    if not ratings.ordered:
+        return (sizes - _alike(ratings)) / (sizes - 1)
+    others = (np.bincount(ratings.unit, ratings.value)[ratings.unit] - ratings.value) / (sizes - 1)
+    return np.abs(ratings.value - others)
 
 
-def _alike(one: _Shared) -> np.ndarray:
+def _alike(ratings: _Shared) -> np.ndarray:
     """(n,) how many ratings of the unit have the same value, itself among them."""
-    _, key = np.unique(np.column_stack([one.unit, one.value]), axis=0, return_inverse=True)
+    _, key = np.unique(np.column_stack([ratings.unit, ratings.value]), axis=0, return_inverse=True)
     return np.bincount(key.ravel())[key.ravel()]
 
 

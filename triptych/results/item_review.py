@@ -93,9 +93,9 @@ class Look:
     systems: dict[int, str]
 
 
-def lines(session: Session, study: Study, found: Disagreement, counted: Counted) -> list[ItemLine]:
+def lines(session: Session, study: Study, disagreement: Disagreement, counted: Counted) -> list[ItemLine]:
     """Every item, those with the greatest disagreement first, then those that nobody can disagree about yet."""
-    scores = {one.item: one.score for one in found.items}
+    scores = {row.item: row.score for row in disagreement.items}
     finals = adjudication.final_values(session, study)
     counts, notes = _counts(session, study, counted)
     main = select(Item.external_id, Item.retired, Item.retired_reason).where(*_main(study)).order_by(Item.id)
@@ -122,14 +122,14 @@ def _main(study: Study) -> tuple[Any, ...]:
 def _counts(session: Session, study: Study, counted: Counted) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """(item, state) → annotations that count; item → how many carry a note."""
     state = GIVEN_STATE.label("given")  # grouped by its name: PostgreSQL takes two parameters for two values
-    wanted = (
+    statement = (
         _work(study, counted, Item.external_id, state, func.count(), func.count(Assignment.note))
         .group_by(Item.external_id, "given")
         .order_by(Item.external_id)
     )
     counts: Counter[tuple[str, str]] = Counter()
     notes: Counter[str] = Counter()
-    for item, state, count, with_note in session.execute(wanted):
+    for item, state, count, with_note in session.execute(statement):
         counts[item, state] += count
         notes[item] += with_note
     return counts, notes
@@ -150,10 +150,10 @@ def _work(study: Study, counted: Counted, *columns: Any) -> Any:
 def look(session: Session, study: Study, frame: Frame, item: str, counted: Counted) -> Look:
     """One item. Raises NotFound."""
     texts = highlights_of_item(session, study, item, counted)
-    found = session.execute(
+    result = session.execute(
         select(Item.id, Item.retired, Item.retired_reason).where(*_main(study), Item.external_id == item)
     )
-    item_id, retired, reason = found.one()
+    item_id, retired, reason = result.one()
     names, final = system_names(session, study), adjudication.final_values(session, study, item).get(item)
     codes = select(System.blind_code).join(Candidate, Candidate.system_id == System.id)
     here = {code: names[code] for code in sorted(session.scalars(codes.where(Candidate.item_id == item_id)))}
@@ -216,8 +216,8 @@ def spoken(rubric: Rubric, key: str, value: float | str | None) -> str:
 
 def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Iterator[Explained]:
     criteria = {criterion.key: criterion for criterion in frame.rubric.criteria}
-    said = rows[(rows["explanation"] != "") | (rows["reasons"] != "")]
-    for row in said.itertuples(index=False):
+    explained = rows[(rows["explanation"] != "") | (rows["reasons"] != "")]
+    for row in explained.itertuples(index=False):
         titles = _reasons(criteria[row.criterion])
         yield Explained(
             annotator=row.annotator,
@@ -254,17 +254,17 @@ def _remarks(
 
 
 def _set_aside(session: Session, ids: list[int]) -> dict[int, list[tuple[int, str]]]:
-    wanted = (
+    statement = (
         select(Slot.assignment_id, System.blind_code, Slot.set_aside)
         .join(Candidate, Candidate.id == Slot.candidate_id)
         .join(System, System.id == Candidate.system_id)
         .where(Slot.assignment_id.in_(ids), Slot.set_aside.is_not(None))
         .order_by(System.blind_code)
     )
-    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for assignment_id, code, reason in session.execute(wanted):
-        found[assignment_id].append((code, reason))
-    return found
+    result: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for assignment_id, code, reason in session.execute(statement):
+        result[assignment_id].append((code, reason))
+    return result
 
 
 def _titled(offer: Any, key: str | None) -> str:

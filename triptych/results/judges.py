@@ -25,7 +25,7 @@ def judges_in(frame: Frame) -> list[str]:
 
 def metrics_in(frame: Frame, ratings: Sequence[StudyRatings]) -> frozenset[str]:
     """Criteria that judges scored and nobody of those rated whose ratings these are; none while nobody rated."""
-    rated = {one.variable.key for one in ratings if len(one)}
+    rated = {asked.variable.key for asked in ratings if len(asked)}
     scored = frame.ratings.loc[frame.ratings["kind"] == Kind.judge.value, "criterion"]
     return frozenset(scored.astype(str).unique()) - rated if rated else frozenset()
 
@@ -41,7 +41,7 @@ def judges(frame: Frame, scope: Counted, ratings: Sequence[StudyRatings]) -> lis
     scope: the filters of `ratings`; of them all hold for the judges too but whose ratings count.
     """
     of_judges = (frame.ratings["kind"] == Kind.judge.value).to_numpy()
-    people = [one.take(np.flatnonzero(~of_judges[one.rows])) for one in ratings]
+    people = [asked.take(np.flatnonzero(~of_judges[asked.rows])) for asked in ratings]
     scores = criterion_ratings(frame, replace(scope, kinds=ALONE, annotators=frozenset()))
     names = frame.ratings["annotator"].cat.categories.tolist()
     return list(beside.judges(people, scores, names, margin(frame)))

@@ -57,15 +57,15 @@ class PayMeter:
     @property
     def below(self) -> tuple[AnnotatorPay, ...]:
         """Those who earn less per hour than the lead finds fair."""
-        return tuple(one for one in self.annotators if one.below)
+        return tuple(annotator for annotator in self.annotators if annotator.below)
 
     @property
     def warning(self) -> str:
         """What a lead must know when somebody earns less than the floor; empty when nobody does."""
-        if not self.below:
+        currency, floor = self.pay.currency, self.pay.floor_per_hour
+        if not self.below or floor is None or self.needed is None:
             return ""
         low, of = self.below[0], len(self.annotators)
-        currency, floor = self.pay.currency, self.pay.floor_per_hour
         return (
             f"{len(self.below)} of {of} {'annotator' if of == 1 else 'annotators'} "
             f"{'earns' if len(self.below) == 1 else 'earn'} less than "
@@ -90,15 +90,15 @@ def meter(pay: Pay, annotators: Sequence[str], seconds: Sequence[float]) -> PayM
         raise UndefinedStatistic(NO_RATE)
     times = work_times(annotators, seconds)
     columns = (times.annotators, times.items, times.seconds)
-    rows = [_of_one(pay, *row) for row in zip(*columns, strict=True)]
-    rates = [one.per_hour for one in rows]
-    slowest = max(one.seconds for one in rows)
+    rows = [_of_one(pay, *column) for column in zip(*columns, strict=True)]
+    rates = [row.per_hour for row in rows]
+    slowest = max(row.seconds for row in rows)
     return PayMeter(
         pay,
-        tuple(sorted(rows, key=lambda one: (one.per_hour, one.annotator))),
+        tuple(sorted(rows, key=lambda row: (row.per_hour, row.annotator))),
         pay_numbers(float(pay.per_item), times),
         {name: float(np.quantile(rates, at)) for name, at in QUANTILES.items()},
-        None if pay.floor_per_hour is None else enough(pay, slowest),
+        None if pay.floor_per_hour is None else enough(pay.floor_per_hour, slowest),
     )
 
 
@@ -123,19 +123,19 @@ def below_floor(pay: Pay, per_hour: float) -> bool:
 
 def expected(pay: Pay, seconds: float) -> str:
     """What a guess of the time per item means, in a sentence. Raises UndefinedStatistic as hourly."""
-    rate = hourly(pay, seconds)
-    said = f"At {seconds:.0f} seconds per item, {rate_of(pay)} comes to {money(rate, pay.currency)} per hour"
-    if not below_floor(pay, rate):
-        return f"{said}."
+    rate, floor = hourly(pay, seconds), pay.floor_per_hour
+    sentence = f"At {seconds:.0f} seconds per item, {rate_of(pay)} comes to {money(rate, pay.currency)} per hour"
+    if floor is None or not below_floor(pay, rate):
+        return f"{sentence}."
     return (
-        f"{said}, less than the floor of {money(pay.floor_per_hour, pay.currency)}. "
-        f"{money(enough(pay, seconds), pay.currency)} per item would reach it."
+        f"{sentence}, less than the floor of {money(floor, pay.currency)}. "
+        f"{money(enough(floor, seconds), pay.currency)} per item would reach it."
     )
 
 
-def enough(pay: Pay, seconds: float) -> float:
-    """The least pay per item, in whole cents, that reaches the floor at so many seconds per item."""
-    return math.ceil(round(float(pay.floor_per_hour) * seconds / HOUR * 100, 6)) / 100
+def enough(floor: Decimal, seconds: float) -> float:
+    """The least pay per item, in whole cents, that reaches the floor per hour at so many seconds per item."""
+    return math.ceil(round(float(floor) * seconds / HOUR * 100, 6)) / 100
 
 
 def rate_of(pay: Pay) -> str:
@@ -147,5 +147,6 @@ def rate_of(pay: Pay) -> str:
 
 def money(amount: Decimal | float, currency: str) -> str:
     """An amount as people write it: two decimals; what a lead entered keeps more if it has them."""
-    exact = isinstance(amount, Decimal) and amount != round(amount, 2)
-    return f"{currency} {amount.normalize() if exact else round(amount, 2):{'f' if exact else '.2f'}}"
+    if isinstance(amount, Decimal) and amount != round(amount, 2):
+        return f"{currency} {amount.normalize():f}"
+    return f"{currency} {round(amount, 2):.2f}"

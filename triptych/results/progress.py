@@ -114,19 +114,19 @@ def _progress_rows(
     )
 
 
-def _progress(pseudonym: str, kind: str, excluded: bool, mine: _Tally, limit: int, left: int) -> AnnotatorProgress:
-    total = max(limit, mine.done)
+def _progress(pseudonym: str, kind: str, excluded: bool, tally: _Tally, limit: int, left: int) -> AnnotatorProgress:
+    total = max(limit, tally.done)
     return AnnotatorProgress(
         pseudonym=pseudonym,
         kind=kind,
-        done=mine.done,
+        done=tally.done,
         total=total,
-        skipped=mine.skipped,
-        ignored=mine.ignored,
-        surplus=mine.surplus,
-        minutes_per_item=mine.seconds / mine.timed / 60 if mine.timed else None,
-        minutes_left=None if excluded else mine.minutes_left(min(total - mine.done, left)),
-        last_at=mine.last_at,
+        skipped=tally.skipped,
+        ignored=tally.ignored,
+        surplus=tally.surplus,
+        minutes_per_item=tally.seconds / tally.timed / 60 if tally.timed else None,
+        minutes_left=None if excluded else tally.minutes_left(min(total - tally.done, left)),
+        last_at=tally.last_at,
         excluded=excluded,
     )
 
@@ -141,6 +141,6 @@ def _tallies(rows: pd.DataFrame, by: pd.Series | np.ndarray) -> dict[Any, _Tally
     counts = pd.DataFrame({"done": 1, **states, "timed": timed, "seconds": seconds}).groupby(by, observed=True).sum()
     last = rows["submitted_at"].groupby(by, observed=True).max()
     return {
-        group: _Tally(*map(int, found[:-1]), found[-1], at.to_pydatetime())
-        for group, found, at in zip(counts.index, counts.itertuples(index=False), last, strict=True)
+        group: _Tally(done, skipped, ignored, surplus, timed, seconds, at.to_pydatetime())
+        for (group, done, skipped, ignored, surplus, timed, seconds), at in zip(counts.itertuples(), last, strict=True)
     }

@@ -1,6 +1,6 @@
-"""How annotators work, for their lead: checks among the items, entry tests, and what stands out beside them.
+"""How annotators work, for their lead: checks among the items, entry tests, and what stands out next to them.
 
-Everything here flags and nothing drops: leaving somebody out is a lead's act of its own (`exclusions`).
+Everything here flags and nothing drops: leaving somebody out is a separate decision of a lead (`exclusions`).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Standing:
-    """One annotator of a study: what the checks say, and whether she was excluded, when and why.
+    """One annotator of a study: what the checks say, and whether they were excluded, when and why.
 
-    attention: attention checks given, and how many of them were not answered as told. gold: gold items answered as
-    agreed beforehand. skipped: how many of both she skipped or ignored; those count as not answered. before_work:
+    attention: attention checks given, and how many of them were not answered as asked. gold: gold items answered as
+    agreed beforehand. skipped: how many of both they skipped or ignored; those count as not answered. before_work:
     active seconds of training and entry test, which pay per item does not cover.
     """
 
@@ -59,9 +59,9 @@ class Standing:
 
     @property
     def is_empty(self) -> bool:
-        """Whether she has only joined."""
-        known = self.attention or isinstance(self.gold, FlaggedRate) or self.attempts or self.excluded_at
-        return not known
+        """Whether they have only joined."""
+        has_checks = self.attention or isinstance(self.gold, FlaggedRate)
+        return not (has_checks or self.attempts or self.excluded_at)
 
     @property
     def flags(self) -> Iterator[str]:
@@ -69,8 +69,8 @@ class Standing:
         if self.attention_failed >= FAILED_ATTENTION:
             yield f"{self.attention_failed} of {self.attention} attention checks failed."
         if isinstance(self.gold, FlaggedRate) and self.gold.flagged:
-            found = self.gold.rate
-            yield f"{found.hits} of {found.n} gold items as agreed, {100 * found.high:.0f} % at best."
+            rate = self.gold.rate
+            yield f"{rate.hits} of {rate.n} gold items as agreed, {100 * rate.high:.0f} % at best."
         if self.skipped >= SKIPPED_CHECKS:
             gold = self.gold.rate.n if isinstance(self.gold, FlaggedRate) else 0
             yield f"{self.skipped} of {self.attention + gold} checks skipped."
@@ -98,15 +98,17 @@ def standings(session: Session, study: Study, kinds: Collection[str]) -> tuple[S
     checked = _checked(session, study)
     attempts = _attempts(session, study)
     before = _before_work(session, study)
-    wanted = (
+    annotators = (
         select(Membership.person_id, Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
         .join(Person, Person.id == Membership.person_id)
         .where(Membership.study_id == study.id, Membership.role == Role.annotator, Person.kind.in_(list(kinds)))
         .order_by(Membership.joined_at, Membership.id)
     )
     return tuple(
-        Standing(name, *_told(checked[person]), attempts.get(person, ()), before.get(person, 0), at, reason or "")
-        for person, name, at, reason in session.execute(wanted)
+        Standing(
+            name, *_check_counts(checked[person]), attempts.get(person, ()), before.get(person, 0), at, reason or ""
+        )
+        for person, name, at, reason in session.execute(annotators)
     )
 
 
@@ -118,32 +120,32 @@ class _Met(StrEnum):
     skipped = "skipped"
 
 
-def _told(found: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | Undefined, int]:
+def _check_counts(counts: Counter[tuple[str, _Met]]) -> tuple[int, int, FlaggedRate | Undefined, int]:
     """Attention checks given and failed, gold accuracy and skipped checks, of the checks counted by (purpose, met)."""
-    attention, gold = (sum(found[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
-    accuracy = or_undefined(gold_accuracy, found[Purpose.gold, _Met.as_agreed], gold)
-    skipped = sum(found[purpose, _Met.skipped] for purpose in CHECKS)
-    return attention, attention - found[Purpose.attention, _Met.as_agreed], accuracy, skipped
+    attention, gold = (sum(counts[purpose, met] for met in _Met) for purpose in (Purpose.attention, Purpose.gold))
+    accuracy = or_undefined(gold_accuracy, counts[Purpose.gold, _Met.as_agreed], gold)
+    skipped = sum(counts[purpose, _Met.skipped] for purpose in CHECKS)
+    return attention, attention - counts[Purpose.attention, _Met.as_agreed], accuracy, skipped
 
 
 def _checked(session: Session, study: Study) -> defaultdict[int, Counter[tuple[str, _Met]]]:
-    """By person: how many checks of each purpose she met in which way."""
+    """By person: how many checks of each purpose they met in which way."""
     done = (Assignment.study_id == study.id) & Assignment.purpose.in_(CHECKS) & Assignment.state.in_(SEEN)
     as_agreed: dict[int, list[bool]] = defaultdict(list)
-    for one in compared(session, done & Assignment.state.in_(RATED)):
-        as_agreed[one.assignment_id].append(one.verdict != "different")
+    for comparison in compared(session, done & Assignment.state.in_(RATED)):
+        as_agreed[comparison.assignment_id].append(comparison.verdict != "different")
     counts: defaultdict[int, Counter[tuple[str, _Met]]] = defaultdict(Counter)
-    wanted = select(Assignment.id, Assignment.person_id, Assignment.purpose, Assignment.state).where(done)
-    for assignment, person, purpose, state in session.execute(wanted):
+    checks = select(Assignment.id, Assignment.person_id, Assignment.purpose, Assignment.state).where(done)
+    for assignment, person, purpose, state in session.execute(checks):
         met = _met(purpose, as_agreed[assignment]) if state in RATED else _Met.skipped
         counts[person][purpose, met] += 1
     return counts
 
 
 def _met(purpose: str, as_agreed: Sequence[bool]) -> _Met:
-    """How a check was met that was rated.
+    """How a rated check was met.
 
-    An attention check tells what to answer, so every answer must be as told. Gold items have ranges that careful
+    An attention check says what to answer, so every answer must be as asked. Gold items have ranges that careful
     people leave now and then: 70 % of the answers, as in a calibration.
     """
     least = 1 if purpose == Purpose.attention else GOLD_SHARE
@@ -151,26 +153,26 @@ def _met(purpose: str, as_agreed: Sequence[bool]) -> _Met:
 
 
 def _attempts(session: Session, study: Study) -> dict[int, tuple[Attempt, ...]]:
-    wanted = (
+    statement = (
         select(Membership.person_id, EntryAttempt)
         .join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
         .where(Membership.study_id == study.id)
         .order_by(EntryAttempt.number)
     )
-    found: dict[int, tuple[Attempt, ...]] = {}
-    for person, one in session.execute(wanted):
-        attempt = Attempt(one.number, one.right, one.asked, one.passed)
-        found[person] = (*found.get(person, ()), attempt)
-    return found
+    attempts: dict[int, tuple[Attempt, ...]] = {}
+    for person, row in session.execute(statement):
+        attempt = Attempt(row.number, row.right, row.asked, row.passed)
+        attempts[person] = (*attempts.get(person, ()), attempt)
+    return attempts
 
 
 def _before_work(session: Session, study: Study) -> dict[int, float]:
-    wanted = (
+    statement = (
         select(Assignment.person_id, func.sum(Assignment.active_seconds))
         .where(Assignment.study_id == study.id, Assignment.purpose.in_(BEFORE_WORK))
         .group_by(Assignment.person_id)
     )
-    return {person: float(seconds) for person, seconds in session.execute(wanted)}
+    return {person: float(seconds) for person, seconds in session.execute(statement)}
 
 
 def lines(
@@ -186,11 +188,13 @@ def lines(
     each other, so that somebody who was excluded does not make others look worse; the excluded with everybody.
     """
     looks = {look.annotator: look for look in without.annotators}
-    if any(one.excluded_at for one in people):
+    if any(standing.excluded_at for standing in people):
         looks |= {look.annotator: look for look in with_everybody.annotators if look.excluded}
-    speed = {} if isinstance(speeds, Undefined) else {one.annotator: one for one in speeds}
-    found = [
-        Line(one, looks.get(one.annotator), speed.get(one.annotator), repeats.get(one.annotator)) for one in people
+    speed = {} if isinstance(speeds, Undefined) else {row.annotator: row for row in speeds}
+    every = [
+        Line(row, looks.get(row.annotator), speed.get(row.annotator), repeats.get(row.annotator)) for row in people
     ]
-    seen = [one for one in found if one.look or not one.standing.is_empty]
-    return sorted(seen, key=lambda one: (one.standing.excluded_at is not None, not one.flags, one.standing.annotator))
+    seen = [line for line in every if line.look or not line.standing.is_empty]
+    return sorted(
+        seen, key=lambda line: (line.standing.excluded_at is not None, not line.flags, line.standing.annotator)
+    )

@@ -1,7 +1,7 @@
 """The analysis of a study: every number that a page or a report prints, of one frame and one set of filters.
 
 A section is computed when it is first read and then kept, so that a page pays for what it shows; a report reads all
-of them. Whatever the data do not define is a sentence in the place of the number.
+of them. Where the data do not define a number, a sentence says why.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from triptych.stats.spans import SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import RATED
 
-KEPT = 8
+MAX_ANALYSES = 8  # per study
 
 
 @dataclass(frozen=True, eq=False)
 class StudyAnalysis(StudyNumbers):
     """All numbers of a study under one set of filters.
 
-    frame, scope: what they are made of; names: blind code → what a reader calls a system. Criteria stand as their
-    keys, systems as blind codes.
+    frame, scope: what they are made of; names: blind code → what a reader calls a system. Criteria are given by
+    their keys, systems by blind codes.
     """
 
     frame: Frame
@@ -50,7 +50,7 @@ class StudyAnalysis(StudyNumbers):
         return self.names.get(system, "The item")
 
     def title(self, criterion: str) -> str:
-        return next(one.variable.title for one in self.ratings if one.variable.key == criterion)
+        return next(ratings.variable.title for ratings in self.ratings if ratings.variable.key == criterion)
 
     @cached_property
     def ratings(self) -> tuple[StudyRatings, ...]:
@@ -58,7 +58,7 @@ class StudyAnalysis(StudyNumbers):
         return criterion_ratings(self.frame, self.scope)
 
     def ratings_of(self, criterion: str) -> StudyRatings:
-        return next(one for one in self.ratings if one.variable.key == criterion)
+        return next(ratings for ratings in self.ratings if ratings.variable.key == criterion)
 
     @property
     def systems(self) -> list[int]:
@@ -105,22 +105,22 @@ class StudyAnalysis(StudyNumbers):
     @cached_property
     def criteria(self) -> tuple[CriterionResult, ...]:
         """Per criterion: what each system got, agreement, places, reasons."""
-        return tuple(criterion_result(self.frame, one) for one in self.ratings)
+        return tuple(criterion_result(self.frame, ratings) for ratings in self.ratings)
 
     @cached_property
     def judged(self) -> tuple[CriterionResult, ...]:
         """The criteria that annotators were asked: all but metrics, which judges alone gave."""
         metrics = metrics_in(self.frame, self.ratings)
-        return tuple(one for one in self.criteria if one.criterion.key not in metrics)
+        return tuple(result for result in self.criteria if result.criterion.key not in metrics)
 
     def rater_names(self, criterion: str) -> list[str]:
         """Labels of the annotator codes in the table of a criterion."""
-        one = self.ratings_of(criterion)
-        _, distinct = codes(one.annotator[~np.isnan(one.number)])
+        ratings = self.ratings_of(criterion)
+        _, distinct = codes(ratings.annotator[~np.isnan(ratings.number)])
         return self.annotator_names[distinct].tolist()
 
     def contrasts_of(self, criterion: str) -> tuple[Contrast, ...]:
-        return tuple(one for one in self.contrasts if one.criterion == criterion)
+        return tuple(contrast for contrast in self.contrasts if contrast.criterion == criterion)
 
     @property
     def family(self) -> str:
@@ -155,35 +155,35 @@ class StudyAnalysis(StudyNumbers):
         return disagreement(self.ratings, self.item_names, self.annotator_names)
 
 
-_kept: dict[StudyName, tuple[Frame, dict[Counted, StudyAnalysis]]] = {}
+_analyses: dict[StudyName, tuple[Frame, dict[Counted, StudyAnalysis]]] = {}
 _lock = threading.Lock()
 
 
 def analyse(frame: Frame, scope: Counted, names: dict[int, str]) -> StudyAnalysis:
     """The analysis of a frame under these filters; kept until the study's frame changes."""
     with _lock:
-        of, analyses = _kept.get(frame.name, (None, {}))
+        of, analyses = _analyses.get(frame.name, (None, {}))
         if of is not frame:
-            _kept[frame.name] = frame, (analyses := {})
-        found = analyses.get(scope)
-        if found is None or found.names != names:
-            if len(analyses) >= KEPT:
+            _analyses[frame.name] = frame, (analyses := {})
+        analysis = analyses.get(scope)
+        if analysis is None or analysis.names != names:
+            if len(analyses) >= MAX_ANALYSES:
                 del analyses[next(iter(analyses))]
-            found = analyses[scope] = StudyAnalysis(frame, scope, names)
-        return found
+            analysis = analyses[scope] = StudyAnalysis(frame, scope, names)
+        return analysis
 
 
-def lengths(one: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
+def lengths(analysis: StudyAnalysis, texts: Texts) -> tuple[LengthOf, ...]:
     """Per criterion that can tell systems apart: do longer candidates get higher ratings?"""
     if texts.pieces.empty:
         why = Undefined("Not defined: the candidates have no text.")
-        return tuple(LengthOf(key, why) for key in one.tables)
+        return tuple(LengthOf(key, why) for key in analysis.tables)
     words = texts.words
-    return tuple(_length(one, one.ratings_of(key), words) for key in one.tables)
+    return tuple(_length(analysis, analysis.ratings_of(key), words) for key in analysis.tables)
 
 
-def _length(one: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
-    place = pd.MultiIndex.from_arrays([one.item_names[ratings.item], ratings.system])
+def _length(analysis: StudyAnalysis, ratings: Ratings, words: pd.Series) -> LengthOf:
+    place = pd.MultiIndex.from_arrays([analysis.item_names[ratings.item], ratings.system])
     return length_of(ratings, words.reindex(place).to_numpy(dtype=float))
 
 

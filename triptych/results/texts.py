@@ -55,16 +55,16 @@ class Texts:
         return {item: words + candidates.get(item, 0) for item, words in self.contexts.items()}
 
 
-_kept: dict[StudyName, tuple[int, Texts]] = {}
+_texts: dict[StudyName, tuple[int, Texts]] = {}
 
 
 def texts_of(session: Session, study: Study) -> Texts:
     """The study's texts, counted once per process: they do not change while people annotate."""
     name = name_of(study)
-    kept = _kept.get(name)
-    if kept is None or kept[0] != study.item_count:
-        kept = _kept[name] = (study.item_count, _counted_texts(session, study))
-    return kept[1]
+    entry = _texts.get(name)
+    if entry is None or entry[0] != study.item_count:
+        entry = _texts[name] = (study.item_count, _counted_texts(session, study))
+    return entry[1]
 
 
 def _counted_texts(session: Session, study: Study) -> Texts:
@@ -78,7 +78,7 @@ def _counted_texts(session: Session, study: Study) -> Texts:
     rows = [
         (candidate, item, system, turn, len(text), len(text.split()))
         for candidate, item, system, whole, turns in session.execute(candidates)
-        for turn, text in (enumerate(said for _, said in turns) if turns else ((WHOLE, whole or ""),))
+        for turn, text in (enumerate(turn_text for _, turn_text in turns) if turns else ((WHOLE, whole or ""),))
         if text
     ]
     contexts = {
@@ -125,9 +125,9 @@ def comments_of(session: Session, study: Study, frame: Frame, counted: Counted) 
         "quote": Highlight.quote,
         "comment": Highlight.comment,
     }
-    wanted = highlights_of(study, *columns.values()).join(System, System.id == Candidate.system_id)
-    wanted = wanted.where(Highlight.comment != "", *people_counted(counted)).order_by(Item.id, Highlight.id)
-    rows = pd.DataFrame(session.execute(wanted).all(), columns=list(columns))
+    statement = highlights_of(study, *columns.values()).join(System, System.id == Candidate.system_id)
+    statement = statement.where(Highlight.comment != "", *people_counted(counted)).order_by(Item.id, Highlight.id)
+    rows = pd.DataFrame(session.execute(statement).all(), columns=list(columns))
     return rows[rows["item"].isin(counted_items(frame, counted))]
 
 

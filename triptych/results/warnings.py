@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from triptych.results.contrasts import turned_by_one
-from triptych.results.criterion import StudyRatings
+from triptych.results.criterion import StudyRatings, titles_apart
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.scales import Choice
@@ -22,7 +22,7 @@ from triptych.stats.effects import PositionEffect
 from triptych.stats.intervals import ENOUGH_ANNOTATORS
 from triptych.stats.undefined import Undefined
 
-SAID = 3
+MAX_LISTED = 3
 EXPLORATORY = " Exploratory: other criteria were declared before launch."
 
 
@@ -48,7 +48,7 @@ class NotRun:
     why: str
 
 
-def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
+def findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
     """What there is to say against a quick reading of the results, most important first."""
     sources = (
         _simulated,
@@ -60,54 +60,60 @@ def findings(one: StudyAnalysis) -> tuple[Finding, ...]:
         _late,
         missing_answers,
     )
-    return _in_order(finding for source in sources for finding in source(one))
+    return _in_order(finding for source in sources for finding in source(analysis))
 
 
-def all_findings(one: StudyAnalysis) -> tuple[Finding, ...]:
-    """The same with what a look at every annotator and every place tells."""
-    return _in_order((*findings(one), *_people(one), *_place(one)))
+def all_findings(analysis: StudyAnalysis) -> tuple[Finding, ...]:
+    """The same with what a look at every annotator and every place shows."""
+    return _in_order((*findings(analysis), *_people(analysis), *_place(analysis)))
 
 
-def _in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(found, key=lambda finding: -finding.weight))
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
-def verdict(one: StudyAnalysis, criterion: str) -> str:
-    """Which system is better under a criterion, and how sure, in one sentence; and whether that was the question."""
-    mine = one.contrasts_of(criterion)
-    return _verdict(one, mine) + (EXPLORATORY if mine and mine[0].exploratory else "")
+def verdict(analysis: StudyAnalysis, criterion: str) -> str:
+    """Which system is better under a criterion, and how sure, in a sentence; and whether that was the question."""
+    contrasts = analysis.contrasts_of(criterion)
+    return _verdict(analysis, contrasts) + (EXPLORATORY if contrasts and contrasts[0].exploratory else "")
 
 
-def _verdict(one: StudyAnalysis, mine: tuple[Contrast, ...]) -> str:
-    defined = [contrast for contrast in mine if not isinstance(contrast.difference, Undefined)]
-    if not defined:
-        return str(mine[0].difference) if mine else ""
-    clear = [contrast for contrast in mine if contrast.clear]
+def _verdict(analysis: StudyAnalysis, contrasts: tuple[Contrast, ...]) -> str:
+    differences = (contrast.difference for contrast in contrasts)
+    first = next((difference for difference in differences if not isinstance(difference, Undefined)), None)
+    if first is None:
+        return str(contrasts[0].difference) if contrasts else ""
+    clear = [contrast for contrast in contrasts if contrast.clear]
     if clear:
-        return " ".join(_said(one, contrast) for contrast in _largest(clear)[:SAID]) + _rest(len(clear), len(mine))
-    if not any(contrast.p is not None for contrast in defined):
-        words = defined[0].difference.alike.sentence.removeprefix("No interval: ")
-        here = [contrast for contrast in defined if contrast.clear_here]
-        said = " ".join(_said(one, contrast) for contrast in _largest(here)[:SAID])
+        return _sentences(analysis, clear) + _rest(len(clear), len(contrasts))
+    if all(contrast.p is None for contrast in contrasts):
+        words = first.alike.sentence.removeprefix("No interval: ")
+        here = [contrast for contrast in contrasts if contrast.clear_here]
         if here:
-            return f"{said} For these annotators only: {words}"
+            return f"{_sentences(analysis, here)} For these annotators only: {words}"
         return f"No clear difference: {words}"
-    return f"No clear difference between the systems{_smallest(mine)}."
+    return f"No clear difference between the systems{_smallest(contrasts)}."
 
 
-def _said(one: StudyAnalysis, contrast: Contrast) -> str:
+def _sentences(analysis: StudyAnalysis, contrasts: Iterable[Contrast]) -> str:
+    return " ".join(_sentence(analysis, contrast) for contrast in _largest(contrasts)[:MAX_LISTED])
+
+
+def _sentence(analysis: StudyAnalysis, contrast: Contrast) -> str:
     """As in: System 2 is higher than System 1 by 0.41 (0.20 to 0.61)."""
-    found = contrast.difference.headline
+    if isinstance(contrast.difference, Undefined):
+        return contrast.difference.reason
+    interval = contrast.difference.headline
     better = contrast.higher or contrast.system
     other = contrast.baseline if better == contrast.system else contrast.system
     sign = 1 if better == contrast.system else -1
     digits, scale, unit = (0, 100, " percentage points") if contrast.share else (2, 1, "")
     limits = ""
-    if found.low is not None:
-        low, high = sorted((sign * scale * found.low, sign * scale * found.high))
+    if interval.low is not None and interval.high is not None:
+        low, high = sorted((sign * scale * interval.low, sign * scale * interval.high))
         limits = f" ({low:.{digits}f} to {high:.{digits}f})"
-    by = f"{abs(scale * found.mean):.{digits}f}{unit}{limits}"
-    return f"{one.name(better)} is higher than {one.name(other)} by {by}{_sure(contrast.holm)}."
+    by = f"{abs(scale * interval.mean):.{digits}f}{unit}{limits}"
+    return f"{analysis.name(better)} is higher than {analysis.name(other)} by {by}{_sure(contrast.holm)}."
 
 
 def _sure(p: float | None) -> str:
@@ -118,206 +124,216 @@ def _sure(p: float | None) -> str:
 
 def _rest(clear: int, of: int) -> str:
     """How many other pairs there are, and how many of them differ clearly."""
-    more, unclear = max(clear - SAID, 0), of - clear
+    more, unclear = max(clear - MAX_LISTED, 0), of - clear
     words = f" {more} other {'pair differs' if more == 1 else 'pairs differ'} clearly." if more else ""
     if unclear:
         words += f" {unclear} other {'pair does' if unclear == 1 else 'pairs do'} not differ clearly."
     return words
 
 
-def _smallest(mine: tuple[Contrast, ...]) -> str:
-    known = [contrast.holm for contrast in mine if contrast.holm is not None]
-    return f" (smallest adjusted p = {min(known):.2f})" if known else ""
+def _smallest(contrasts: tuple[Contrast, ...]) -> str:
+    adjusted = [contrast.holm for contrast in contrasts if contrast.holm is not None]
+    return f" (smallest adjusted p = {min(adjusted):.2f})" if adjusted else ""
 
 
-def _simulated(one: StudyAnalysis) -> Iterator[Finding]:
-    if "simulated" in one.kinds:
+def _simulated(analysis: StudyAnalysis) -> Iterator[Finding]:
+    if "simulated" in analysis.kinds:
         yield Finding(100, "simulated", "Simulated annotators count here. Nothing of this speaks about people.")
-    if {"judge", "human"} <= {*one.kinds}:
+    if {"judge", "human"} <= {*analysis.kinds}:
         yield Finding(95, "judge", "Ratings of a judge model are counted together with those of people.")
 
 
-def _exclusions(one: StudyAnalysis) -> Iterator[Finding]:
+def _exclusions(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Contrasts that the exclusion of annotators decides."""
-    without = f"{'without' if one.scope.with_excluded else 'with'} excluded annotators"
-    for _, sentence in _turned(one, one.other_way, without):
+    without = f"{'without' if analysis.scope.with_excluded else 'with'} excluded annotators"
+    for _, sentence in _turned(analysis, analysis.other_way, without):
         yield Finding(90, "exclusions", sentence, Filters(marks=frozenset({"excluded"})))
 
 
-def _ignored_items(one: StudyAnalysis) -> Iterator[Finding]:
+def _ignored_items(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Contrasts that leaving out items decides."""
-    without = f"{'without' if one.scope.with_ignored else 'with'} the items that most annotators ignored"
-    for contrast, sentence in _turned(one, one.ignored_other_way, without):
+    without = f"{'without' if analysis.scope.with_ignored else 'with'} the items that most annotators ignored"
+    for contrast, sentence in _turned(analysis, analysis.ignored_other_way, without):
         yield Finding(89, "ignored items", sentence, _of_pair(contrast))
 
 
-def _turned(one: StudyAnalysis, other: tuple[Contrast, ...] | None, without: str) -> Iterator[tuple[Contrast, str]]:
+def _turned(
+    analysis: StudyAnalysis, other: tuple[Contrast, ...] | None, without: str
+) -> Iterator[tuple[Contrast, str]]:
     """Contrasts that say something else the other way, each with the sentence about it."""
     by_pair = {(two.criterion, two.system, two.baseline): two for two in other or ()}
-    for contrast in one.contrasts:
+    for contrast in analysis.contrasts:
         two = by_pair.get((contrast.criterion, contrast.system, contrast.baseline))
         if two is None or (contrast.clear, contrast.clear and contrast.higher) == (two.clear, two.clear and two.higher):
             continue
         here, there = ("clear", "not clear") if contrast.clear else ("not clear", "clear")
         there = "turned around" if contrast.clear and two.clear else there
-        pair = f"{one.name(contrast.system)} against {one.name(contrast.baseline)}"
-        yield contrast, f"{one.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
+        pair = f"{analysis.name(contrast.system)} against {analysis.name(contrast.baseline)}"
+        yield contrast, f"{analysis.title(contrast.criterion)}: {pair} is {here} here, and {there} {without}."
 
 
-def _single_annotators(one: StudyAnalysis) -> Iterator[Finding]:
+def _single_annotators(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Clear differences that a single annotator makes."""
-    for criterion, (_, table) in one.tables.items():
+    for criterion, (_, table) in analysis.tables.items():
         turned: dict[str, list[Contrast]] = {}
-        for contrast in one.contrasts_of(criterion):
+        for contrast in analysis.contrasts_of(criterion):
             if contrast.clear or contrast.clear_here:
                 for code in turned_by_one(table, contrast):
-                    turned.setdefault(one.rater_names(criterion)[code], []).append(contrast)
-        for who, found in turned.items():
-            pairs = [f"{one.name(contrast.system)} and {one.name(contrast.baseline)}" for contrast in found]
-            listed = "; ".join(pairs[:SAID]) + (f" and {len(pairs) - SAID} more" if len(pairs) > SAID else "")
+                    turned.setdefault(analysis.rater_names(criterion)[code], []).append(contrast)
+        for who, contrasts in turned.items():
+            pairs = [_pair(analysis, contrast) for contrast in contrasts]
+            more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
+            listed = "; ".join(pairs[:MAX_LISTED]) + more
             noun = "difference" if len(pairs) == 1 else "differences"
             verb = "turns" if len(pairs) == 1 else "turn"
-            sentence = f"{one.title(criterion)}: without {who} the {noun} of {listed} {verb} around."
-            yield Finding(85, "one annotator", sentence, _of_pair(found[0], who))
+            sentence = f"{analysis.title(criterion)}: without {who} the {noun} of {listed} {verb} around."
+            yield Finding(85, "one annotator", sentence, _of_pair(contrasts[0], who))
 
 
-def _these_only(one: StudyAnalysis) -> Iterator[Finding]:
+def _these_only(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Differences that hold for these annotators and not for others like them."""
-    few = one.n_annotators < ENOUGH_ANNOTATORS
-    if few and one.n_annotators and one.contrasts:
-        noun = "annotator" if one.n_annotators == 1 else "annotators"
-        words = f"{one.n_annotators} {noun}: too few to say what others would prefer; {ENOUGH_ANNOTATORS} are needed."
+    few = analysis.n_annotators < ENOUGH_ANNOTATORS
+    if few and analysis.n_annotators and analysis.contrasts:
+        noun = "annotator" if analysis.n_annotators == 1 else "annotators"
+        words = f"{analysis.n_annotators} {noun}: too few to say what others would prefer; "
+        words += f"{ENOUGH_ANNOTATORS} are needed."
         yield Finding(70, "few annotators", words)
         return
-    for criterion in one.tables:
-        mine = one.contrasts_of(criterion)
-        shaky = [c for c in mine if c.clear_here and c.p is not None and c.p >= CLEAR]
+    for criterion in analysis.tables:
+        contrasts = analysis.contrasts_of(criterion)
+        shaky = [c for c in contrasts if c.clear_here and c.p is not None and c.p >= CLEAR]
         if shaky:
             largest = _largest(shaky)[0]
-            pair = f"{one.name(largest.system)} and {one.name(largest.baseline)}"
-            several = f"{len(shaky)} of {len(mine)} pairs, most of all {pair}, differ"
+            pair = _pair(analysis, largest)
+            several = f"{len(shaky)} of {len(contrasts)} pairs, most of all {pair},"
             sentence = (
-                f"{one.title(criterion)}: {f'{pair} differ' if len(shaky) == 1 else several} for these annotators, but "
-                f"annotators like these might see it otherwise (p = {largest.p:.2f})."
+                f"{analysis.title(criterion)}: {pair if len(shaky) == 1 else several} differ for these annotators, "
+                f"but annotators like these might see it otherwise (p = {largest.p:.2f})."
             )
             yield Finding(80, "these annotators only", sentence, _of_pair(largest))
 
 
+def _pair(analysis: StudyAnalysis, contrast: Contrast) -> str:
+    return f"{analysis.name(contrast.system)} and {analysis.name(contrast.baseline)}"
+
+
 def _largest(contrasts: Iterable[Contrast]) -> list[Contrast]:
     """Those with the largest mean difference first."""
-    return sorted(contrasts, key=lambda contrast: -abs(contrast.difference.mean))
+    return sorted(contrasts, key=lambda contrast: -contrast.distance)
 
 
-def _agreement(one: StudyAnalysis) -> Iterator[Finding]:
+def _agreement(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Criteria on which annotators agree too little, or on which it matters how a missing answer counts."""
-    low = [found for found in one.agreement if not isinstance(found.alpha, Undefined) and found.alpha < BANDS[0]]
-    rests = [found for found in low if any(contrast.clear for contrast in one.contrasts_of(found.criterion))]
-    others = [found for found in low if found not in rests]
+    low = [(each, each.alpha) for each in analysis.agreement if not isinstance(each.alpha, Undefined)]
+    low = [(each, alpha) for each, alpha in low if alpha < BANDS[0]]
+    rests = [pair for pair in low if any(contrast.clear for contrast in analysis.contrasts_of(pair[0].criterion))]
+    others = [pair for pair in low if pair not in rests]
     for weight, group, then in ((75, rests, " Clear differences rest on it."), (50, others, "")):
         if group:
-            listed = ", ".join(f"{one.title(found.criterion)} {found.alpha:.2f}" for found in group)
+            listed = ", ".join(f"{analysis.title(each.criterion)} {alpha:.2f}" for each, alpha in group)
             sentence = f"Annotators agree too little to rely on single ratings (alpha below 0.667): {listed}.{then}"
-            mine = Filters(criteria=frozenset(found.criterion for found in group))
-            yield Finding(weight, "low agreement", sentence, mine)
-    for found in one.agreement:
-        if found.note:
-            yield Finding(40, "missing as a category", f"{one.title(found.criterion)}: {found.note}")
+            criteria = frozenset(each.criterion for each, _ in group)
+            yield Finding(weight, "low agreement", sentence, Filters(criteria=criteria))
+    for agreement in analysis.agreement:
+        if agreement.note:
+            yield Finding(40, "missing as a category", f"{analysis.title(agreement.criterion)}: {agreement.note}")
 
 
-def _late(one: StudyAnalysis) -> Iterator[Finding]:
+def _late(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Ratings of leads who knew the names."""
-    work = one.work
-    late = int(one.frame.after_unblinding(work).sum())
+    work = analysis.work
+    late = int(analysis.frame.after_unblinding(work).sum())
     if late:
         noun = "annotation" if late == 1 else "annotations"
         sentence = f"{late} {noun} by a lead came after unblinding, when the names of the systems were known to leads."
         yield Finding(88, "after unblinding", sentence, Filters(marks=frozenset({"after unblinding"})))
 
 
-def missing_answers(one: StudyAnalysis) -> Iterator[Finding]:
+def missing_answers(analysis: StudyAnalysis) -> Iterator[Finding]:
     """Criteria with many answers like "I don't know": that speaks about the rubric, not about the annotators."""
-    for ratings in one.ratings:
+    for ratings in analysis.ratings:
         scale = ratings.criterion.scale
-        apart = [option for option in scale.options if option.apart] if isinstance(scale, Choice) else []
-        places = [scale.values.index(option.key) for option in apart]
-        titles = " or ".join(f"“{option.title}”" for option in apart)
-        keys = frozenset(option.key for option in apart)
+        options = scale.options if isinstance(scale, Choice) else ()
+        places = [place for place, option in enumerate(options) if option.apart]
+        titles = titles_apart(ratings.criterion)
+        keys = frozenset(option.key for option in options if option.apart)
         yield from _often(ratings, ratings.missing, "marked missing", Filters(marks=frozenset({"missing"})))
         yield from _often(ratings, np.isin(ratings.option, places), titles, Filters(values=keys))
 
 
-def _often(ratings: StudyRatings, given: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
+def _often(ratings: StudyRatings, matches: np.ndarray, what: str, which: Filters) -> Iterator[Finding]:
     """A finding where more than a fifth of the answers are such."""
-    criterion, share = ratings.criterion, given.mean() if len(given) else 0
+    criterion, share = ratings.criterion, matches.mean() if len(matches) else 0
     if share > MISSING_SHARE:
         sentence = f"{criterion.title}: {100 * share:.0f} % of the answers are {what}; is the question clear?"
         yield Finding(60, "missing answers", sentence, replace(which, criteria=frozenset({criterion.key})))
 
 
-def _people(one: StudyAnalysis) -> Iterator[Finding]:
-    for look in one.annotators:
+def _people(analysis: StudyAnalysis) -> Iterator[Finding]:
+    for look in analysis.annotators:
         for flag in look.flags:
             weight = 65 if "orrelation" in flag else 45
-            mine = Filters(annotators=frozenset({look.annotator}))
-            yield Finding(weight, "annotator", f"{look.annotator}: {flag}", mine)
+            ratings = Filters(annotators=frozenset({look.annotator}))
+            yield Finding(weight, "annotator", f"{look.annotator}: {flag}", ratings)
 
 
-def _place(one: StudyAnalysis) -> Iterator[Finding]:
-    for criterion, found in one.positions.items():
-        if isinstance(found, PositionEffect) and found.p < CLEAR:
-            sentence = f"{one.title(criterion)}: the place on screen matters. {found.sentence}"
+def _place(analysis: StudyAnalysis) -> Iterator[Finding]:
+    for criterion, effect in analysis.positions.items():
+        if isinstance(effect, PositionEffect) and effect.p < CLEAR:
+            sentence = f"{analysis.title(criterion)}: the place on screen matters. {effect.sentence}"
             yield Finding(30, "order on screen", sentence, Filters(criteria=frozenset({criterion})))
 
 
-def not_run(one: StudyAnalysis) -> tuple[NotRun, ...]:
-    """Checks that these data do not allow; the same reason for several criteria stands once."""
-    return _grouped(one, _undefined(one))
+def not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
+    """Checks that these data do not allow; the same reason for several criteria is listed once."""
+    return _grouped(analysis, _undefined(analysis))
 
 
-def all_not_run(one: StudyAnalysis) -> tuple[NotRun, ...]:
+def all_not_run(analysis: StudyAnalysis) -> tuple[NotRun, ...]:
     """The same with the ordinal model, which takes seconds."""
-    fits = ((found.criterion, found.model) for found in one.ordinal_models)
+    fits = ((fit.criterion, fit.model) for fit in analysis.ordinal_models)
     models = (words for criterion, model in fits for words in _words("Ordinal mixed model", criterion, model))
-    return _grouped(one, chain(_undefined(one), models))
+    return _grouped(analysis, chain(_undefined(analysis), models))
 
 
-def _grouped(one: StudyAnalysis, undefined: Iterable[tuple[str, str, str]]) -> tuple[NotRun, ...]:
+def _grouped(analysis: StudyAnalysis, undefined: Iterable[tuple[str, str, str]]) -> tuple[NotRun, ...]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for check, criterion, why in undefined:
         titles = reasons.setdefault((check, why), [])
-        if criterion and one.title(criterion) not in titles:
-            titles.append(one.title(criterion))
+        if criterion and analysis.title(criterion) not in titles:
+            titles.append(analysis.title(criterion))
     return tuple(NotRun(check, tuple(titles), why) for (check, why), titles in reasons.items())
 
 
-def _undefined(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
+def _undefined(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
     """(check, criterion, why) of everything that is words instead of a number."""
-    for criterion, why in one.not_compared.items():
+    for criterion, why in analysis.not_compared.items():
         yield "Comparison of systems", criterion, why
-    yield from _undefined_pairs(one)
-    for found in one.agreement:
-        yield from _words("Krippendorff's alpha", found.criterion, found.alpha)
-        yield from _words("Interval of alpha", found.criterion, found.interval)
-    for people in one.people:
+    yield from _undefined_pairs(analysis)
+    for agreement in analysis.agreement:
+        yield from _words("Krippendorff's alpha", agreement.criterion, agreement.alpha)
+        yield from _words("Interval of alpha", agreement.criterion, agreement.interval)
+    for people in analysis.people:
         yield from _words("Agreement without each annotator", people.criterion, people.without_each)
         yield from _words("Pairs of annotators", people.criterion, people.pairs)
         yield from _words("Intraclass correlation", people.criterion, people.reliability)
-    for effects in one.effects:
+    for effects in analysis.effects:
         yield from _words("Effect of the place on screen", effects.criterion, effects.position)
         yield from _words("Change over time", effects.criterion, effects.order)
         yield from _unplaced(effects)
-    for rank in one.rankings:
+    for rank in analysis.rankings:
         yield from _words("Friedman's test", rank.criterion, rank.ranking)
-    for look in one.annotators:
-        for check, found in (("Drift", look.drift), ("Equal ratings", look.equal), ("Severity", look.severity)):
-            yield from _words(f"{check} of annotators", "", found)
+    for look in analysis.annotators:
+        yield from _words("Drift of annotators", "", look.drift)
+        yield from _words("Equal ratings of annotators", "", look.equal)
+        yield from _words("Severity of annotators", "", look.severity)
 
 
-def _undefined_pairs(one: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
+def _undefined_pairs(analysis: StudyAnalysis) -> Iterator[tuple[str, str, str]]:
     """What is not defined for pairs of systems; of how many, where it is not all of a criterion."""
-    found = Counter(words for contrast in one.contrasts for words in _undefined_of(contrast))
-    of = Counter(contrast.criterion for contrast in one.contrasts)
-    for (check, criterion, why), count in found.items():
+    counts = Counter(words for contrast in analysis.contrasts for words in _undefined_of(contrast))
+    of = Counter(contrast.criterion for contrast in analysis.contrasts)
+    for (check, criterion, why), count in counts.items():
         yield check if count == of[criterion] else f"{check}: {count} of {of[criterion]} pairs", criterion, why
 
 
@@ -335,9 +351,9 @@ def _unplaced(effects: EffectsOf) -> Iterator[tuple[str, str, str]]:
         yield "Effect of the place on screen", effects.criterion, words
 
 
-def _words(check: str, criterion: str, found: object) -> Iterator[tuple[str, str, str]]:
-    if isinstance(found, Undefined):
-        yield check, criterion, found.reason
+def _words(check: str, criterion: str, value: object) -> Iterator[tuple[str, str, str]]:
+    if isinstance(value, Undefined):
+        yield check, criterion, value.reason
 
 
 def _of_pair(contrast: Contrast, annotator: str = "") -> Filters:

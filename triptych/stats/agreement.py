@@ -8,20 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from .columns import Column
+from .columns import Column, Floats
 from .counts import Draw, UnitCounts, bootstrap, percentile_interval
 
 Level = Literal["nominal", "ordinal", "interval"]
-
-
-def percent_agreement(units: Column, values: Column) -> float:
-    """Probability that two random ratings of the same random unit are the same value.
-
-    Mean over units with m >= 2 ratings of sum_c n_c (n_c - 1) / (m (m - 1)).
-    units: (n,) labels; values: (n,) numbers, NaN = missing. Raises UndefinedStatistic when no unit has two ratings.
-    """
-    table = UnitCounts.build(units, values)
-    return float(percents(table, table.observed())[0])
 
 
 def krippendorff_alpha(units: Column, values: Column, level: Level, scale: Column | None = None) -> float:
@@ -50,21 +40,22 @@ def alpha_interval(
     Raises UndefinedStatistic for fewer than two units and for ratings that are almost or entirely alike.
     """
     table = UnitCounts.build(units, values, scale).varied()
-    (found,) = bootstrap(table, [partial(alphas, level=level)], resamples, seed)
-    return percentile_interval(found, confidence)
+    (resampled,) = bootstrap(table, [partial(alphas, level=level)], resamples, seed)
+    return percentile_interval(resampled, confidence)
 
 
 def percents(table: UnitCounts, draw: Draw) -> np.ndarray:
     """Percent agreement (b,) for each resample; the sum over c of n_c (n_c - 1) is sum_c n_c^2 - m."""
     same = (table.counts * table.counts).sum(axis=1) - table.sizes
-    return draw.weights @ (same / (table.sizes * (table.sizes - 1))) / draw.weights.sum(axis=1)
+    shares: Floats = draw.weights @ (same / (table.sizes * (table.sizes - 1))) / draw.weights.sum(axis=1)
+    return shares
 
 
 def alphas(table: UnitCounts, draw: Draw, level: Level) -> np.ndarray:
     """Alpha (b,) for each resample; NaN (never shown) where it has no variation."""
     observed, expected = _DISAGREEMENT[level](table, draw.weights)
     defined = expected > 0
-    ratio = np.divide(observed, expected, out=np.full(len(defined), np.nan), where=defined)
+    ratio: Floats = np.divide(observed, expected, out=np.full(len(defined), np.nan), where=defined)
     return 1 - ratio
 
 
@@ -111,8 +102,8 @@ def _unit_range(values: np.ndarray, used: np.ndarray) -> np.ndarray:
     This leaves alpha as it is and keeps squares in range.
     """
     middle = values[used].min() / 2 + values[used].max() / 2
-    moved = np.where(used, values - middle, 0)
-    return moved / np.abs(moved).max()
+    moved: Floats = np.where(used, values - middle, 0)
+    return moved / float(np.abs(moved).max())
 
 
 _DISAGREEMENT: dict[str, Callable[[UnitCounts, np.ndarray], tuple[np.ndarray, np.ndarray]]] = {

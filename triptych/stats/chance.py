@@ -13,56 +13,19 @@ Source: Gwet 2014, Handbook of Inter-Rater Reliability, chapters 3 to 5 (general
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from .columns import Column, numbers
-from .counts import NO_VARIATION, NOT_PAIRED, Draw, UnitCounts, value_codes
+from .columns import Floats
+from .counts import Draw, UnitCounts
 from .undefined import UndefinedStatistic
 
 Weighting = Literal["identity", "quadratic", "ordinal"]
+WeightedStatistic: TypeAlias = Callable[[UnitCounts, Draw, np.ndarray], np.ndarray]
 MOST_POINTS = 101  # 0-100; beyond it a value is a measurement, not a category
 _ROUNDING = 1e-12
-
-
-def gwet_ac(units: Column, values: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Gwet's AC1 (identity weights) or AC2; hardly moved by one value being far more frequent than the others.
-
-    pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units.
-    units: (n,) labels; values: (n,) numbers, NaN = missing; units rated once count in pi only. scale: all q points,
-    because points that nobody used count in q; without it q is the number of values that occur. Raises
-    UndefinedStatistic: no unit rated twice, all ratings alike, more than 101 points. Source: Gwet 2008.
-    """
-    return _coefficient(gwet, units, values, weights, scale)
-
-
-def fleiss_kappa(units: Column, values: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Fleiss' kappa, generalised to units with different numbers of ratings: pe = sum_cd w_cd pi_c pi_d.
-
-    The classic kappa when every unit has the same number of ratings. Arguments, missing ratings and errors as in
-    gwet_ac. Source: Fleiss 1971; Gwet 2014 for missing ratings.
-    """
-    return _coefficient(fleiss, units, values, weights, scale)
-
-
-def cohen_kappa(first: Column, second: Column, weights: Weighting = "identity", scale: Column | None = None) -> float:
-    """Cohen's kappa of two annotators: pe = sum_cd w_cd p_c q_d, each with shares of their own.
-
-    first, second: (n,) numbers given to the same n units, NaN = missing; only units with both count. Raises
-    UndefinedStatistic when there is none or all ratings are alike. Source: Cohen 1960, 1968.
-    """
-    left, other = numbers(first, second)
-    right, left = numbers(other, left)
-    if not len(right):
-        raise UndefinedStatistic(NOT_PAIRED)
-    code, domain = value_codes(np.concatenate([left, right]).astype(float), scale)
-    x, y = np.split(code, 2)
-    kappa = kappas(np.zeros(len(x), dtype=np.int64), x, y, weight_table(weights, domain))[0]
-    if np.isnan(kappa):
-        raise UndefinedStatistic(NO_VARIATION)
-    return float(kappa)
 
 
 def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
@@ -72,14 +35,20 @@ def weight_table(weights: Weighting, values: np.ndarray) -> np.ndarray:
     if weights == "identity" or len(values) < 2:
         return np.eye(len(values))
     if weights == "quadratic":
-        return 1 - (np.subtract.outer(values, values) / np.ptp(values)) ** 2
+        distances: Floats = np.subtract.outer(values, values) / np.ptp(values)
+        return 1 - distances**2
     place = np.arange(len(values))
-    apart = np.abs(np.subtract.outer(place, place))
+    apart: Floats = np.abs(np.subtract.outer(place, place)).astype(float)
     return 1 - apart * (apart + 1) / (len(values) * (len(values) - 1))
 
 
 def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Gwet's coefficient (b,) for each resample; weights (V, V). V = 1 is not defined: NaN."""
+    """Gwet's AC1 (identity weights) or AC2 (b,) for each resample; weights (V, V). NaN where V = 1.
+
+    pe = sum(w) / (q (q - 1)) * sum_c pi_c (1 - pi_c), pi_c the mean share of value c over units. Units rated once
+    count in pi only; points that nobody used count in q. Hardly moved by one value being far more frequent than the
+    others. Source: Gwet 2008.
+    """
     shares, points = _shares(table, draw), len(table.values)
     if points < 2:
         return np.full(len(shares), np.nan)
@@ -88,14 +57,19 @@ def gwet(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
 
 
 def fleiss(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
-    """Fleiss' generalised kappa (b,) for each resample; weights (V, V); NaN where all ratings are alike."""
+    """Fleiss' kappa (b,) for each resample: pe = sum_cd w_cd pi_c pi_d; weights (V, V).
+
+    NaN where all ratings are alike. The classic kappa when every unit has the same number of ratings. Source: Fleiss
+    1971; Gwet 2014 for missing ratings.
+    """
     shares = _shares(table, draw)
     return _beyond(_agreement(table, draw, weights), ((shares @ weights) * shares).sum(axis=1))
 
 
 def kappas(pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Cohen's kappa (K,) of K pairs of annotators, NaN where all ratings of a pair are alike.
+    """Cohen's kappa (K,) of K pairs of annotators: pe = sum_cd w_cd p_c q_d; NaN where all ratings are alike.
 
+    Each annotator has shares of their own. Source: Cohen 1960, 1968.
     pair: (n,) codes 0..K-1 of the pair that rated a unit; first, second: (n,) codes of their values.
     """
     sizes, points = np.bincount(pair), len(weights)
@@ -107,28 +81,24 @@ def kappas(pair: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.
     return _beyond(np.bincount(pair, weights[first, second]) / sizes, chance)
 
 
-def _coefficient(statistic, units: Column, values: Column, weights: Weighting, scale: Column | None) -> float:
-    table = UnitCounts.build(units, values, scale).varied()
-    chosen = partial(statistic, weights=weight_table(weights, table.values))
-    return float(chosen(table, table.observed())[0])
-
-
 def _agreement(table: UnitCounts, draw: Draw, weights: np.ndarray) -> np.ndarray:
     """pa (b,): weighted agreement of two random ratings of a random unit, sum_c n_c (sum_d w_cd n_d - 1)."""
     sizes, counts = table.sizes, table.counts
     alike = (counts * (counts @ weights)).sum(axis=1) - sizes
-    return draw.weights @ (alike / (sizes * (sizes - 1))) / draw.weights.sum(axis=1)
+    agreement: Floats = draw.weights @ (alike / (sizes * (sizes - 1))) / draw.weights.sum(axis=1)
+    return agreement
 
 
 def _shares(table: UnitCounts, draw: Draw) -> np.ndarray:
     """pi (b, V): the share of each value in a unit, averaged over all units, also those rated once."""
     units = draw.weights.sum(axis=1) + draw.alone.sum(axis=1)
-    return ((draw.weights / table.sizes) @ table.counts + draw.alone) / units[:, None]
+    shares: Floats = ((draw.weights / table.sizes) @ table.counts + draw.alone) / units[:, None]
+    return shares
 
 
 def _beyond(agreement: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """(pa - pe) / (1 - pe), at most 1 in spite of rounding; NaN where chance alone agrees always."""
     room = 1 - chance
-    found = np.full(len(room), np.nan)
-    np.divide(agreement - chance, room, out=found, where=room > _ROUNDING)
-    return np.minimum(found, 1)
+    coefficient: Floats = np.full(len(room), np.nan)
+    np.divide(agreement - chance, room, out=coefficient, where=room > _ROUNDING)
+    return np.minimum(coefficient, 1.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .agreement import Level, alpha_interval, alphas, krippendorff_alpha, percents
-from .chance import Weighting, fleiss, gwet, weight_table
+from .chance import WeightedStatistic, Weighting, fleiss, gwet, weight_table
 from .columns import Column, codes, numbers
 from .counts import NO_VARIATION, NOT_PAIRED, Statistic, UnitCounts, bootstrap, percentile_interval
 from .undefined import Undefined, UndefinedStatistic, or_undefined
@@ -43,7 +42,7 @@ class AgreementTable:
     coefficients: tuple[Coefficient, ...]
 
     def __getitem__(self, key: str) -> Coefficient:
-        return next(one for one in self.coefficients if one.key == key)
+        return next(coefficient for coefficient in self.coefficients if coefficient.key == key)
 
 
 def agreement_table(
@@ -62,17 +61,17 @@ def agreement_table(
     unweighted. The intervals speak for these annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
     table = UnitCounts.build(units, values, scale)
-    wanted = _wanted(table, level)
-    defined = {key: statistic for key, (_, statistic) in wanted.items() if not isinstance(statistic, Undefined)}
+    statistics = _wanted(table, level)
+    defined = {key: statistic for key, (_, statistic) in statistics.items() if not isinstance(statistic, Undefined)}
     drawn = _drawn(table, defined, resamples, seed)
-    found = []
-    for key, (name, statistic) in wanted.items():
+    coefficients = []
+    for key, (name, statistic) in statistics.items():
         if isinstance(statistic, Undefined):
-            found.append(Coefficient(key, name, statistic, statistic))
+            coefficients.append(Coefficient(key, name, statistic, statistic))
             continue
         value = float(statistic(table, table.observed())[0])
-        found.append(Coefficient(key, name, value, _limits(drawn[key], confidence)))
-    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(found))
+        coefficients.append(Coefficient(key, name, value, _limits(drawn[key], confidence)))
+    return AgreementTable(table.units, table.ratings, int(table.alone.sum()), tuple(coefficients))
 
 
 def alpha_alone(
@@ -82,25 +81,6 @@ def alpha_alone(
     value = or_undefined(krippendorff_alpha, units, values, level, scale)
     interval = or_undefined(alpha_interval, units, values, level, resamples, scale=scale)
     return Coefficient("alpha", f"Krippendorff's alpha ({level})", value, interval)
-
-
-def agreement_by(
-    groups: Column, units: Column, values: Column, level: Level, scale: Column | None = None, resamples: int = 2000
-) -> dict[Hashable, AgreementTable | Undefined]:
-    """The agreement table of each group of rows (one system, one batch), or the words why it has none.
-
-    groups: (n,) labels; the rest as in agreement_table. Groups in order of first appearance.
-    """
-    kept, labels, rated = numbers(values, groups, units)
-    group, names = codes(labels)
-    found: dict[Hashable, AgreementTable | Undefined] = {}
-    for code, name in enumerate(names.tolist()):
-        rows = group == code
-        try:
-            found[name] = agreement_table(rated[rows], kept[rows], level, scale, resamples)
-        except UndefinedStatistic as error:
-            found[name] = Undefined(str(error))
-    return found
 
 
 def intra_annotator(
@@ -116,10 +96,10 @@ def intra_annotator(
     annotators, units: (n,) labels, a repeated item under the label of its first showing; the rest as in
     agreement_table. Raises UndefinedStatistic when nobody rated a unit twice.
     """
-    kept, raters, labels = numbers(values, annotators, units)
+    ratings, raters, labels = numbers(values, annotators, units)
     (rater, _), (unit, distinct) = codes(raters), codes(labels)
     try:
-        return agreement_table(rater * max(len(distinct), 1) + unit, kept, level, scale, resamples)
+        return agreement_table(rater * max(len(distinct), 1) + unit, ratings, level, scale, resamples)
     except UndefinedStatistic as error:
         if str(error) == NOT_PAIRED:
             raise UndefinedStatistic("No item was rated twice by the same annotator.") from error
@@ -155,24 +135,25 @@ def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic |
     """Name and statistic of each coefficient by its key, or the words why these ratings do not define it."""
     weights = _WEIGHTING[level]
     gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"
-    wanted: dict[str, tuple[str, Statistic | Undefined]] = {
+    statistics: dict[str, tuple[str, Statistic | Undefined]] = {
         "percent": ("Percent agreement", percents),
         "alpha": (f"Krippendorff's alpha ({level})", partial(alphas, level=level)),
     }
     if level == "ordinal":
-        wanted["alpha_interval"] = ("Krippendorff's alpha (interval)", partial(alphas, level="interval"))
-    wanted["ac"] = (gwets, _weighted(gwet, table, weights))
-    wanted["fleiss"] = ("Fleiss' kappa (generalised to missing ratings)", _weighted(fleiss, table, "identity"))
+        statistics["alpha_interval"] = ("Krippendorff's alpha (interval)", partial(alphas, level="interval"))
+    statistics["ac"] = (gwets, _weighted(gwet, table, weights))
+    statistics["fleiss"] = ("Fleiss' kappa (generalised to missing ratings)", _weighted(fleiss, table, "identity"))
     if np.count_nonzero(table.used) > 1:
-        return wanted
-    return {key: one if key == "percent" else (one[0], Undefined(NO_VARIATION)) for key, one in wanted.items()}
+        return statistics
+    return {key: row if key == "percent" else (row[0], Undefined(NO_VARIATION)) for key, row in statistics.items()}
 
 
-def _weighted(statistic: Statistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
+def _weighted(statistic: WeightedStatistic, table: UnitCounts, weights: Weighting) -> Statistic | Undefined:
     try:
-        return partial(statistic, weights=weight_table(weights, table.values))
+        weights_of_points = weight_table(weights, table.values)
     except UndefinedStatistic as error:
         return Undefined(str(error))
+    return lambda counts, draw: statistic(counts, draw, weights_of_points)
 
 
 def _drawn(

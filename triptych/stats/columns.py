@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from .undefined import UndefinedStatistic
 
-Column: TypeAlias = ArrayLike
+Column: TypeAlias = NDArray[Any] | Sequence[Any]
+Label: TypeAlias = Any  # of a row, as the caller passed it: text or a number
+Floats: TypeAlias = NDArray[np.float64]
 _LARGEST = 1e100
 
 
@@ -22,7 +25,7 @@ def codes(labels: Column) -> tuple[np.ndarray, np.ndarray]:
     if _is_missing(column).any():
         raise ValueError("An item, annotator or system is missing beside a value.")
     if column.dtype == object:
-        places: dict = {}
+        places: dict[Any, int] = {}
         code = np.array([places.setdefault(label, len(places)) for label in column.tolist()], dtype=np.int64)
         return code, _objects(list(places))
     distinct, first, code = np.unique(column, return_index=True, return_inverse=True)
@@ -38,10 +41,10 @@ def numbers(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
     Raises UndefinedStatistic when a value is so large that its square has no finite sum, ValueError when the
     columns differ in length.
     """
-    kept = present(np.asarray(values, dtype=float), *labels)
-    if len(kept[0]) and max(kept[0].max(), -kept[0].min()) > _LARGEST:
+    rows = present(np.asarray(values, dtype=float), *labels)
+    if len(rows[0]) and max(rows[0].max(), -rows[0].min()) > _LARGEST:
         raise UndefinedStatistic(f"Not defined: a value lies beyond {_LARGEST:g}.")
-    return kept
+    return rows
 
 
 def present(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
@@ -56,7 +59,8 @@ def present(values: Column, *labels: Column) -> tuple[np.ndarray, ...]:
 def _is_missing(column: np.ndarray) -> np.ndarray:
     """(n,) whether each label is NaN or None."""
     if column.dtype.kind == "f":
-        return np.isnan(column)
+        missing: NDArray[np.bool_] = np.isnan(column)
+        return missing
     if column.dtype != object:
         return np.zeros(len(column), dtype=bool)
     return np.array([label is None or label != label for label in column.tolist()], dtype=bool)
@@ -70,7 +74,7 @@ def _array(column: Column) -> np.ndarray:
     return array if isinstance(column, np.ndarray) else _objects(list(column))
 
 
-def _objects(labels: list) -> np.ndarray:
+def _objects(labels: list[Any]) -> np.ndarray:
     """The labels as an array of objects, tuples whole."""
     column = np.empty(len(labels), dtype=object)
     column[:] = labels

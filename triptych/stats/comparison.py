@@ -52,22 +52,22 @@ class SideBySide:
         Ratings that one annotator gave one candidate twice are averaged. Undefined cases come up when two
         systems are compared, not here.
         """
-        kept, item, annotator, system = numbers(values, items, annotators, systems)
+        ratings, item, annotator, system = numbers(values, items, annotators, systems)
         item, annotator = codes(item)[0], codes(annotator)[0]
         system, names = codes(system)
         key = item * (int(annotator.max(initial=0)) + 1) + annotator
         _, first, row = np.unique(key, return_index=True, return_inverse=True)
         cell, size = row * len(names) + system, len(first) * len(names)
-        sums, counts = np.bincount(cell, kept, minlength=size), np.bincount(cell, minlength=size)
+        sums, counts = np.bincount(cell, ratings, minlength=size), np.bincount(cell, minlength=size)
         means = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)
         means = np.round(means, _DIGITS).reshape(len(first), len(names))
         return cls(means, item[first], annotator[first], tuple(names.tolist()))
 
     def of(self, systems: Sequence[Hashable]) -> np.ndarray:
         """(C, len(systems)) ratings of these systems, in this order; a system nobody rated is NaN throughout."""
-        known = {system: column for column, system in enumerate(self.systems)}
+        columns = {system: column for column, system in enumerate(self.systems)}
         widened = np.column_stack([self.ratings, np.full(len(self.ratings), np.nan)])
-        return widened[:, [known.get(system, -1) for system in systems]]
+        return widened[:, [columns.get(system, -1) for system in systems]]
 
     def pairs(self, system: Hashable, baseline: Hashable) -> Pairs:
         """`system` minus `baseline` where one annotator rated both on the same item.

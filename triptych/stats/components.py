@@ -51,14 +51,14 @@ def variance_components(differences: Column, items: Column, annotators: Column) 
     UndefinedStatistic unless some item has two annotators, some annotator two items;
     ValueError when an annotator stands twice beside an item.
     """
-    kept, item, annotator = numbers(differences, items, annotators)
+    values, item, annotator = numbers(differences, items, annotators)
     item, annotator = codes(item)[0], codes(annotator)[0]
-    if len(np.unique(item * (annotator.max(initial=0) + 1) + annotator)) < len(kept):
+    if len(np.unique(item * (annotator.max(initial=0) + 1) + annotator)) < len(values):
         raise ValueError("There must be one difference per item and annotator.")
-    centred = kept - kept.mean() if len(kept) else kept
+    centred = values - values.mean() if len(values) else values
     same_item, item_pairs = _apart(centred, item)
     same_annotator, annotator_pairs = _apart(centred, annotator)
-    everything, all_pairs = _apart(centred, np.zeros(len(kept), dtype=int))
+    everything, all_pairs = _apart(centred, np.zeros(len(values), dtype=int))
     if not item_pairs or not annotator_pairs:
         reason = "no annotator rated two items" if item_pairs else "no item was rated by two annotators"
         raise UndefinedStatistic(f"Not defined: {reason}, so the scatter cannot be told apart.")

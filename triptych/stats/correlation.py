@@ -68,10 +68,10 @@ def segment_correlation(
     kendall = _products(*signs, item[first], count)
     pearson = _products(_centred(rating, item), _centred(other, item), item, count)
     weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES) if count else None
-    found = [_pooled(products, weights, confidence) for products in (kendall, pearson)]
+    tau, r = (_pooled(products, weights, confidence) for products in (kendall, pearson))
     pairs = int((signs[0] * signs[1] != 0).sum())
-    words = f"Candidates compared within {count} items. {_speaks(found, confidence, 'items')}"
-    return Correlations(*found, pairs, count, len(np.unique(system)), words)
+    words = f"Candidates compared within {count} items. {_speaks((tau, r), confidence, 'items')}"
+    return Correlations(tau, r, pairs, count, len(np.unique(system)), words)
 
 
 def system_correlation(
@@ -94,22 +94,22 @@ def system_correlation(
         raise UndefinedStatistic("Not defined: the means of all systems are equal.")
     resampled = _resampled_systems(rating, other, item, system, seed)
     kendall, pearson = float(kendalltau(*means).statistic), float(pearsonr(*means).statistic)
-    found = [
+    tau, r = (
         _with_interval(value, drawn, n_items, confidence)
         for value, drawn in zip((kendall, pearson), resampled, strict=True)
-    ]
-    words = f"Means of {count} systems over {n_items} items. {_speaks(found, confidence, 'systems and items')}"
-    return Correlations(*found, count * (count - 1) // 2, n_items, count, words)
+    )
+    words = f"Means of {count} systems over {n_items} items. {_speaks((tau, r), confidence, 'systems and items')}"
+    return Correlations(tau, r, count * (count - 1) // 2, n_items, count, words)
 
 
 def _candidates(values: Column, items: Column, systems: Column, metric: Column) -> tuple[np.ndarray, ...]:
     """Mean rating, mean metric, item code and system code of each candidate that has both numbers."""
-    other, kept, item, system = numbers(metric, values, items, systems)
-    kept, other, item, system = numbers(kept, other, item, system)
+    other, ratings, item, system = numbers(metric, values, items, systems)
+    ratings, other, item, system = numbers(ratings, other, item, system)
     item, system = codes(item)[0], codes(system)[0]
     cell = item * (system.max(initial=0) + 1) + system
     _, first, candidate, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    rating, beside = (_tied(np.bincount(candidate, column.astype(float)) / sizes) for column in (kept, other))
+    rating, beside = (_tied(np.bincount(candidate, column.astype(float)) / sizes) for column in (ratings, other))
     return rating, beside, item[first], system[first]
 
 
@@ -122,17 +122,17 @@ def _tied(means: np.ndarray) -> np.ndarray:
     ascending = means.ravel()[order]
     steps = np.diff(ascending, prepend=ascending[:1]) > _ROUNDING * np.abs(means).max(initial=0)
     alike = np.cumsum(steps)
-    found = np.empty_like(ascending)
-    found[order] = ascending[np.searchsorted(alike, alike)]
-    return found.reshape(means.shape)
+    tied = np.empty_like(ascending)
+    tied[order] = ascending[np.searchsorted(alike, alike)]
+    return tied.reshape(means.shape)
 
 
 def _with_another(
     rating: np.ndarray, other: np.ndarray, item: np.ndarray, system: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """The same without candidates that are alone in their item: they are compared with nothing."""
-    kept = np.bincount(item)[item] > 1
-    return rating[kept], other[kept], codes(item[kept])[0], system[kept]
+    has_another = np.bincount(item)[item] > 1
+    return rating[has_another], other[has_another], codes(item[has_another])[0], system[has_another]
 
 
 def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -145,18 +145,18 @@ def _pairs_within(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends.append((order[near], order[near + gap]))
     if not ends:
         return np.empty(0, dtype=int), np.empty(0, dtype=int)
-    return np.concatenate([one for one, _ in ends]), np.concatenate([other for _, other in ends])
+    return np.concatenate([earlier for earlier, _ in ends]), np.concatenate([later for _, later in ends])
 
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Deviations from the mean of the group; what is left by rounding alone becomes 0."""
-    found = values - (np.bincount(groups, values) / np.bincount(groups))[groups]
-    return np.where(np.abs(found) <= _ROUNDING * np.abs(values).max(initial=0), 0.0, found)
+    deviations = values - (np.bincount(groups, values) / np.bincount(groups))[groups]
+    return np.where(np.abs(deviations) <= _ROUNDING * np.abs(values).max(initial=0), 0.0, deviations)
 
 
-def _products(one: np.ndarray, other: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
+def _products(x: np.ndarray, y: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
     """(count, 3) sums of xy, xx and yy per group."""
-    return np.stack([np.bincount(groups, p, minlength=count) for p in (one * other, one**2, other**2)], axis=1)
+    return np.stack([np.bincount(groups, p, minlength=count) for p in (x * y, x**2, y**2)], axis=1)
 
 
 def _pooled(products: np.ndarray, weights: np.ndarray | None, confidence: float) -> Correlation:
@@ -193,15 +193,15 @@ def _resampled_systems(
     x, y = (_tied(sums[side, whole] / sums[2, whole]) for side in (0, 1))
     signs = [np.sign(side[:, :, None] - side[:, None, :]) for side in (x, y)]
     deviations = [side - side.mean(axis=1, keepdims=True) for side in (x, y)]
-    found = np.full((2, RESAMPLES), np.nan)
-    found[:, whole] = _along(*signs), _along(*deviations)
-    return found[0], found[1]
+    coefficients = np.full((2, RESAMPLES), np.nan)
+    coefficients[:, whole] = _along(*signs), _along(*deviations)
+    return coefficients[0], coefficients[1]
 
 
-def _along(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """sum xy / sqrt(sum xx sum yy) over all but the first axis."""
-    axes = tuple(range(1, one.ndim))
-    return _ratio((one * other).sum(axis=axes), (one**2).sum(axis=axes) * (other**2).sum(axis=axes))
+    axes = tuple(range(1, x.ndim))
+    return _ratio((x * y).sum(axis=axes), (x**2).sum(axis=axes) * (y**2).sum(axis=axes))
 
 
 def _ratio(products: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -222,11 +222,11 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
     return Correlation(value, (min(low, value), max(high, value)))
 
 
-def _speaks(found: Sequence[Correlation], confidence: float, drawn: str) -> str:
+def _speaks(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
     """Whom the intervals of Kendall and Pearson speak for, or why they are missing."""
-    why = [one.interval.reason if isinstance(one.interval, Undefined) else "" for one in found]
+    why = [each.interval.reason if isinstance(each.interval, Undefined) else "" for each in correlations]
     if why[0] and why[0] == why[1]:
         return why[0]
-    given = "" if all(why) else f"{100 * confidence:g} % interval over {drawn}, for these annotators."
+    sentence = "" if all(why) else f"{100 * confidence:g} % interval over {drawn}, for these annotators."
     missing = (f"{name}: {words}" for name, words in zip(("Kendall's tau-b", "Pearson's r"), why, strict=True) if words)
-    return " ".join(filter(None, (given, *missing)))
+    return " ".join(filter(None, (sentence, *missing)))

@@ -14,9 +14,10 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .columns import Column, codes, numbers
+from .columns import Column, Floats, codes, numbers
 from .undefined import UndefinedStatistic
 
 NOT_PAIRED = "No item was rated by two annotators."
@@ -62,20 +63,22 @@ class UnitCounts:
         """
         numeric, labels = numbers(values, units)
         value, domain = value_codes(numeric, scale)
-        unit, kept = paired_units(labels)
-        alone = np.bincount(value[~kept], minlength=len(domain))
-        counts, pattern = patterns(unit, value[kept], len(domain))
+        unit, paired = paired_units(labels)
+        alone = np.bincount(value[~paired], minlength=len(domain))
+        counts, pattern = patterns(unit, value[paired], len(domain))
         return cls(counts, np.bincount(pattern), alone, domain)
 
     @cached_property
     def sizes(self) -> np.ndarray:
         """(P,) ratings per unit of each pattern, at least two."""
-        return self.counts.sum(axis=1)
+        sizes: Floats = self.counts.sum(axis=1)
+        return sizes
 
     @cached_property
     def used(self) -> np.ndarray:
         """(V,) whether a unit with two or more ratings received the value."""
-        return self.weights @ self.counts > 0
+        used: NDArray[np.bool_] = self.weights @ self.counts > 0
+        return used
 
     @property
     def units(self) -> int:
@@ -130,8 +133,8 @@ def bootstrap(table: UnitCounts, statistics: Sequence[Statistic], resamples: int
     """
     if table.units < 2:
         raise UndefinedStatistic("An interval needs at least two items rated by two annotators.")
-    found = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
-    return [np.concatenate(column) for column in zip(*found, strict=True)]
+    pieces = [[statistic(table, draw) for statistic in statistics] for draw in table.resamples(resamples, seed)]
+    return [np.concatenate(column) for column in zip(*pieces, strict=True)]
 
 
 def percentile_interval(
@@ -162,8 +165,8 @@ def paired_units(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise UndefinedStatistic(NOT_PAIRED)
     if paired.all():
         return unit, np.ones(len(unit), dtype=bool)
-    kept = paired[unit]
-    return (np.cumsum(paired) - 1)[unit[kept]], kept
+    in_pair = paired[unit]
+    return (np.cumsum(paired) - 1)[unit[in_pair]], in_pair
 
 
 def value_codes(values: np.ndarray, scale: Column | None) -> tuple[np.ndarray, np.ndarray]:
@@ -227,7 +230,8 @@ def _unit_codes(labels: np.ndarray) -> np.ndarray:
     if len(labels) and np.issubdtype(labels.dtype, np.signedinteger):
         low, high = int(labels.min()), int(labels.max())
         if high - low < 2 * len(labels):
-            return np.subtract(labels, low, dtype=np.int64)
+            code: NDArray[np.int64] = np.subtract(labels, low, dtype=np.int64)
+            return code
     return codes(labels)[0]
 
 

@@ -71,11 +71,11 @@ class MajorityShare:
 
 def summary(values: Column) -> Summary:
     """Mean, median, spread of (n,) numbers, NaN = missing, dropped. Raises UndefinedStatistic when empty."""
-    (kept,) = numbers(values)
-    if not len(kept):
+    (present_values,) = numbers(values)
+    if not len(present_values):
         raise UndefinedStatistic(NO_RATING)
-    spread = float(kept.std(ddof=1)) if len(kept) > 1 else None
-    return Summary(len(kept), float(kept.mean()), float(np.median(kept)), spread)
+    spread = float(present_values.std(ddof=1)) if len(present_values) > 1 else None
+    return Summary(len(present_values), float(present_values.mean()), float(np.median(present_values)), spread)
 
 
 def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hashable] = ()) -> Shares:
@@ -85,10 +85,10 @@ def shares(options: Column, order: Sequence[Hashable], missing: Collection[Hasha
     count apart, out of all answers, while every other option counts out of the answers that are not missing.
     Raises UndefinedStatistic when there is no answer or an answer is not in `order`.
     """
-    (kept,) = present(options)
-    counts = Counter(kept.tolist())
+    (present_values,) = present(options)
+    counts = Counter(present_values.tolist())
     _refuse_strangers(counts.keys() - set(order), "an option of this criterion")
-    total = len(kept)
+    total = len(present_values)
     if not total:
         raise UndefinedStatistic(NO_RATING)
     unanswered = sum(counts[option] for option in set(missing))
@@ -106,9 +106,9 @@ def distribution(values: Column, points: Sequence[float]) -> np.ndarray:
 
     Raises UndefinedStatistic when a number is not a point (a thousand-millionth off is taken for rounding).
     """
-    (kept,) = numbers(values)
+    (present_values,) = numbers(values)
     scale = np.asarray(points, dtype=float)
-    distinct, place = np.unique(kept, return_inverse=True)
+    distinct, place = np.unique(present_values, return_inverse=True)
     gaps = np.abs(distinct[:, None] - scale[None, :])
     _refuse_strangers(distinct[gaps.min(axis=1, initial=np.inf) > _NEAR].tolist(), "a point of the scale")
     return np.bincount(gaps.argmin(axis=1)[place], minlength=len(scale))
@@ -120,14 +120,14 @@ def position_means(values: Column, positions: Column, systems: Column) -> tuple[
     values: (n,) numbers, NaN = missing; positions: (n,) 0, 1, 2 ..., NaN or negative = order not known, left
     out of the system means too; systems: (n,) labels. Raises UndefinedStatistic when nothing is left.
     """
-    kept, place, labels = numbers(values, positions, systems)
-    place, kept, labels = numbers(place, kept, labels)
-    known = place >= 0
-    place, kept = place[known].astype(np.int64), kept[known].astype(float)
-    if not len(kept):
+    present_values, place, labels = numbers(values, positions, systems)
+    place, present_values, labels = numbers(place, present_values, labels)
+    placed = place >= 0
+    place, present_values = place[placed].astype(np.int64), present_values[placed].astype(float)
+    if not len(present_values):
         raise UndefinedStatistic("Not defined: no rating has a known position.")
-    system, _ = codes(labels[known])
-    deviation = kept - (np.bincount(system, kept) / np.bincount(system))[system]
+    system, _ = codes(labels[placed])
+    deviation = present_values - (np.bincount(system, present_values) / np.bincount(system))[system]
     sums, sizes = np.bincount(place, deviation), np.bincount(place)
     seen = np.flatnonzero(sizes)
     return tuple(PositionMean(int(at), float(sums[at] / sizes[at]), int(sizes[at])) for at in seen)
@@ -154,7 +154,7 @@ def majority(items: Column, options: Column, positive: Hashable) -> MajorityShar
     )
 
 
-def _refuse_strangers(strange: Collection, what: str) -> None:
+def _refuse_strangers(strange: Collection[object], what: str) -> None:
     """Raise when a value has no place on the scale: dropping it in silence would change every share."""
     if strange:
         first = sorted(map(str, strange))[0]

@@ -8,6 +8,7 @@ ratings, drift and missing answers each catch one way of working only (Meade & C
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -142,9 +143,9 @@ def severities(
     own, others, item, annotator, labels = _beside_others(values, units, annotators, items)
     rows = []
     for at, label in enumerate(labels):
-        mine = annotator == at
-        if mine.any():
-            found = mean_interval((own - others)[mine], item[mine], annotator[mine], confidence)
+        own_rows = annotator == at
+        if own_rows.any():
+            found = mean_interval((own - others)[own_rows], item[own_rows], annotator[own_rows], confidence)
             rows.append(Severity(label, found.mean, found.low, found.high, found.n))
     return tuple(rows)
 
@@ -156,17 +157,17 @@ def speeds(seconds: Column, words: Column, annotators: Column) -> tuple[Speed, .
     as fast as people read; flagged above a tenth of ten annotations or more. Raises UndefinedStatistic when no time
     is known.
     """
-    kept, length, annotator = numbers(seconds, words, annotators)
-    if not len(kept):
+    times, length, annotator = numbers(seconds, words, annotators)
+    if not len(times):
         raise UndefinedStatistic("Not defined: no active time is known.")
-    unread = kept < np.maximum(FASTEST_SECONDS, length.astype(float) / WORDS_PER_SECOND)
+    unread = times < np.maximum(FASTEST_SECONDS, length.astype(float) / WORDS_PER_SECOND)
     annotator, labels = codes(annotator)
     rows = []
     for at, label in enumerate(labels.tolist()):
-        mine = kept[annotator == at]
-        median, n, fast = float(np.median(mine)), len(mine), int(unread[annotator == at].sum())
+        own_times = times[annotator == at]
+        median, n, fast = float(np.median(own_times)), len(own_times), int(unread[annotator == at].sum())
         flagged = n >= FEWEST_ANNOTATIONS and fast > FAST_SHARE * n
-        rows.append(Speed(label, n, median, fast, int((mine < HURRIED * median).sum()), flagged))
+        rows.append(Speed(label, n, median, fast, int((own_times < HURRIED * median).sum()), flagged))
     return tuple(rows)
 
 
@@ -178,14 +179,14 @@ def straight_lining(values: Column, items: Column, annotators: Column, order: Co
     of the others: on an easy study everybody gives equal ratings. Raises UndefinedStatistic when no annotation has
     two ratings.
     """
-    kept, when, item, annotator = numbers(values, order, items, annotators)
+    ratings, when, item, annotator = numbers(values, order, items, annotators)
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell, sizes = np.unique(
         item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True, return_counts=True
     )
     low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
-    np.minimum.at(low, cell, kept)
-    np.maximum.at(high, cell, kept)
+    np.minimum.at(low, cell, ratings)
+    np.maximum.at(high, cell, ratings)
     judged = sizes > 1
     if not judged.any():
         raise UndefinedStatistic("Not defined: no annotation has two ratings.")
@@ -211,11 +212,11 @@ def drifts(
     own, others, item, when, annotator, labels = _beside_others(values, units, annotators, items, order)
     rows = []
     for at, label in enumerate(labels):
-        mine = annotator == at
-        at_item, n = codes(item[mine])[0], len(np.unique(item[mine]))
+        own_rows = annotator == at
+        at_item, n = codes(item[own_rows])[0], len(np.unique(item[own_rows]))
         sizes = np.bincount(at_item)
-        residual, time = np.bincount(at_item, (own - others)[mine]) / sizes, np.full(n, np.inf)
-        np.minimum.at(time, at_item, when[mine].astype(float))
+        residual, time = np.bincount(at_item, (own - others)[own_rows]) / sizes, np.full(n, np.inf)
+        np.minimum.at(time, at_item, when[own_rows].astype(float))
         if n >= FEWEST_ANNOTATIONS and np.ptp(residual) > _ROUNDING * max(1.0, np.abs(own).max()):
             rows.append(_drift(label, residual, time, seed))
     if not rows:
@@ -229,38 +230,38 @@ def missing_rates(missing: Column, labels: Column) -> tuple[FlaggedRate, ...]:
     missing: (n,) True where the answer is a missing option; labels: (n,) of criteria or of annotators. A criterion
     above a fifth speaks about the rubric, not about the annotators. Raises UndefinedStatistic when there is no answer.
     """
-    known, label = present(missing, labels)
-    if not len(known):
+    marks, label = present(missing, labels)
+    if not len(marks):
         raise UndefinedStatistic("Not defined: there is no answer yet.")
     code, names = codes(label)
-    hits, sizes = np.bincount(code, known.astype(float)), np.bincount(code)
+    hits, sizes = np.bincount(code, marks.astype(float)), np.bincount(code)
     rates = [rate(int(hit), int(n)) for hit, n in zip(hits, sizes, strict=True)]
     return tuple(
-        FlaggedRate(name, one, one.share > MISSING_SHARE) for name, one in zip(names.tolist(), rates, strict=True)
+        FlaggedRate(name, share, share.share > MISSING_SHARE) for name, share in zip(names.tolist(), rates, strict=True)
     )
 
 
 def gold_accuracy(correct: int, n: int) -> FlaggedRate:
     """Share of hidden items answered as agreed beforehand; flagged when even the upper end of the interval is below
     0.7 after eight of them. Raises UndefinedStatistic when n is 0."""
-    found = rate(correct, n)
-    return FlaggedRate("gold", found, n >= FEWEST_GOLD and found.high < GOLD_SHARE)
+    share = rate(correct, n)
+    return FlaggedRate("gold", share, n >= FEWEST_GOLD and share.high < GOLD_SHARE)
 
 
-def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple:
+def _beside_others(values: Column, units: Column, annotators: Column, *beside: Column) -> tuple[Any, ...]:
     """Own value and mean of the others for each (unit, annotator) that somebody else rated too; then the columns
     beside, the annotator codes and all labels. Ratings given twice are averaged first."""
-    kept, unit, named, *beside = numbers(values, units, annotators, *beside)
+    ratings, unit, named, *others_beside = numbers(values, units, annotators, *beside)
     (unit, _), (annotator, labels) = codes(unit), codes(named)
     cell = unit * (len(labels) + 1) + annotator
     _, first, inverse, sizes = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    own, unit, annotator = np.bincount(inverse, kept) / sizes, unit[first], annotator[first]
+    own, unit, annotator = np.bincount(inverse, ratings) / sizes, unit[first], annotator[first]
     raters = np.bincount(unit)[unit] if len(unit) else np.empty(0)
     shared = raters > 1
     if not shared.any():
         raise UndefinedStatistic("Not defined: nothing was rated by two annotators.")
     others = (np.bincount(unit, own)[unit] - own)[shared] / (raters - 1)[shared]
-    return own[shared], others, *(column[first][shared] for column in beside), annotator[shared], labels.tolist()
+    return own[shared], others, *(column[first][shared] for column in others_beside), annotator[shared], labels.tolist()
 
 
 def _pearson(own: np.ndarray, others: np.ndarray) -> tuple[float | None, str]:

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 from scipy.special import fdtrc
 from scipy.stats import rankdata, theilslopes
 
-from .columns import Column, codes, numbers
+from .columns import Column, Label, codes, numbers
 from .correlation import Correlations, segment_correlation
 from .intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR, Estimate, Interval, degrees_of_freedom, estimate
 from .rates import Rate, rate
@@ -41,7 +41,7 @@ class PositionEffect:
 
     shifts: tuple[PositionShift, ...]
     statistic: float
-    freedom: tuple[int, int]
+    freedom: tuple[int, float]
     p: float
     annotations: int
     sentence: str
@@ -60,7 +60,7 @@ class BestShare:
 class AnnotatorSlope:
     """Change of one annotator's ratings from her first to her last annotation (Theil-Sen), in scale points."""
 
-    annotator: object
+    annotator: Label
     change: float
     annotations: int
 
@@ -85,7 +85,7 @@ def position_effect(
     intervals.degrees_of_freedom, below five annotators of items alone. Raises UndefinedStatistic when there are fewer
     than two positions, too few clusters, no variation, or positions and systems that cannot be told apart.
     """
-    kept, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
+    ratings, item, annotator, place, system = _placed(values, items, annotators, positions, systems)
     distinct, place = np.unique(place, return_inverse=True)
     count = len(distinct)
     if count < 2:
@@ -94,29 +94,29 @@ def position_effect(
     # Sum-to-zero columns, so that a coefficient is a shift from the mean of all positions.
     columns = np.eye(count)[place][:, :-1] - (place == count - 1)[:, None]
     others = np.eye(len(named[1]))[named[0]][:, 1:]
-    columns, others, response = (_within(part, cells) for part in (columns, others, kept[:, None]))
+    columns, others, response = (_within(part, cells) for part in (columns, others, ratings[:, None]))
     columns, response = (part - others @ np.linalg.lstsq(others, part)[0] for part in (columns, response))
     squares = columns.T @ columns
-    if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(kept):
+    if np.linalg.eigvalsh(squares)[0] <= _ROUNDING * len(ratings):
         raise UndefinedStatistic("Not defined: position and system cannot be told apart in these ratings.")
     coefficients = np.linalg.solve(squares, columns.T @ response)[:, 0]
     residuals = response[:, 0] - columns @ coefficients
-    if np.abs(residuals).max() <= _ROUNDING * max(1.0, np.abs(kept).max()):
+    if np.abs(residuals).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
         raise UndefinedStatistic("Not defined: the ratings vary with nothing but position and system.")
     scores = np.linalg.solve(squares, (columns * residuals[:, None]).T).T
     spread = np.vstack([np.eye(count - 1), -np.ones(count - 1)])
-    shifts, influence = spread @ coefficients, len(kept) * scores @ spread.T
-    found = [
+    shifts, influence = spread @ coefficients, len(ratings) * scores @ spread.T
+    estimates = [
         estimate(shift + column, item, annotator, confidence) for shift, column in zip(shifts, influence.T, strict=True)
     ]
     statistic, freedom, p = _all_zero(coefficients, scores, item, annotator, cells)
     return PositionEffect(
-        tuple(PositionShift(int(at), one.headline) for at, one in zip(distinct, found, strict=True)),
+        tuple(PositionShift(int(at), shift.headline) for at, shift in zip(distinct, estimates, strict=True)),
         statistic,
         freedom,
         p,
         int(cells.max()) + 1,
-        f"Largest shift {shifts[np.abs(shifts).argmax()]:+.2f} points; {_spoken(p)}. {found[0].headline.sentence}",
+        f"Largest shift {shifts[np.abs(shifts).argmax()]:+.2f} points; {_spoken(p)}. {estimates[0].headline.sentence}",
     )
 
 
@@ -126,11 +126,11 @@ def best_by_position(values: Column, items: Column, annotators: Column, position
     An annotation counts when it has a rating at every position that occurs and one rating above all others. Raises
     UndefinedStatistic when none does.
     """
-    kept, item, annotator, place, _ = _placed(values, items, annotators, positions, items)
+    ratings, item, annotator, place, _ = _placed(values, items, annotators, positions, items)
     distinct, place = np.unique(place, return_inverse=True)
     cells, names = codes(item * (annotator.max(initial=0) + 1) + annotator)
     table = np.full((len(names), len(distinct)), np.nan)
-    table[cells, place] = kept
+    table[cells, place] = ratings
     whole = table[~np.isnan(table).any(axis=1)]
     if whole.shape[1] < 2:
         raise UndefinedStatistic("Not defined: there are no ratings at two known positions.")
@@ -156,22 +156,22 @@ def order_effect(
     annotator with fewer than five annotations is left out. Raises UndefinedStatistic when nobody is left or nothing
     varies.
     """
-    kept, when, item, annotator, named = numbers(values, order, items, annotators, systems)
-    when, kept, item, annotator, named = numbers(when, kept, item, annotator, named)
+    ratings, when, item, annotator, named = numbers(values, order, items, annotators, systems)
+    when, ratings, item, annotator, named = numbers(when, ratings, item, annotator, named)
     system = codes(named)[0]
-    deviation = kept - (np.bincount(system, kept) / np.bincount(system))[system] if len(kept) else kept
+    deviation = ratings - (np.bincount(system, ratings) / np.bincount(system))[system] if len(ratings) else ratings
     residual, item, annotator, labels, place = _in_order(deviation, when, item, annotator)
     x, y = (_within(column[:, None], annotator)[:, 0] for column in (place, residual))
     if np.abs(x).max() <= _ROUNDING:
         raise UndefinedStatistic("Not defined: no annotator's annotations lie apart in time.")
-    if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(kept).max()):
+    if np.abs(y).max() <= _ROUNDING * max(1.0, np.abs(ratings).max()):
         raise UndefinedStatistic("Not defined: no annotator's ratings vary from one annotation to the next.")
     change = float((x @ y) / (x @ x))
     influence = x * (y - change * x) / (x**2).mean()
-    found = estimate(change + influence, item, annotator, confidence)
+    common = estimate(change + influence, item, annotator, confidence)
     slopes = tuple(_slope(label, residual[annotator == at], place[annotator == at]) for at, label in enumerate(labels))
-    words = f"Ratings changed by {change:+.2f} points from the first to the last annotation. {found.headline.sentence}"
-    return OrderEffect(found, slopes, words)
+    words = f"Ratings changed by {change:+.2f} points from the first to the last annotation. {common.headline.sentence}"
+    return OrderEffect(common, slopes, words)
 
 
 def length_effect(values: Column, items: Column, systems: Column, lengths: Column) -> Correlations:
@@ -186,10 +186,16 @@ def _placed(
     values: Column, items: Column, annotators: Column, positions: Column, systems: Column
 ) -> tuple[np.ndarray, ...]:
     """Values, item codes, annotator codes, positions, systems of the rows where value and position are known."""
-    kept, place, item, annotator, system = numbers(values, positions, items, annotators, systems)
-    place, kept, item, annotator, system = numbers(place, kept, item, annotator, system)
-    known = place >= 0
-    return kept[known], codes(item[known])[0], codes(annotator[known])[0], place[known].astype(int), system[known]
+    ratings, place, item, annotator, system = numbers(values, positions, items, annotators, systems)
+    place, ratings, item, annotator, system = numbers(place, ratings, item, annotator, system)
+    placed = place >= 0
+    return (
+        ratings[placed],
+        codes(item[placed])[0],
+        codes(annotator[placed])[0],
+        place[placed].astype(int),
+        system[placed],
+    )
 
 
 def _within(columns: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -240,7 +246,7 @@ def _outer(scores: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _in_order(
     deviation: np.ndarray, when: np.ndarray, item: np.ndarray, annotator: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Label], np.ndarray]:
     """One row per annotation of those who have enough: mean deviation, codes, labels, place in time from 0 to 1."""
     (item, _), (annotator, labels) = codes(item), codes(annotator)
     _, first, cell = np.unique(item * (len(labels) + 1) + annotator, return_index=True, return_inverse=True)
@@ -250,8 +256,8 @@ def _in_order(
     enough = np.bincount(annotator, minlength=len(labels)) >= _FEWEST_IN_ORDER
     if not enough.any():
         raise UndefinedStatistic(f"Not defined: nobody has {_FEWEST_IN_ORDER} annotations whose order is known.")
-    kept = enough[annotator]
-    residual, at, item, annotator = residual[kept], at[kept], item[kept], annotator[kept]
+    counted = enough[annotator]
+    residual, at, item, annotator = residual[counted], at[counted], item[counted], annotator[counted]
     annotator, present = codes(annotator)
     place = np.empty(len(at))
     for code in range(len(present)):  # what carries one time shares the mean place
@@ -265,7 +271,7 @@ def _in_order(
     )
 
 
-def _slope(annotator: object, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
+def _slope(annotator: Label, residual: np.ndarray, place: np.ndarray) -> AnnotatorSlope:
     return AnnotatorSlope(annotator, float(theilslopes(residual, place).slope), len(residual))
 
 

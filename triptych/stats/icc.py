@@ -64,14 +64,14 @@ def reliability(units: Column, annotators: Column, values: Column, target: float
     by one-way analysis with unequal n (Donner 1986): units rated once count for the variance between units.
     Raises UndefinedStatistic: fewer than two units, none rated twice, no variation.
     """
-    kept, labels, raters = numbers(values, units, annotators)
+    ratings, labels, raters = numbers(values, units, annotators)
     (unit, items), (rater, people) = codes(labels), codes(raters)
-    if len(kept) == len(items):
+    if len(ratings) == len(items):
         raise UndefinedStatistic(NOT_PAIRED)
     if len(items) < 2:
         raise UndefinedStatistic(_ONE_ITEM)
-    centred = kept - kept.mean()
-    if np.ptp(kept) <= _ALIKE * np.abs(kept).max():
+    centred = ratings - ratings.mean()
+    if np.ptp(ratings) <= _ALIKE * np.abs(ratings).max():
         raise UndefinedStatistic(NO_VARIATION)
     centred /= np.abs(centred).max()
     sizes = np.bincount(unit)

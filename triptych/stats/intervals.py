@@ -87,10 +87,10 @@ def mean_interval(values: Column, items: Column, annotators: Column, confidence:
 
     items, annotators: (n,) labels. Raises UndefinedStatistic when there is no rating.
     """
-    kept, item, annotator = numbers(values, items, annotators)
-    if not len(kept):
+    numeric, item, annotator = numbers(values, items, annotators)
+    if not len(numeric):
         raise UndefinedStatistic("Not defined: there is no rating yet.")
-    return estimate(kept, codes(item)[0], codes(annotator)[0], confidence).headline
+    return estimate(numeric, codes(item)[0], codes(annotator)[0], confidence).headline
 
 
 def estimate(values: np.ndarray, items: np.ndarray, annotators: np.ndarray, confidence: float = 0.95) -> Estimate:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
-from .columns import Column, codes, numbers
+from .columns import Column, Floats, Label, codes, numbers
 from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 3
@@ -35,7 +35,7 @@ class Comparison:
     corrected: by Benjamini & Yekutieli; won: the judge holds its own here.
     """
 
-    annotator: object
+    annotator: Label
     judge_wins: float
     annotator_wins: float
     p: float
@@ -55,7 +55,7 @@ class AltTest:
     advantage: float
     passes: bool
     comparisons: tuple[Comparison, ...]
-    left_out: tuple[object, ...]
+    left_out: tuple[Label, ...]
     epsilon: float
     measure: Measure
     sentence: str
@@ -79,8 +79,8 @@ def alt_test(
     unit per item is the paper's. epsilon: 0.2 beside experts, 0.15 beside skilled people, 0.1 beside a crowd.
     Raises UndefinedStatistic unless three annotators have thirty such items each.
     """
-    kept, judge, unit, item, named = numbers(values, judged, units, items, annotators)
-    judge, kept, unit, item, named = numbers(judge, kept, unit, item, named)
+    ratings, judge, unit, item, named = numbers(values, judged, units, items, annotators)
+    judge, ratings, unit, item, named = numbers(judge, ratings, unit, item, named)
     annotator, labels = codes(named)
     if len(labels) < FEWEST_ANNOTATORS:
         raise UndefinedStatistic(
@@ -88,16 +88,16 @@ def alt_test(
             "rated what it rated."
         )
     unit = codes(unit)[0]
-    scores = [_score(column, kept, unit, annotator, measure) for column in (judge, kept)]
-    known = ~np.isnan(scores[0])
+    scores = [_score(column, ratings, unit, annotator, measure) for column in (judge, ratings)]
+    scored = ~np.isnan(scores[0])
     # Scores are compared after rounding: the same mean summed in another order must tie.
     ahead = np.round(scores[0] - scores[1], 9)
     rows = []
     for at, label in enumerate(labels.tolist()):
-        mine = known & (annotator == at)
-        place = codes(item[mine])[0]
+        own_rows = scored & (annotator == at)
+        place = codes(item[own_rows])[0]
         sizes = np.bincount(place)
-        rows.append((label, *(np.bincount(place, won[mine]) / sizes for won in (ahead >= 0, ahead <= 0))))
+        rows.append((label, *(np.bincount(place, won[own_rows]) / sizes for won in (ahead >= 0, ahead <= 0))))
     return _test(rows, measure, epsilon)
 
 
@@ -115,11 +115,11 @@ def _score(
         apart = candidate - values[other]
         total += counts * (np.abs(apart) <= _ROUNDING if measure == "accuracy" else apart**2)
         others += counts
-    mean = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
+    mean: Floats = np.divide(total, others, out=np.full(len(values), np.nan), where=others > 0)
     return mean if measure == "accuracy" else -np.sqrt(mean)
 
 
-def _test(rows: list[tuple], measure: Measure, epsilon: float) -> AltTest:
+def _test(rows: list[tuple[Label, np.ndarray, np.ndarray]], measure: Measure, epsilon: float) -> AltTest:
     """One-sided t-tests, their correction, winning rate and advantage; rows: label and (items,) wins of both sides."""
     compared = [row for row in rows if len(row[1]) >= FEWEST_ITEMS]
     if len(compared) < FEWEST_ANNOTATORS:
@@ -128,14 +128,14 @@ def _test(rows: list[tuple], measure: Measure, epsilon: float) -> AltTest:
             f"Not defined: {FEWEST_ANNOTATORS} annotators must each share {FEWEST_ITEMS} items with the judge and "
             f"another annotator; {len(compared)} do, and the most anybody shares is {most}."
         )
-    ps = [_below(mine - judge, epsilon) for _, judge, mine in compared]
+    ps = [_below(annotator - judge, epsilon) for _, judge, annotator in compared]
     corrected = false_discovery_control(ps, method="by").tolist()
     comparisons = tuple(
-        Comparison(label, float(judge.mean()), float(mine.mean()), p, adjusted, adjusted <= LEVEL, len(judge))
-        for (label, judge, mine), p, adjusted in zip(compared, ps, corrected, strict=True)
+        Comparison(label, float(judge.mean()), float(annotator.mean()), p, adjusted, adjusted <= LEVEL, len(judge))
+        for (label, judge, annotator), p, adjusted in zip(compared, ps, corrected, strict=True)
     )
-    won, of = sum(one.won for one in comparisons), len(comparisons)
-    advantage = float(np.mean([one.judge_wins for one in comparisons]))
+    won, of = sum(comparison.won for comparison in comparisons), len(comparisons)
+    advantage = float(np.mean([comparison.judge_wins for comparison in comparisons]))
     passes = won / of >= PASSES
     left_out = tuple(row[0] for row in rows if len(row[1]) < FEWEST_ITEMS)
     words = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from .agreement import Level, alphas
-from .columns import Column, codes, numbers
+from .columns import Column, Label, codes, numbers
 from .counts import (
     CELLS_AT_ONCE,
     NO_VARIATION,
@@ -31,7 +31,7 @@ class WithoutAnnotator:
     alpha and change are Undefined where the others define no alpha.
     """
 
-    annotator: Hashable
+    annotator: Label
     units: int
     alpha: float | Undefined
     change: float | Undefined
@@ -46,14 +46,14 @@ def without_each(
     rated leave their pattern and enter the pattern without their ratings. Raises UndefinedStatistic when
     alpha of all annotators is not defined.
     """
-    kept, labels, raters = numbers(values, units, annotators)
+    ratings, labels, raters = numbers(values, units, annotators)
     unit, shown = paired_units(labels)
     rater, names = named(raters)
-    value, domain = value_codes(kept, scale)
+    value, domain = value_codes(ratings, scale)
     reduced = _Reduced.build(unit, rater[shown], value[shown], domain, len(names))
     everyone = float(alphas(reduced.table.varied(), reduced.table.observed(), level)[0])
-    found = [_without(names, start, reduced.table, draw, level, everyone) for start, draw in reduced.draws()]
-    rows = [row for piece in found for row in piece]
+    pieces = [_without(names, start, reduced.table, draw, level, everyone) for start, draw in reduced.draws()]
+    rows = [row for piece in pieces for row in piece]
     return tuple(sorted(rows, key=lambda row: (True, 0) if isinstance(row.change, Undefined) else (False, -row.change)))
 
 
@@ -97,13 +97,13 @@ class _Reduced:
 
 
 def _without(
-    names: list[Hashable], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
+    names: list[Label], start: int, table: UnitCounts, draw: Draw, level: Level, everyone: float
 ) -> Iterator[WithoutAnnotator]:
     left = draw.weights.sum(axis=1)
     rated = left > 0
-    found = np.full(len(left), np.nan)
-    found[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
-    for at, (alpha, units) in enumerate(zip(found.tolist(), left.astype(int).tolist(), strict=True)):
+    coefficients = np.full(len(left), np.nan)
+    coefficients[rated] = alphas(table, Draw(draw.weights[rated], draw.alone[rated]), level)
+    for at, (alpha, units) in enumerate(zip(coefficients.tolist(), left.astype(int).tolist(), strict=True)):
         words = Undefined(NO_VARIATION if units else NOT_PAIRED)
         numbers = (words, words) if np.isnan(alpha) else (alpha, alpha - everyone)
         yield WithoutAnnotator(names[start + at], units, *numbers)

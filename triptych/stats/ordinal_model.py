@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr, ndtri
 
-from .columns import Column, codes, numbers
+from .columns import Column, Floats, Label, codes, numbers
 from .undefined import UndefinedStatistic
 
 FEWEST_ANNOTATORS = 8
@@ -48,8 +48,8 @@ class OrdinalFit:
 class LogitDifference:
     """`system` minus `baseline` in logits: positive means higher ratings; Wald error, interval and p."""
 
-    system: object
-    baseline: object
+    system: Label
+    baseline: Label
     estimate: float
     error: float
     low: float
@@ -86,23 +86,26 @@ def ordinal_model(
     systems sortable. Raises UndefinedStatistic below eight annotators, two items, two systems or two different
     values, above 21 different values, and when the fit does not converge.
     """
-    kept, item, annotator, named = numbers(values, items, annotators, systems)
-    points, category = np.unique(kept, return_inverse=True)
+    ratings, item, annotator, named = numbers(values, items, annotators, systems)
+    points, category = np.unique(ratings, return_inverse=True)
     names, system = np.unique(named, return_inverse=True)
     item, annotator = codes(item)[0], codes(annotator)[0]
-    counted = (len(kept), item.max(initial=-1) + 1, annotator.max(initial=-1) + 1)
-    _refuse_small(*counted[1:], len(names), len(points))
+    n_items, n_annotators = int(item.max(initial=-1)) + 1, int(annotator.max(initial=-1)) + 1
+    _refuse_small(n_items, n_annotators, len(names), len(points))
     design = (system[:, None] == np.arange(1, len(names))).astype(float)
     groups = (item, annotator, codes(annotator * len(names) + system)[0])
     fit = fit_ordinal(category, design, groups)
+    spreads: tuple[float, float, float] = tuple(fit.spreads.tolist())
     return OrdinalModel(
         _differences(fit, names.tolist(), confidence),
         tuple(points.tolist()),
         tuple(fit.thresholds.tolist()),
-        *fit.spreads.tolist(),
+        *spreads,
         fit.log_likelihood,
-        *(int(count) for count in counted),
-        f"Ordinal mixed model: the same ratings taken as ordered only, with {counted[2]} annotators. A second look, "
+        len(ratings),
+        n_items,
+        n_annotators,
+        f"Ordinal mixed model: the same ratings taken as ordered only, with {n_annotators} annotators. A second look, "
         "in logits; the paired difference stays the headline.",
     )
 
@@ -116,20 +119,20 @@ def fit_ordinal(categories: np.ndarray, design: np.ndarray, groups: Sequence[np.
     likelihood = _Laplace(categories, design, groups)
     # Far from the maximum a step may overflow; what counts is the gradient in the end, which is looked at.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = minimize(
+        parameters = minimize(
             likelihood, likelihood.start(), jac=True, method="BFGS", options={"gtol": 1e-4, "maxiter": 200}
         ).x
-        found, gradient, hessian = _polish(likelihood, found)
+        parameters, gradient, hessian = _polish(likelihood, parameters)
     curvature = np.linalg.eigvalsh(hessian)[0] if np.isfinite(hessian).all() else -np.inf
     if not np.abs(gradient).max() < _STEEPEST or curvature < _FLATTEST:
         raise UndefinedStatistic(
             "Not defined: the ordinal mixed model did not converge. The ratings may be too few for it, or a system "
             "may have ratings at one end of the scale only."
         )
-    thresholds, effects, spreads = likelihood.split(found)
+    thresholds, effects, spreads = likelihood.split(parameters)
     at = slice(len(thresholds), len(thresholds) + len(effects))
     covariance = np.linalg.inv(hessian)[at, at]
-    return OrdinalFit(thresholds, effects, covariance, np.abs(spreads), -float(likelihood(found)[0]))
+    return OrdinalFit(thresholds, effects, covariance, np.abs(spreads), -float(likelihood(parameters)[0]))
 
 
 class _Laplace:
@@ -168,12 +171,12 @@ class _Laplace:
         ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
         upper, lower = ends[self.categories + 1], ends[self.categories]
         scales = spreads[self.order]
-        found = self._modes(upper - self.design @ effects, lower - self.design @ effects, scales)
-        if found is None:
+        modes = self._modes(upper - self.design @ effects, lower - self.design @ effects, scales)
+        if modes is None:
             return np.inf, np.zeros_like(parameters)
-        upper, lower, system = found
+        upper, lower, system = modes
         value = _minus_log(upper, lower) + 0.5 * self.mode @ self.mode + 0.5 * system.log_determinant
-        return value, self._gradient(parameters, upper, lower, scales, system)
+        return float(value), self._gradient(parameters, upper, lower, scales, system)
 
     def _modes(
         self, upper: np.ndarray, lower: np.ndarray, scales: np.ndarray
@@ -222,7 +225,10 @@ class _Laplace:
 
     def _spread(self, mode: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """(n,) sum of the intercepts of each rating."""
-        return sum(scale * mode[column] for scale, column in zip(scales, self.columns, strict=True))
+        total: Floats = np.zeros(len(self.categories))
+        for scale, column in zip(scales, self.columns, strict=True):
+            total += scale * mode[column]
+        return total
 
     def _gather(self, per_rating: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """(q,) sums per intercept, times its spread."""
@@ -330,11 +336,11 @@ def _hessian(likelihood: _Laplace, parameters: np.ndarray) -> np.ndarray:
     """Central differences of the gradient."""
     steps = np.eye(len(parameters)) * _STEP
     rows = [likelihood(parameters + step)[1] - likelihood(parameters - step)[1] for step in steps]
-    found = np.array(rows) / (2 * _STEP)
-    return (found + found.T) / 2
+    hessian = np.array(rows) / (2 * _STEP)
+    return (hessian + hessian.T) / 2
 
 
-def _differences(fit: OrdinalFit, names: list, confidence: float) -> tuple[LogitDifference, ...]:
+def _differences(fit: OrdinalFit, names: list[Label], confidence: float) -> tuple[LogitDifference, ...]:
     """Every later system minus every earlier one; the first is the zero of the effects."""
     effects = np.concatenate([[0.0], fit.effects])
     covariance = np.pad(fit.covariance, ((1, 0), (1, 0)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .chance import Weighting, kappas, weight_table
-from .columns import Column, codes, numbers
+from .columns import Column, Label, codes, numbers
 from .counts import NO_VARIATION, paired_units, ranks, value_codes
 from .undefined import Undefined, UndefinedStatistic
 
@@ -25,8 +25,8 @@ class AnnotatorPair:
     difference in scale points.
     """
 
-    first: Hashable
-    second: Hashable
+    first: Label
+    second: Label
     n: int
     percent: float
     kappa: float | Undefined
@@ -57,10 +57,10 @@ def annotator_pairs(
     chance. Raises UndefinedStatistic when no unit was rated by two annotators, or one
     annotator rated a unit twice.
     """
-    kept, labels, raters = numbers(values, units, annotators)
+    ratings, labels, raters = numbers(values, units, annotators)
     rater, names = named(raters)
     unit, shared = paired_units(labels)
-    kept, rater = kept[shared], rater[shared]
+    ratings, rater = ratings[shared], rater[shared]
     if len(np.unique(unit * len(names) + rater)) < len(unit):
         raise UndefinedStatistic(RATED_TWICE)
     first, second = together(unit)
@@ -68,16 +68,17 @@ def annotator_pairs(
     first, second = np.where(turned, second, first), np.where(turned, first, second)
     key, pair = np.unique(rater[first] * len(names) + rater[second], return_inverse=True)
     n = np.bincount(pair)
-    value, domain = value_codes(kept, scale)
+    value, domain = value_codes(ratings, scale)
     columns = (
+        [names[code // len(names)] for code in key.tolist()],
+        [names[code % len(names)] for code in key.tolist()],
         n.tolist(),
         (np.bincount(pair, value[first] == value[second]) / n).tolist(),
         _kappas(pair, value[first], value[second], weights, domain),
-        _correlations(pair, kept[first], kept[second]),
-        (np.bincount(pair, np.abs(kept[first] - kept[second])) / n).tolist(),
+        _correlations(pair, ratings[first], ratings[second]),
+        (np.bincount(pair, np.abs(ratings[first] - ratings[second])) / n).tolist(),
     )
-    people = [(names[at // len(names)], names[at % len(names)]) for at in key.tolist()]
-    return tuple(AnnotatorPair(*two, *row) for two, row in zip(people, zip(*columns, strict=True), strict=True))
+    return tuple(map(AnnotatorPair, *columns))
 
 
 def pair_means(pairs: Sequence[AnnotatorPair]) -> PairMeans:
@@ -90,7 +91,7 @@ def pair_means(pairs: Sequence[AnnotatorPair]) -> PairMeans:
     )
 
 
-def named(labels: np.ndarray) -> tuple[np.ndarray, list[Hashable]]:
+def named(labels: np.ndarray) -> tuple[np.ndarray, list[Label]]:
     """Codes (n,) of labels in the order of their names, and the names."""
     code, distinct = codes(labels)
     return ranks(distinct)[code], np.sort(distinct).tolist()
@@ -122,16 +123,16 @@ def _correlations(pair: np.ndarray, first: np.ndarray, second: np.ndarray) -> li
     x, y = (column / largest - (np.bincount(pair, column / largest) / n)[pair] for column in (first, second))
     spread = np.sqrt(np.bincount(pair, x * x) / n), np.sqrt(np.bincount(pair, y * y) / n)
     defined = (spread[0] > _ROUNDING) & (spread[1] > _ROUNDING)
-    found = np.full(len(n), np.nan)
-    np.divide(np.bincount(pair, x * y) / n, spread[0] * spread[1], out=found, where=defined)
-    return _or_reason(np.clip(found, -1, 1), NO_CORRELATION)
+    correlations = np.full(len(n), np.nan)
+    np.divide(np.bincount(pair, x * y) / n, spread[0] * spread[1], out=correlations, where=defined)
+    return _or_reason(np.clip(correlations, -1, 1), NO_CORRELATION)
 
 
 def _or_reason(numbers: np.ndarray, words: str) -> list[float | Undefined]:
     return [Undefined(words) if np.isnan(number) else number for number in numbers.tolist()]
 
 
-def _mean(found: list[float | Undefined]) -> float | Undefined:
-    """Mean of the numbers among them; the words of the first when there is no number."""
-    defined = [one for one in found if not isinstance(one, Undefined)]
-    return float(np.mean(defined)) if defined else found[0]
+def _mean(values: list[float | Undefined]) -> float | Undefined:
+    """Mean of the defined values; the reason of the first when there is none."""
+    defined = [value for value in values if not isinstance(value, Undefined)]
+    return float(np.mean(defined)) if defined else values[0]

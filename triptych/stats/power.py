@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from .components import Components
@@ -93,14 +94,14 @@ def power(
         batch = min(left, max(1, _CELLS_AT_ONCE // len(item)))
         hits += int(significant(_draw(batch, item, annotator, shift, components, random), item, annotator, level).sum())
         left -= batch
-    found = rate(hits, studies)
-    words = f"A difference of {shift:g} points would show in {_percent(found.share)} of such studies."
+    share = rate(hits, studies)
+    words = f"A difference of {shift:g} points would show in {_percent(share.share)} of such studies."
     if plan.annotators < ENOUGH_ANNOTATORS:
         words += (
             f" With {plan.annotators} annotators the results will speak for these annotators only; from "
             f"{ENOUGH_ANNOTATORS} on they can speak for annotators like them."
         )
-    return Power(plan, shift, found, words)
+    return Power(plan, shift, share, words)
 
 
 def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarray, level: float = 0.05) -> np.ndarray:
@@ -118,7 +119,8 @@ def significant(differences: np.ndarray, items: np.ndarray, annotators: np.ndarr
     variance = np.maximum(by_item + by_annotator - cell, VARIANCE_FLOOR * np.maximum(by_item, by_annotator))
     critical = float(stdtrit(degrees_of_freedom(items, annotators), 1 - level / 2))
     varied = variance > (_ROUNDING * np.abs(differences).max(axis=1)) ** 2
-    return varied & (np.abs(mean) > critical * np.sqrt(variance))
+    rejected: NDArray[np.bool_] = varied & (np.abs(mean) > critical * np.sqrt(variance))
+    return rejected
 
 
 def what_more_buys(plan: Plan, shift: float, components: Components, studies: int = STUDIES, seed: int = 1) -> Advice:
@@ -128,8 +130,10 @@ def what_more_buys(plan: Plan, shift: float, components: Components, studies: in
     items have one rater already, a quarter more items and annotations. Raises as `power`.
     """
     wider = replace(plan, annotators=plan.annotators + max(2, round(plan.annotators / 4)))
-    found = [power(one, shift, components, studies, seed=seed) for one in (plan, wider, _more_items(plan))]
-    return Advice(*found, _advice(*found))
+    now, more_annotators, more_items = (
+        power(option, shift, components, studies, seed=seed) for option in (plan, wider, _more_items(plan))
+    )
+    return Advice(now, more_annotators, more_items, _advice(now, more_annotators, more_items))
 
 
 def effort(plan: Plan, seconds: float, pay_per_hour: float, extra_hours_each: float = 0.0) -> Effort:
@@ -157,15 +161,16 @@ def _draw(
     normal = [
         random.standard_normal((studies, count), dtype=np.float32) for count in (item[-1] + 1, annotator.max() + 1)
     ]
-    found = random.standard_normal((studies, len(item)), dtype=np.float32)
-    found *= np.float32(components.residual)
-    found += np.float32(components.item) * normal[0][:, item]
-    found += np.float32(components.annotator) * normal[1][:, annotator]
-    return found + np.float32(shift)
+    differences = random.standard_normal((studies, len(item)), dtype=np.float32)
+    differences *= np.float32(components.residual)
+    differences += np.float32(components.item) * normal[0][:, item]
+    differences += np.float32(components.annotator) * normal[1][:, annotator]
+    return differences + np.float32(shift)
 
 
 def _squares(sums: np.ndarray) -> np.ndarray:
-    return np.einsum("sg,sg->s", sums, sums)
+    squares: NDArray[np.float32] = np.einsum("sg,sg->s", sums, sums)
+    return squares
 
 
 def _more_items(plan: Plan) -> Plan:
@@ -181,7 +186,7 @@ def _advice(plan: Power, wider: Power, longer: Power) -> str:
     extra = wider.plan.annotators - plan.plan.annotators
     cost = longer.plan.annotations - plan.plan.annotations
     price = "for as many annotations" if cost <= 0 else f"for {cost} more annotations"
-    now, with_people, with_items = (_percent(one.rate.share) for one in (plan, wider, longer))
+    now, with_people, with_items = (_percent(option.rate.share) for option in (plan, wider, longer))
     people = f"{extra} more annotators would raise the chance from {now} to {with_people}"
     things = f"{longer.plan.items} items in place of {plan.plan.items}, {price}, to {with_items}"
     gains = wider.rate.share - plan.rate.share, longer.rate.share - plan.rate.share

@@ -11,14 +11,16 @@ this is Bradley & Terry 1952. All arrays here begin with a dimension B of resamp
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from .columns import Floats, Label
 from .comparison import SideBySide
 from .undefined import UndefinedStatistic
 
@@ -31,7 +33,7 @@ _SETTLED = 1e-10
 class Strength:
     """log p of one system, the mean of all being 0, with standard error and interval for these annotators."""
 
-    system: Hashable
+    system: Label
     value: float
     error: float | None
     low: float | None
@@ -63,12 +65,13 @@ class _Outcomes:
 
     @property
     def met(self) -> np.ndarray:
-        return self.wins + self.wins.swapaxes(1, 2) + self.ties
+        met: Floats = self.wins + self.wins.swapaxes(1, 2) + self.ties
+        return met
 
 
 def preferences(
     table: SideBySide,
-    systems: Sequence[Hashable],
+    systems: Sequence[Label],
     resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
@@ -96,17 +99,18 @@ def preferences(
     )
 
 
-def _outcomes_per_item(table: SideBySide, systems: Sequence[Hashable]) -> np.ndarray:
+def _outcomes_per_item(table: SideBySide, systems: Sequence[Label]) -> np.ndarray:
     """(items, 3 P) how often the first of each of P pairs of systems was higher, lower, level."""
     if len(systems) < 2:
         raise UndefinedStatistic("Not defined: a comparison needs two systems.")
     ratings = table.of(systems)
     first, second = np.array(list(combinations(range(len(systems)), 2))).T
-    one, other = ratings[:, first], ratings[:, second]
-    outcomes = np.hstack([one > other, one < other, one == other]).astype(np.int64)
+    left, right = ratings[:, first], ratings[:, second]
+    outcomes = np.hstack([left > right, left < right, left == right]).astype(np.int64)
     rows = np.arange(len(ratings))
     belongs = csr_array((np.ones_like(rows), (table.items, rows)), shape=(table.items.max(initial=-1) + 1, len(rows)))
-    return belongs @ outcomes
+    per_item: NDArray[np.int64] = belongs @ outcomes
+    return per_item
 
 
 def _square(outcomes: np.ndarray, count: int) -> _Outcomes:
@@ -144,7 +148,8 @@ def _finite(outcomes: _Outcomes) -> np.ndarray:
     far = np.where(outcomes.wins > 0, -1.0, np.where(outcomes.ties > 0, 1.0, np.inf))
     for by in range(far.shape[1]):
         far = np.minimum(far, far[:, :, by, None] + far[:, by, None, :])
-    return np.isfinite(far).all(axis=(1, 2)) & (np.einsum("bii->bi", far) < 0).any(axis=1)
+    finite: NDArray[np.bool_] = np.isfinite(far).all(axis=(1, 2)) & (np.einsum("bii->bi", far) < 0).any(axis=1)
+    return finite
 
 
 def _fit(outcomes: _Outcomes) -> tuple[np.ndarray, np.ndarray]:
@@ -190,8 +195,8 @@ def _slope(
     information[:, range(count), range(count)] += spread.sum(axis=2)
     mixed = (met * level * (0.5 - worth)).sum(axis=2)
     information[:, :count, count] = information[:, count, :count] = mixed
-    known = (met * level * (1 - level)).sum(axis=(1, 2)) / 2
-    information[:, count, count] = np.where(known > 0, known, 1)
+    curvature = (met * level * (1 - level)).sum(axis=(1, 2)) / 2
+    information[:, count, count] = np.where(curvature > 0, curvature, 1)
     return score, information
 
 
@@ -217,7 +222,7 @@ def _resampled(
 
 
 def _strengths(
-    systems: Sequence[Hashable], values: np.ndarray, drawn: np.ndarray | None, confidence: float
+    systems: Sequence[Label], values: np.ndarray, drawn: np.ndarray | None, confidence: float
 ) -> tuple[Strength, ...]:
     if drawn is None:
         return tuple(Strength(*pair, None, None, None) for pair in zip(systems, values.tolist(), strict=True))

@@ -5,13 +5,14 @@ Both rank the systems on each item by their mean rating, so they speak for these
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy import stats
 
+from .columns import Label
 from .comparison import SideBySide
 from .undefined import UndefinedStatistic
 
@@ -20,8 +21,8 @@ from .undefined import UndefinedStatistic
 class RankDifference:
     """Mean rank of `system` minus mean rank of `baseline`, and Nemenyi's p, which holds for all pairs at once."""
 
-    system: Hashable
-    baseline: Hashable
+    system: Label
+    baseline: Label
     difference: float
     p: float
 
@@ -33,7 +34,7 @@ class Ranking:
     mean_ranks stand in the order of `systems`; the highest rating has rank 1, equal ratings share their ranks.
     """
 
-    systems: tuple[Hashable, ...]
+    systems: tuple[Label, ...]
     mean_ranks: tuple[float, ...]
     items: int
     statistic: float
@@ -41,7 +42,7 @@ class Ranking:
     differences: tuple[RankDifference, ...]
 
 
-def ranking(table: SideBySide, systems: Sequence[Hashable]) -> Ranking:
+def ranking(table: SideBySide, systems: Sequence[Label]) -> Ranking:
     """Ranks K >= 3 systems on every item where an annotator rated all of them.
 
     Friedman's chi-square has K - 1 degrees of freedom and is corrected for ties (scipy). Nemenyi:
@@ -57,24 +58,24 @@ def ranking(table: SideBySide, systems: Sequence[Hashable]) -> Ranking:
         raise UndefinedStatistic("Not defined: fewer than two items where an annotator rated all systems.")
     if (means == means[:, :1]).all():
         raise UndefinedStatistic("Not defined: the systems are level on every item.")
-    found = stats.friedmanchisquare(*means.T)
+    friedman = stats.friedmanchisquare(*means.T)
     mean_ranks = stats.rankdata(-means, axis=1).mean(axis=0)
     return Ranking(
         tuple(systems),
         tuple(mean_ranks.tolist()),
         len(means),
-        float(found.statistic),
-        float(found.pvalue),
+        float(friedman.statistic),
+        float(friedman.pvalue),
         _nemenyi(systems, mean_ranks, len(means)),
     )
 
 
-def _nemenyi(systems: Sequence[Hashable], mean_ranks: np.ndarray, items: int) -> tuple[RankDifference, ...]:
+def _nemenyi(systems: Sequence[Label], mean_ranks: np.ndarray, items: int) -> tuple[RankDifference, ...]:
     count = len(systems)
     first, second = np.array(list(combinations(range(count), 2))).T
     gaps = mean_ranks[first] - mean_ranks[second]
     p = stats.studentized_range.sf(np.abs(gaps) / np.sqrt(count * (count + 1) / (12 * items)), count, np.inf)
     return tuple(
-        RankDifference(systems[one], systems[other], gap, min(max(chance, 0.0), 1.0))
-        for one, other, gap, chance in zip(first, second, gaps.tolist(), p.tolist(), strict=True)
+        RankDifference(systems[row], systems[column], gap, min(max(chance, 0.0), 1.0))
+        for row, column, gap, chance in zip(first, second, gaps.tolist(), p.tolist(), strict=True)
     )

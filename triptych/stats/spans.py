@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -101,11 +102,11 @@ def _read(
     shared = np.bincount(reading // max(len(people), 1), minlength=len(names)) > 1
     if not shared.any():
         raise UndefinedStatistic(NOT_READ_TWICE)
-    kept = shared[reading // len(people)]
-    marked &= kept[row]
-    place = (np.cumsum(kept) - 1)[row[marked]]
-    text_of = (np.cumsum(shared) - 1)[reading[kept] // len(people)]
-    readings = _Readings(text_of, reading[kept] % len(people), size[shared], len(people))
+    in_shared = shared[reading // len(people)]
+    marked &= in_shared[row]
+    place = (np.cumsum(in_shared) - 1)[row[marked]]
+    text_of = (np.cumsum(shared) - 1)[reading[in_shared] // len(people)]
+    readings = _Readings(text_of, reading[in_shared] % len(people), size[shared], len(people))
     spans = _Spans(place, start[marked].astype(np.int64), end[marked].astype(np.int64))
     return readings, spans, np.asarray(labels, dtype=object)[marked]
 
@@ -120,10 +121,10 @@ def _agreement(readings: _Readings, spans: _Spans, label: str | None) -> SpanAgr
 
 def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
     """Mean F1 over pairs of annotators, exact and overlapping, and the number of pairs with a highlight."""
-    given = np.bincount(spans.reading, minlength=len(readings.text))
-    one, other = together(readings.text)
-    pairs, pair = np.unique(_pair(readings, one, other), return_inverse=True)
-    spans_of_pair = np.bincount(pair, given[one] + given[other])
+    marks = np.bincount(spans.reading, minlength=len(readings.text))
+    left, right = together(readings.text)
+    pairs, pair = np.unique(_pair(readings, left, right), return_inverse=True)
+    spans_of_pair = np.bincount(pair, marks[left] + marks[right])
     first, second = together(readings.text[spans.reading])
     apart = readings.reader[spans.reading[first]] != readings.reader[spans.reading[second]]
     meets = (spans.start[first] < spans.end[second]) & (spans.start[second] < spans.end[first])
@@ -132,15 +133,16 @@ def _f1(readings: _Readings, spans: _Spans) -> tuple[float, float, int]:
     shown = spans_of_pair > 0
     scores = []
     for chosen in (same, np.ones(len(same), dtype=bool)):
-        found = _matched(readings, spans, first[chosen], second[chosen], pairs)
-        scores.append(float(np.mean(2 * found[shown] / spans_of_pair[shown])))
+        matches = _matched(readings, spans, first[chosen], second[chosen], pairs)
+        scores.append(float(np.mean(2 * matches[shown] / spans_of_pair[shown])))
     return scores[0], scores[1], int(shown.sum())
 
 
-def _pair(readings: _Readings, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """A number for the two annotators of two readings, the same in either order."""
-    readers = readings.reader[one], readings.reader[other]
-    return np.minimum(*readers) * readings.people + np.maximum(*readers)
+    readers = readings.reader[first], readings.reader[second]
+    pair: NDArray[np.int64] = np.minimum(*readers) * readings.people + np.maximum(*readers)
+    return pair
 
 
 def _matched(

@@ -56,7 +56,7 @@ def _passes(frame: Frame, rows: pd.DataFrame, counted: Counted) -> np.ndarray:
 
 
 def counted_items(frame: Frame, counted: Counted) -> frozenset[str]:
-    """Ids of the items whose ratings and highlights count, whoever gave them."""
+    """Ids of the items whose ratings and highlights count, no matter who gave them."""
     asked = _items_with(frame, counted.field, counted.value) if counted.field else frozenset(frame.meta)
     return asked if counted.with_ignored else asked.difference(mostly_ignored(frame, counted))
 
@@ -66,13 +66,13 @@ def _items_with(frame: Frame, field: str, value: str) -> frozenset[str]:
     return frozenset(item for item, meta in frame.meta.items() if str(meta.get(field)) == value)
 
 
-def _among(labels: pd.Series, wanted: Collection[str]) -> np.ndarray:
-    """(n,) whether a label is one of those wanted; each category is looked up once."""
-    return labels.cat.categories.isin(list(wanted))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
+def _among(labels: pd.Series, chosen: Collection[str]) -> np.ndarray:
+    """(n,) whether a label is one of those chosen; each category is looked up once."""
+    return labels.cat.categories.isin(list(chosen))[labels.cat.codes] if len(labels) else np.zeros(0, dtype=bool)
 
 
 def people_counted(counted: Counted) -> Iterator[Any]:
-    """Conditions on a person and her part in the study."""
+    """Conditions on a person and their part in the study."""
     yield Person.kind.in_(counted.kinds)
     if not counted.with_excluded:
         yield Membership.excluded_at.is_(None)

@@ -72,13 +72,13 @@ class HighlightedItem:
 
 def highlight_counts(session: Session, study: Study, counted: Counted) -> dict[str, int]:
     """Item → number of its highlights, most highlighted first."""
-    wanted = (
+    statement = (
         _counted_highlights(study, counted, Item.external_id, func.count())
         .group_by(Item.external_id)
         .order_by(func.count().desc(), Item.external_id)
     )
     shown = counted_items(frame_of(session, study), counted)
-    return {item: count for item, count in session.execute(wanted) if item in shown}
+    return {item: count for item, count in session.execute(statement) if item in shown}
 
 
 def _counted_highlights(study: Study, counted: Counted, *columns: Any) -> Select[Any]:
@@ -106,14 +106,16 @@ def highlights_of(study: Study, *columns: Any) -> Select[Any]:
 
 def highlights_of_item(session: Session, study: Study, external_id: str, counted: Counted) -> HighlightedItem:
     """An item's texts, each with the highlights of all counted annotators. Raises NotFound."""
-    found = select(Item).where(Item.study_id == study.id, Item.external_id == external_id, Item.purpose == Purpose.main)
-    item = session.scalars(found).first()
+    statement = select(Item).where(
+        Item.study_id == study.id, Item.external_id == external_id, Item.purpose == Purpose.main
+    )
+    item = session.scalars(statement).first()
     if item is None:
         raise NotFound(f"The study has no item {external_id!r}.")
     spans: dict[tuple[int, int | None], list[Span]] = defaultdict(list)
     unaligned = 0
-    wanted = _counted_highlights(study, counted, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
-    for candidate_id, annotator, mark in session.execute(wanted.order_by(Highlight.start, Highlight.id)):
+    statement = _counted_highlights(study, counted, Candidate.id, Person.pseudonym, Highlight).where(Item.id == item.id)
+    for candidate_id, annotator, mark in session.execute(statement.order_by(Highlight.start, Highlight.id)):
         if mark.start is None or mark.end is None:
             unaligned += 1
             continue

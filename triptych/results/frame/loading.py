@@ -1,8 +1,8 @@
 """Work and ratings of a study as tables, read with one statement each.
 
 Joins slot → candidate → system, as `texts`, `exports` and `reports` do for leads and `assignments` does to balance the
-order; what serves annotators never does. Systems stand in the tables as blind codes, and `system_names` alone knows
-what they are called.
+order; what serves annotators never does. The tables hold the blind codes of systems; `system_names` alone has
+their names.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ GIVEN_STATE = case(
     else_=Assignment.state,
 )
 # what of a rating is a number, by its type; the rest is looked up
-GIVEN = {
+ANSWERS = {
     "rating": "int64",
     "assignment": "int64",
     "position": "float64",
@@ -69,40 +69,40 @@ def load(
     """Work and ratings of the assignments of one purpose, or of some of them."""
     work = _typed(session.execute(_limited(_work_of(study, purpose), only)).all(), [*WORK, PLACED])
     rated = (Assignment.study_id == study.id, Assignment.purpose == purpose, Assignment.state.in_(RATED))
-    given = _arrays(session, _limited(_given_of(*rated), only), GIVEN)
+    answers = _arrays(session, _limited(_answers_of(*rated), only), ANSWERS)
     places = _arrays(session, _limited(_places_of(*rated), only), PLACES)
     explained = session.execute(_limited(_explained_of(*rated), only)).all()
-    known = pd.Index(work["assignment"])
-    at = known.get_indexer(given["assignment"])
+    assignments = pd.Index(work["assignment"])
+    at = assignments.get_indexer(answers["assignment"])
     if (at < 0).any():  # came in since the work was read; its event is still to come
-        given, at = {name: column[at >= 0] for name, column in given.items()}, at[at >= 0]
+        answers, at = {name: column[at >= 0] for name, column in answers.items()}, at[at >= 0]
     columns = {
-        **_placed(given, at, places, known),
-        **_answered(given, lifecycle.design_of(session, study).criteria),
-        **_explained(given, explained),
+        **_placed(answers, at, places, assignments),
+        **_answered(answers, lifecycle.design_of(session, study).criteria),
+        **_explained(answers, explained),
     }
     ratings = work.take(at).reset_index(drop=True).assign(**columns)
     return work, ratings[[*WORK, *RATING]]
 
 
-def _arrays(session: Session, wanted: Select[Any], kinds: dict[str, str]) -> dict[str, np.ndarray]:
-    """Columns of numbers, None as NaN, a part at a time: of a million rows at once the collector would walk each."""
-    found = session.connection().execute(wanted.execution_options(yield_per=AT_ONCE))
+def _arrays(session: Session, statement: Select[*tuple[Any, ...]], kinds: dict[str, str]) -> dict[str, np.ndarray]:
+    """Columns of numbers, None as NaN, a part at a time: the garbage collector would walk each of a million rows."""
+    result = session.connection().execute(statement.execution_options(yield_per=AT_ONCE))
     parts = [[np.empty(0, kind) for kind in kinds.values()]]
-    for rows in found.partitions():
+    for rows in result.partitions():
         columns = zip(*rows, strict=True)
         parts.append([np.array(column, kind) for column, kind in zip(columns, kinds.values(), strict=True)])
     return dict(zip(kinds, map(np.concatenate, zip(*parts, strict=True)), strict=True))
 
 
 def _placed(
-    given: dict[str, np.ndarray], at: np.ndarray, places: dict[str, np.ndarray], known: pd.Index
+    answers: dict[str, np.ndarray], at: np.ndarray, places: dict[str, np.ndarray], assignments: pd.Index
 ) -> dict[str, np.ndarray]:
-    """Position and system of each rating; `at` is the row of its work among those known."""
-    of_item = np.isnan(given["position"])
-    position = np.where(of_item, 0, given["position"]).astype(np.int64)
-    row = known.get_indexer(places["assignment"])
-    shape = (len(known), 1 + max(position.max(initial=0), places["position"].max(initial=0)))
+    """Position and system of each rating; `at` is the row of its assignment."""
+    of_item = np.isnan(answers["position"])
+    position = np.where(of_item, 0, answers["position"]).astype(np.int64)
+    row = assignments.get_indexer(places["assignment"])
+    shape = (len(assignments), 1 + max(position.max(initial=0), places["position"].max(initial=0)))
     systems, seen = np.full(shape, ABOUT_ITEM, dtype=np.int32), np.zeros(shape, dtype=bool)
     here = row >= 0
     systems[row[here], places["position"][here]] = places["system"][here]
@@ -113,22 +113,22 @@ def _placed(
     }
 
 
-def _answered(given: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, Any]:
-    """The criterion, and what was given under it."""
+def _answered(answers: dict[str, np.ndarray], criteria: dict[str, CriterionRow]) -> dict[str, Any]:
+    """The criterion and the answer."""
     keys = {row.id: key for key, row in criteria.items()}
     options = {number: key for row in criteria.values() for key, number in row.options.items()}
     return {
-        "criterion": _labels(given["criterion"], keys),
-        "value": given["value"],
-        "option": _labels(np.nan_to_num(given["option"]).astype(np.int64), options),
-        "missing": given["missing"],
+        "criterion": _labels(answers["criterion"], keys),
+        "value": answers["value"],
+        "option": _labels(np.nan_to_num(answers["option"]).astype(np.int64), options),
+        "missing": answers["missing"],
     }
 
 
-def _explained(given: dict[str, np.ndarray], explained: Sequence[Any]) -> dict[str, Any]:
+def _explained(answers: dict[str, np.ndarray], explained: Sequence[Any]) -> dict[str, Any]:
     """Reasons and texts of all ratings, of which few may have any."""
-    at = pd.Index(given["rating"]).get_indexer([row.rating_id for row in explained])
-    texts = np.full(len(given["rating"]), "", dtype=object)
+    at = pd.Index(answers["rating"]).get_indexer([row.rating_id for row in explained])
+    texts = np.full(len(answers["rating"]), "", dtype=object)
     reasons = np.zeros(len(texts), dtype=np.int64)
     numbers = {"": 0}
     for place, (_, keys, text) in zip(at.tolist(), explained, strict=True):
@@ -163,8 +163,8 @@ def _typed(rows: Sequence[Any], names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(typed)
 
 
-def _limited(wanted: Select[Any], only: Collection[int] | None) -> Select[Any]:
-    return wanted if only is None else wanted.where(Assignment.id.in_(only))
+def _limited(statement: Select[*tuple[Any, ...]], only: Collection[int] | None) -> Select[*tuple[Any, ...]]:
+    return statement if only is None else statement.where(Assignment.id.in_(only))
 
 
 def membership_of() -> Any:
@@ -176,7 +176,7 @@ def membership_of() -> Any:
     )
 
 
-def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
+def _work_of(study: Study, purpose: Purpose) -> Select[*tuple[Any, ...]]:
     return (
         select(
             Assignment.id,
@@ -200,15 +200,15 @@ def _work_of(study: Study, purpose: Purpose) -> Select[Any]:
     )
 
 
-def _given_of(*rated: Any) -> Select[Any]:
-    """What was given, as the numbers it is stored as: labels for each would take five times as long."""
+def _answers_of(*rated: Any) -> Select[*tuple[Any, ...]]:
+    """Answers as the numbers they are stored as: labels for each would take five times as long."""
     columns = (Rating.id, Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
     missing = type_coerce(Rating.missing, Integer)
     return select(*columns, missing).join(Assignment, Assignment.id == Rating.assignment_id).where(*rated)
 
 
-def _places_of(*rated: Any) -> Select[Any]:
-    """Which system stood where."""
+def _places_of(*rated: Any) -> Select[*tuple[Any, ...]]:
+    """Which system was shown where."""
     return (
         select(Slot.assignment_id, Slot.position, type_coerce(Slot.order_known, Integer), System.blind_code)
         .join(Assignment, Assignment.id == Slot.assignment_id)
@@ -218,7 +218,7 @@ def _places_of(*rated: Any) -> Select[Any]:
     )
 
 
-def _explained_of(*rated: Any) -> Select[Any]:
+def _explained_of(*rated: Any) -> Select[*tuple[Any, ...]]:
     return (
         select(Explanation.rating_id, Explanation.reasons, Explanation.text)
         .join(Rating, Rating.id == Explanation.rating_id)
@@ -227,7 +227,7 @@ def _explained_of(*rated: Any) -> Select[Any]:
     )
 
 
-def ratings_of(study: Study) -> Select[Any]:
+def ratings_of(study: Study) -> Select[*tuple[Any, ...]]:
     """Every rating of the study with its system: the join that no other screen may make."""
     return (
         select_answers(

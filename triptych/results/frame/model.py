@@ -69,7 +69,7 @@ class Frame:
                 if isinstance(value, str | int | float | bool):
                     values[name].add(str(value))
         most = min(MOST_VALUES, max(len(self.meta) - 1, 1))
-        return {name: sorted(found) for name, found in sorted(values.items()) if 1 < len(found) <= most}
+        return {name: sorted(distinct) for name, distinct in sorted(values.items()) if 1 < len(distinct) <= most}
 
     def after_unblinding(self, rows: pd.DataFrame) -> pd.Series:
         """Which rows of work or ratings a lead of the study submitted when the names were already known to leads."""

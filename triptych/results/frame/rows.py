@@ -49,9 +49,9 @@ def export_ratings(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
     rated = Assignment.state.in_(RATED)
     work = iter(_streamed(session, _work_of(study).where(rated)))
     ratings = ratings_of(study).where(rated).order_by(Assignment.id, Criterion.position, Rating.position)
-    for number, given in groupby(_streamed(session, ratings), itemgetter(0)):
-        mine = next(row for row in work if row.id == number)
-        yield from rating_rows(study, names, mine, given)
+    for number, answers in groupby(_streamed(session, ratings), itemgetter(0)):
+        annotation = next(row for row in work if row.id == number)
+        yield from rating_rows(study, names, annotation, answers)
 
 
 def _work_of(study: Study) -> Select[Any]:
@@ -85,14 +85,14 @@ def _work_of(study: Study) -> Select[Any]:
 def export_highlights(session: Session, study: Study) -> Iterator[tuple[Any, ...]]:
     """Every highlight of the main annotations, as rows of the highlights CSV, streamed."""
     names = system_names(session, study)
-    wanted = (
+    statement = (
         highlights_of(study, Person.pseudonym, Item.external_id, System.blind_code, Slot.order_known, *MARK)
         .join(System, System.id == Candidate.system_id)
         .order_by(Highlight.id)
     )
-    return (highlight_row(names, row) for row in _streamed(session, wanted))
+    return (highlight_row(names, row) for row in _streamed(session, statement))
 
 
-def _streamed(session: Session, wanted: Select[Any]) -> Iterable[Any]:
+def _streamed(session: Session, statement: Select[Any]) -> Iterable[Any]:
     """Rows as they come; on the connection, because the ORM would take as long again for nothing."""
-    return session.connection().execute(wanted.execution_options(yield_per=2000))
+    return session.connection().execute(statement.execution_options(yield_per=2000))

@@ -42,8 +42,8 @@ class RatingsTable:
 def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: int = 2000) -> RatingsTable:
     """At most `limit` ratings, newest first, with titles for keys and names for systems."""
     rows = frame.ratings
-    kept = rows[_passing(frame, filters)]
-    newest = kept.sort_values(["submitted_at", "assignment"], ascending=False, kind="stable")[:limit]
+    passing_rows = rows[_passing(frame, filters)]
+    newest = passing_rows.sort_values(["submitted_at", "assignment"], ascending=False, kind="stable")[:limit]
     titles = {criterion.key: criterion.title for criterion in frame.rubric.criteria}
     shown = pd.DataFrame(
         {
@@ -60,7 +60,7 @@ def ratings_table(frame: Frame, filters: Filters, names: dict[int, str], limit: 
             "Active s": newest["active_seconds"].round(1),
         }
     )
-    return RatingsTable(shown.reset_index(drop=True), len(kept), len(rows))
+    return RatingsTable(shown.reset_index(drop=True), len(passing_rows), len(rows))
 
 
 def _written_values(rows: pd.DataFrame) -> list[str]:
@@ -80,9 +80,9 @@ def _passing(frame: Frame, filters: Filters) -> pd.Series:
     rows = frame.ratings
     passing = pd.Series(True, index=rows.index)
     lists = {"annotator": filters.annotators, "system": filters.systems, "criterion": filters.criteria}
-    for name, wanted in lists.items():
-        if wanted:
-            passing &= rows[name].isin(wanted)
+    for name, values in lists.items():
+        if values:
+            passing &= rows[name].isin(values)
     if filters.values:
         passing &= pd.Series(_written_values(rows), index=rows.index).isin(filters.values)
     for name, marked in _marks(frame, rows).items():

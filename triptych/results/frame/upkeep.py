@@ -29,11 +29,11 @@ def frame_of(session: Session, study: Study) -> Frame:
     name = name_of(study)
     with _locks[name]:
         number = events.last_number(session, study.id)
-        kept = _frames.get(name)
-        if kept is None:
+        frame = _frames.get(name)
+        if frame is None:
             _frames[name] = build_frame(session, study, number)
-        elif kept.number < number:
-            _frames[name] = _brought_up_to_date(session, study, kept, number)
+        elif frame.number < number:
+            _frames[name] = _brought_up_to_date(session, study, frame, number)
         return _frames[name]
 
 
@@ -48,7 +48,7 @@ def twice_rated(session: Session, study: Study, frame: Frame) -> Frame:
 
 
 def forget() -> None:
-    """Every frame is built anew: the database has become another one."""
+    """Drops every frame: the database was replaced by another one."""
     _frames.clear()
 
 
@@ -76,33 +76,33 @@ def _leads_of(session: Session, study: Study) -> frozenset[str]:
     return frozenset(session.scalars(leads.where(Membership.study_id == study.id, Membership.role == Role.lead)))
 
 
-def _brought_up_to_date(session: Session, study: Study, kept: Frame, number: int) -> Frame:
+def _brought_up_to_date(session: Session, study: Study, frame: Frame, number: int) -> Frame:
     """Rows of every assignment or person that a later event names are replaced, never appended."""
-    changed = _changed(session, study, kept)
-    another = kept.design is not lifecycle.design_of(session, study) or len(kept.meta) != study.item_count
+    changed = _changed(session, study, frame)
+    another = frame.design is not lifecycle.design_of(session, study) or len(frame.meta) != study.item_count
     if len(changed) > MANY or another:
         return build_frame(session, study, number)
-    work, ratings = load(session, study, changed) if changed else (kept.work[:0], kept.ratings[:0])
+    work, ratings = load(session, study, changed) if changed else (frame.work[:0], frame.ratings[:0])
     return replace(
-        kept,
+        frame,
         number=number,
-        work=_replaced(kept.work, work, changed),
-        ratings=_replaced(kept.ratings, ratings, changed),
+        work=_replaced(frame.work, work, changed),
+        ratings=_replaced(frame.ratings, ratings, changed),
         leads=_leads_of(session, study),
         unblinded_at=study.unblinded_at,
         settings=settings_of(study),
     )
 
 
-def _changed(session: Session, study: Study, kept: Frame) -> set[int]:
+def _changed(session: Session, study: Study, frame: Frame) -> set[int]:
     """Assignments named by events after the last one seen, themselves or through their annotator."""
-    news = events.since(session, study.id, kept.number)
+    news = events.since(session, study.id, frame.number)
     changed = {event.assignment_id for event in news if event.assignment_id is not None}
     people = {event.subject for event in news if event.assignment_id is None and event.subject}
     if people:
         theirs = select(Assignment.id).join(Person, Person.id == Assignment.person_id)
         changed |= set(session.scalars(theirs.where(Assignment.study_id == study.id, Person.pseudonym.in_(people))))
-        changed |= set(kept.work.loc[kept.work["annotator"].isin(people), "assignment"].tolist())
+        changed |= set(frame.work.loc[frame.work["annotator"].isin(people), "assignment"].tolist())
     return changed
 
 

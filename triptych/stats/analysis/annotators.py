@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..agreement import Level
+from ..chance import Weighting
 from ..coefficients import AgreementTable, intra_annotator
 from ..columns import codes
 from ..diagnostics import (
@@ -43,7 +45,7 @@ from .systems import RESAMPLES
 NO_TIMES = Undefined("Not defined: when the annotations were made is not known.")
 TOO_FEW = Undefined("Not defined: too few ratings beside those of others.")
 NO_SCALE = Undefined("Not defined: no criterion has a scale of points.")
-WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
+WEIGHTS: dict[Level, Weighting] = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"}
 
 
 @dataclass(frozen=True)
@@ -132,20 +134,22 @@ def people_of(ratings: Ratings, names: Sequence[str]) -> PeopleOf:
     values, scale = ratings.categories
     who, units = np.asarray(names, dtype=object)[ratings.annotator], ratings.units
     pairs = or_undefined(annotator_pairs, units, who, values, WEIGHTS[level], scale)
-    numbers = NO_ORDER if np.isnan(ratings.number).all() and len(ratings) else None
+    ordered = not len(ratings) or not np.isnan(ratings.number).all()
     return PeopleOf(
         ratings.variable.key,
         or_undefined(without_each, units, who, values, level, scale),
         pairs,
         pairs if isinstance(pairs, Undefined) else pair_means(pairs),
-        numbers or or_undefined(reliability, units, who, ratings.number),
+        or_undefined(reliability, units, who, ratings.number) if ordered else NO_ORDER,
     )
 
 
 def position_of(ratings: Ratings) -> PositionEffect | Undefined:
     """What the place on screen does under one criterion."""
+    if why := ratings.variable.not_comparable:
+        return why
     columns = (ratings.number, ratings.item, ratings.annotator, ratings.position, ratings.system)
-    return ratings.variable.not_comparable or or_undefined(position_effect, *columns)
+    return or_undefined(position_effect, *columns)
 
 
 def effects_of(ratings: Ratings, position: PositionEffect | Undefined) -> EffectsOf:
@@ -184,30 +188,31 @@ def pooled(every: Sequence[Ratings]) -> Pooled:
 
 
 def _scaled(ratings: Ratings, place: int) -> tuple[np.ndarray, ...]:
-    kept = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
-    low, high = kept.variable.ends
-    value = (kept.number - kept.number.mean()) / (high - low)
-    return value, kept.units * 1000 + place, kept.item, kept.annotator, kept.at
+    numeric = ratings.take(np.flatnonzero(~np.isnan(ratings.number)))
+    low, high = numeric.variable.ends
+    value = (numeric.number - numeric.number.mean()) / (high - low)
+    return value, numeric.units * 1000 + place, numeric.item, numeric.annotator, numeric.at
 
 
 def looks(workers: Iterable[Worker], every: Sequence[Ratings], names: Sequence[str]) -> Iterator[AnnotatorLook]:
     """One line for each of the workers; names: labels of the annotator codes in the ratings."""
-    one = pooled(every)
-    columns = (one.value, one.unit)
-    ordered = not np.isnan(one.value).all()
-    timed = times_known(one)
-    missing, annotator = joined(every, "missing", "annotator")
+    together = pooled(every)
+    columns = (together.value, together.unit)
+    ordered = not np.isnan(together.value).all()
+    timed = times_known(together)
+    marked_missing, annotator = joined(every, "missing", "annotator")
     diagnostics = (
-        or_undefined(agreement_with_others, *columns, one.annotator) if ordered else NO_ORDER,
-        or_undefined(severities, *columns, one.item, one.annotator) if ordered else NO_ORDER,
+        or_undefined(agreement_with_others, *columns, together.annotator) if ordered else NO_ORDER,
+        or_undefined(severities, *columns, together.item, together.annotator) if ordered else NO_ORDER,
         _equal_ratings(every, timed),
-        or_undefined(drifts, *columns, one.item, one.annotator, one.at) if timed else NO_TIMES,
-        or_undefined(missing_rates, missing.astype(float), annotator),
+        or_undefined(drifts, *columns, together.item, together.annotator, together.at) if timed else NO_TIMES,
+        or_undefined(missing_rates, marked_missing.astype(float), annotator),
     )
     for worker in workers:
         code = names.index(worker.annotator)
-        parts = [_of_annotator(rows, code) for rows in diagnostics]
-        yield AnnotatorLook(*worker, *parts, flags=tuple(_flags(*parts)))
+        agreement, severity, equal, drift, missing = (_of_annotator(rows, code) for rows in diagnostics)
+        flags = tuple(_flags(agreement, severity, equal, drift, missing))
+        yield AnnotatorLook(*worker, agreement, severity, equal, drift, missing, flags)
 
 
 def _of_annotator(rows: Sequence[Any] | Undefined, code: int) -> Any:
@@ -260,8 +265,8 @@ def reading_speeds(seconds: np.ndarray, words: np.ndarray, annotators: np.ndarra
     """
     seconds = np.array([round(time, 1) for time in seconds.tolist()], dtype=float)
     seconds[seconds <= 0] = np.nan
-    known = words > 0
-    return or_undefined(speeds, seconds[known], words[known], annotators[known])
+    has_text = words > 0
+    return or_undefined(speeds, seconds[has_text], words[has_text], annotators[has_text])
 
 
 def with_self(ratings: Ratings) -> WithSelf:
@@ -287,10 +292,10 @@ def repeated(every: Sequence[Ratings], names: Sequence[str]) -> dict[str, Repeat
 def _twice(ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
     """(annotator codes, distances as shares of the scale) of every pair of ratings that one annotator gave a unit."""
     values, _ = ratings.categories
-    known = np.flatnonzero(~np.isnan(values))
-    people, units = ratings.annotator[known].astype(np.int64), ratings.units[known]
+    present = np.flatnonzero(~np.isnan(values))
+    people, units = ratings.annotator[present].astype(np.int64), ratings.units[present]
     order = np.lexsort((units, people))
-    people, units, values = people[order], units[order], values[known][order]
+    people, units, values = people[order], units[order], values[present][order]
     pair = np.flatnonzero((people[1:] == people[:-1]) & (units[1:] == units[:-1]))
     apart = np.abs(values[pair + 1] - values[pair])
     low, high = ratings.variable.ends

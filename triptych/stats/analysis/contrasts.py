@@ -58,9 +58,15 @@ class Contrast:
     @property
     def clear_here(self) -> bool:
         """Whether the interval for these annotators leaves 0 out."""
-        if isinstance(self.difference, Undefined) or self.difference.these.low is None:
+        these = None if isinstance(self.difference, Undefined) else self.difference.these
+        if these is None or these.low is None or these.high is None:
             return False
-        return self.difference.these.low > 0 or self.difference.these.high < 0
+        return these.low > 0 or these.high < 0
+
+    @property
+    def distance(self) -> float:
+        """How far apart the two means are; 0 where nothing is known."""
+        return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
 
     @property
     def higher(self) -> int:
@@ -81,8 +87,9 @@ class RankingOf:
 
 def side_by_side(ratings: Ratings) -> SideBySide | Undefined:
     """The criterion's ratings with what one annotator gave for one item in one row."""
-    why = ratings.variable.not_comparable
-    return why or or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
+    if why := ratings.variable.not_comparable:
+        return why
+    return or_undefined(SideBySide.build, ratings.number, ratings.item, ratings.annotator, ratings.system)
 
 
 def contrasts(
@@ -99,22 +106,22 @@ def contrasts(
         exploratory = bool(declared) and criterion not in declared
         for earlier, later in combinations(systems, 2):
             families[exploratory].append(_contrast(criterion, share, table, later, earlier, exploratory))
-    found = [contrast for family in families.values() for contrast in _adjusted(family)]
+    adjusted_contrasts = [contrast for family in families.values() for contrast in _adjusted(family)]
     order = list(tables)
-    return tuple(sorted(found, key=lambda contrast: order.index(contrast.criterion)))
+    return tuple(sorted(adjusted_contrasts, key=lambda contrast: order.index(contrast.criterion)))
 
 
 def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
-    for one, test in zip(family, adjusted((None, one.p) for one in family), strict=True):
-        yield replace(one, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
+    for contrast, test in zip(family, adjusted((None, contrast.p) for contrast in family), strict=True):
+        yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg)
 
 
 def _contrast(
     criterion: str, share: bool, table: SideBySide, system: int, baseline: int, exploratory: bool
 ) -> Contrast:
-    found = or_undefined(difference, table, system, baseline)
-    p = None if isinstance(found, Undefined) or found.test is None else found.test.p
-    return Contrast(criterion, system, baseline, share, found, table, p, exploratory=exploratory)
+    estimate = or_undefined(difference, table, system, baseline)
+    p = None if isinstance(estimate, Undefined) or estimate.test is None else estimate.test.p
+    return Contrast(criterion, system, baseline, share, estimate, table, p, exploratory=exploratory)
 
 
 def rankings(tables: dict[str, tuple[bool, SideBySide]], systems: Sequence[int]) -> Iterator[RankingOf]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..correlation import Correlations, segment_correlation, system_correlation
-from ..judge import AltTest, alt_test
+from ..judge import AltTest, Measure, alt_test
 from ..undefined import Undefined, or_undefined
 from .ratings import Ratings
 
@@ -50,12 +50,12 @@ def judges(
     people: ratings by criterion, without those of judges; scores: those of judges alone; names: labels of the annotator
     codes; epsilon: how much worse than an annotator a judge may be for being cheap.
     """
-    given = {names[code] for one in scores for code in np.unique(one.annotator).tolist()}
+    judges_present = {names[code] for ratings in scores for code in np.unique(ratings.annotator).tolist()}
     codes = {name: code for code, name in enumerate(names)}
-    by_criterion = {one.variable.key: one for one in people}
-    for judge in sorted(given):
-        for one in scores:
-            of_judge = one.take(np.flatnonzero(one.annotator == codes[judge]))
+    by_criterion = {ratings.variable.key: ratings for ratings in people}
+    for judge in sorted(judges_present):
+        for ratings in scores:
+            of_judge = ratings.take(np.flatnonzero(ratings.annotator == codes[judge]))
             if len(of_judge):
                 yield from _beside(judge, by_criterion, of_judge, np.asarray(names, dtype=object), epsilon)
 
@@ -67,60 +67,60 @@ def _beside(
     if len(same := people[scores.variable.key]):
         yield _as_annotator(judge, same, scores, names, epsilon)
     elif not scores.variable.not_comparable:
-        compared = (one for one in people.values() if len(one) and not one.variable.not_comparable)
-        yield from (_as_metric(judge, one, scores) for one in compared)
+        compared = (rated for rated in people.values() if len(rated) and not rated.variable.not_comparable)
+        yield from (_as_metric(judge, rated, scores) for rated in compared)
 
 
-def _as_annotator(judge: str, one: Ratings, scores: Ratings, names: np.ndarray, epsilon: float) -> JudgeOf:
-    values, given = _values(one), _where_rated(one, scores, _values(scores))
-    measure = "rmse" if _is_number(one) else "accuracy"
-    compared = (one.number, one.item, one.system, given)
+def _as_annotator(judge: str, ratings: Ratings, scores: Ratings, names: np.ndarray, epsilon: float) -> JudgeOf:
+    values, judged = _values(ratings), _where_rated(ratings, scores, _values(scores))
+    measure: Measure = "rmse" if _is_number(ratings) else "accuracy"
+    compared = (ratings.number, ratings.item, ratings.system, judged)
     return JudgeOf(
         judge,
-        one.variable.key,
+        ratings.variable.key,
         scores.variable.key,
-        _shared(one, values, given),
-        or_undefined(alt_test, values, one.units, one.item, names[one.annotator], given, measure, epsilon),
-        or_undefined(segment_correlation, *compared) if _is_number(one) else NO_ORDER,
-        or_undefined(system_correlation, *compared) if _is_number(one) else NO_ORDER,
+        _shared(ratings, values, judged),
+        or_undefined(alt_test, values, ratings.units, ratings.item, names[ratings.annotator], judged, measure, epsilon),
+        or_undefined(segment_correlation, *compared) if _is_number(ratings) else NO_ORDER,
+        or_undefined(system_correlation, *compared) if _is_number(ratings) else NO_ORDER,
     )
 
 
-def _as_metric(judge: str, one: Ratings, scores: Ratings) -> JudgeOf:
-    given = _where_rated(one, scores, scores.number)
-    compared = (one.number, one.item, one.system, given)
+def _as_metric(judge: str, ratings: Ratings, scores: Ratings) -> JudgeOf:
+    judged = _where_rated(ratings, scores, scores.number)
+    compared = (ratings.number, ratings.item, ratings.system, judged)
     return JudgeOf(
         judge,
-        one.variable.key,
+        ratings.variable.key,
         scores.variable.key,
-        _shared(one, one.number, given),
+        _shared(ratings, ratings.number, judged),
         OWN_SCALE,
         or_undefined(segment_correlation, *compared),
         or_undefined(system_correlation, *compared),
     )
 
 
-def _where_rated(one: Ratings, scores: Ratings, given: np.ndarray) -> np.ndarray:
+def _where_rated(ratings: Ratings, scores: Ratings, numbers: np.ndarray) -> np.ndarray:
     """(n,) what the judge gave for the unit of each rating, NaN = nothing; given: one number for each score."""
     places = zip(scores.item.tolist(), scores.system.tolist(), strict=True)
     judged: dict[tuple[int, int], float] = {}
-    for place, number in zip(places, given.tolist(), strict=True):
+    for place, number in zip(places, numbers.tolist(), strict=True):
         judged.setdefault(place, number)
-    rated = zip(one.item.tolist(), one.system.tolist(), strict=True)
+    rated = zip(ratings.item.tolist(), ratings.system.tolist(), strict=True)
     return np.array([judged.get(place, np.nan) for place in rated], dtype=float)
 
 
-def _shared(one: Ratings, values: np.ndarray, given: np.ndarray) -> int:
+def _shared(ratings: Ratings, values: np.ndarray, judged: np.ndarray) -> int:
     """Units with both numbers."""
-    return len(np.unique(one.units[~np.isnan(given) & ~np.isnan(values)]))
+    return len(np.unique(ratings.units[~np.isnan(judged) & ~np.isnan(values)]))
 
 
-def _is_number(one: Ratings) -> bool:
-    return one.variable.level != "nominal"
+def _is_number(ratings: Ratings) -> bool:
+    return ratings.variable.level != "nominal"
 
 
-def _values(one: Ratings) -> np.ndarray:
+def _values(ratings: Ratings) -> np.ndarray:
     """(n,) numbers, or codes of the options where they have no order; NaN = missing."""
-    if _is_number(one):
-        return one.number
-    return np.where(one.missing | (one.option < 0), np.nan, one.option.astype(float))
+    if _is_number(ratings):
+        return ratings.number
+    return np.where(ratings.missing | (ratings.option < 0), np.nan, ratings.option.astype(float))

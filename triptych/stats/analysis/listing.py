@@ -57,7 +57,7 @@ class Listing:
         study = self.study
         yield from Place("study").all(of.STUDY, study)
         for result in study.criteria:
-            yield from chain.from_iterable(self._system(result, one) for one in result.systems)
+            yield from chain.from_iterable(self._system(result, system) for system in result.systems)
             yield from _positions(result)
         yield from chain.from_iterable(map(self._contrast, study.contrasts))
         yield from chain.from_iterable(map(_agreement, study.agreement))
@@ -74,36 +74,38 @@ class Listing:
         """A system's name that may be written; nothing for the item itself."""
         return "" if code == ABOUT_ITEM else self.names[code]
 
-    def _system(self, result: CriterionNumbers, one: SystemResult) -> Iterator[Number]:
-        place = Place("systems", result.variable.key, self._name(one.system), share=result.share)
-        yield from place.all(tuple(s for s in of.SYSTEM if not (result.share and s.name in of.OF_POINTS)), one)
-        yield from place.limits("interval", one.interval, of.VALUE)
-        for point, count in zip(result.points, one.counts, strict=False):
+    def _system(self, result: CriterionNumbers, system: SystemResult) -> Iterator[Number]:
+        place = Place("systems", result.variable.key, self._name(system.system), share=result.share)
+        yield from place.all(tuple(s for s in of.SYSTEM if not (result.share and s.name in of.OF_POINTS)), system)
+        yield from place.limits("interval", system.interval, of.VALUE)
+        for point, count in zip(result.points, system.counts, strict=False):
             yield place.number(f"answers {point:g}", count, "count")
-        if isinstance(one.shares, Shares):
-            for option in one.shares.options:
+        if isinstance(system.shares, Shares):
+            for option in system.shares.options:
                 yield place.number(f"answers {option.option}", option.count, "count")
                 share = NO_ANSWER if option.share is None else option.share
                 yield place.number(f"share {option.option}", share, "share")
-        if isinstance(one.majority, MajorityShare):
-            yield from place.all(of.MAJORITY, one.majority)
+        if isinstance(system.majority, MajorityShare):
+            yield from place.all(of.MAJORITY, system.majority)
 
-    def _contrast(self, one: Contrast) -> Iterator[Number]:
-        place = Place("contrasts", one.criterion, self._name(one.system), self._name(one.baseline), one.share)
-        difference = one.difference
+    def _contrast(self, contrast: Contrast) -> Iterator[Number]:
+        place = Place(
+            "contrasts", contrast.criterion, self._name(contrast.system), self._name(contrast.baseline), contrast.share
+        )
+        difference = contrast.difference
         if not isinstance(difference, Estimate):
             yield place.number("difference", difference, of.CHANGE)
             return
-        yield from place.all(of.CONTRAST, one)
+        yield from place.all(of.CONTRAST, contrast)
         yield from place.limits("these annotators", difference.these, of.CHANGE)
         yield from place.limits("annotators like these", difference.alike, of.CHANGE)
-        yield from place.all(of.TESTS, one)
-        if isinstance(one.dominance, Dominance):
-            yield from place.all(of.DOMINANCE, one.dominance)
-            balance = one.dominance.estimate.headline
+        yield from place.all(of.TESTS, contrast)
+        if isinstance(contrast.dominance, Dominance):
+            yield from place.all(of.DOMINANCE, contrast.dominance)
+            balance = contrast.dominance.estimate.headline
             yield place.number("win minus loss", balance.mean, "number")
             yield from place.limits("win minus loss", within((-1, 1), balance), "number")
-        yield from place.all(of.SIGNED_RANK, one)
+        yield from place.all(of.SIGNED_RANK, contrast)
 
     def _appendix(self) -> Iterator[Number]:
         """Annotators one by one and two by two, models, ranks, strengths, lengths, repeats, judges."""
@@ -111,9 +113,9 @@ class Listing:
         for ratings, people in zip(study.ratings, study.people, strict=True):
             yield from _people(people, ratings.variable.level == "nominal")
         yield from chain.from_iterable(map(self._ordinal, study.ordinal_models))
-        for one in study.rankings if systems > 2 else ():
-            yield from self._ranks(one)
-            yield from self._strengths(one) if systems > 3 else ()
+        for ranking in study.rankings if systems > 2 else ():
+            yield from self._ranks(ranking)
+            yield from self._strengths(ranking) if systems > 3 else ()
         for length in self.beside.lengths:
             yield from Place("length", length.criterion).all_or_why(of.WITHIN_ITEMS, length.correlations, "Kendall")
         for twice in self.beside.with_self:
@@ -123,41 +125,41 @@ class Listing:
         for judge in self.beside.judges:
             yield from _metric(judge) if judge.is_metric else _judge(judge)
 
-    def _ordinal(self, one: OrdinalOf) -> Iterator[Number]:
-        place, model = Place("ordinal", one.criterion), one.model
+    def _ordinal(self, fit: OrdinalOf) -> Iterator[Number]:
+        place, model = Place("ordinal", fit.criterion), fit.model
         if not isinstance(model, OrdinalModel):
             yield place.number("difference", model, "difference")
             return
         for pair in model.differences:
-            beside = Place("ordinal", one.criterion, self._name(pair.system), self._name(pair.baseline))
+            beside = Place("ordinal", fit.criterion, self._name(pair.system), self._name(pair.baseline))
             yield from beside.all(of.ORDINAL_DIFFERENCE, pair)
         yield from place.all(of.ORDINAL_SPREADS, model)
 
-    def _ranks(self, one: RankingOf) -> Iterator[Number]:
-        ranked = one.ranking
-        yield from Place("ranks", one.criterion).all_or_why(of.RANKING, ranked, "Friedman p")
+    def _ranks(self, ranking: RankingOf) -> Iterator[Number]:
+        ranked = ranking.ranking
+        yield from Place("ranks", ranking.criterion).all_or_why(of.RANKING, ranked, "Friedman p")
         if not isinstance(ranked, Ranking):
             return
         for system, rank in zip(ranked.systems, ranked.mean_ranks, strict=True):
-            yield Place("ranks", one.criterion, self._name(system)).number("mean rank", rank, "number")
+            yield Place("ranks", ranking.criterion, self._name(system)).number("mean rank", rank, "number")
         for pair in ranked.differences:
-            place = Place("ranks", one.criterion, self._name(pair.system), self._name(pair.baseline))
+            place = Place("ranks", ranking.criterion, self._name(pair.system), self._name(pair.baseline))
             yield from place.all(of.RANK_DIFFERENCE, pair)
 
-    def _strengths(self, one: RankingOf) -> Iterator[Number]:
-        place, fitted = Place("strengths", one.criterion), one.preferences
+    def _strengths(self, ranking: RankingOf) -> Iterator[Number]:
+        place, fitted = Place("strengths", ranking.criterion), ranking.preferences
         if not isinstance(fitted, Preferences):
             yield place.number("strength", fitted, "difference")
             return
         yield from place.all(of.STRENGTHS, fitted)
         for strength in fitted.strengths:
-            yield from _strength(Place("strengths", one.criterion, self._name(strength.system)), strength, fitted)
+            yield from _strength(Place("strengths", ranking.criterion, self._name(strength.system)), strength, fitted)
 
 
 def _positions(result: CriterionNumbers) -> Iterator[Number]:
-    for one in () if isinstance(result.positions, Undefined) else result.positions:
-        place = Place("order", result.variable.key, response(one.position), share=result.share)
-        yield from place.all(of.POSITION, one)
+    for mean in () if isinstance(result.positions, Undefined) else result.positions:
+        place = Place("order", result.variable.key, response(mean.position), share=result.share)
+        yield from place.all(of.POSITION, mean)
 
 
 def _coefficients(
@@ -167,11 +169,11 @@ def _coefficients(
     if isinstance(table, Undefined):
         yield from (place.number(f"{before}{key}", table, "number") for key in only or WITHOUT_TABLE)
         return
-    for one in table.coefficients:
-        if not only or one.key in only:
-            style = "share" if one.key == "percent" else "number"
-            yield place.number(f"{before}{one.key}", one.value, style)
-            yield from place.limits(f"{before}{one.key}", one.interval, style)
+    for coefficient in table.coefficients:
+        if not only or coefficient.key in only:
+            style = "share" if coefficient.key == "percent" else "number"
+            yield place.number(f"{before}{coefficient.key}", coefficient.value, style)
+            yield from place.limits(f"{before}{coefficient.key}", coefficient.interval, style)
 
 
 def _counted(place: Place, table: AgreementTable | Undefined, before: str = "") -> Iterator[Number]:
@@ -196,8 +198,8 @@ def _people(people: PeopleOf, nominal: bool) -> Iterator[Number]:
     if isinstance(people.without_each, Undefined):
         yield Place("without annotator", key).number("alpha", people.without_each, "number")
     else:
-        for one in people.without_each:
-            yield from Place("without annotator", key, one.annotator).all(of.WITHOUT, one)
+        for without in people.without_each:
+            yield from Place("without annotator", key, without.annotator).all(of.WITHOUT, without)
     pairs = () if isinstance(people.pairs, Undefined) else people.pairs
     means = list(MEANS)[:1] if nominal else list(MEANS)
     for pair in pairs:
@@ -227,37 +229,39 @@ def _form(place: Place, form: str, correlation: Intraclass | Undefined) -> Itera
         yield place.number(f"{form} {name}", value, style)
 
 
-def _strength(place: Place, one: Strength, fitted: Preferences) -> Iterator[Number]:
-    yield place.number("strength", one.value, "difference")
-    if one.error is None or one.low is None or one.high is None:
+def _strength(place: Place, strength: Strength, fitted: Preferences) -> Iterator[Number]:
+    yield place.number("strength", strength.value, "difference")
+    if strength.error is None or strength.low is None or strength.high is None:
         why = Undefined(fitted.sentence)
         yield place.number("strength error", why, "number")
         yield from place.limits("strength", why, "difference")
         return
-    yield place.number("strength error", one.error, "number")
-    yield from place.limits("strength", (one.low, one.high), "difference")
+    yield place.number("strength error", strength.error, "number")
+    yield from place.limits("strength", (strength.low, strength.high), "difference")
 
 
-def _judge(one: JudgeOf) -> Iterator[Number]:
-    place, test = Place("judges", one.criterion, one.judge), one.stand_in
-    yield place.number("shared", one.shared, "count")
+def _judge(comparison: JudgeOf) -> Iterator[Number]:
+    place, test = Place("judges", comparison.criterion, comparison.judge), comparison.stand_in
+    yield place.number("shared", comparison.shared, "count")
     yield from place.all_or_why(of.STAND_IN, test, "winning rate")
-    for each in test.comparisons if isinstance(test, AltTest) else ():
-        yield from Place("judges", one.criterion, one.judge, str(each.annotator)).all(of.STAND_IN_PAIR, each)
-    yield from _both_correlations(place, one)
+    for pair in test.comparisons if isinstance(test, AltTest) else ():
+        yield from Place("judges", comparison.criterion, comparison.judge, str(pair.annotator)).all(
+            of.STAND_IN_PAIR, pair
+        )
+    yield from _both_correlations(place, comparison)
 
 
-def _metric(one: JudgeOf) -> Iterator[Number]:
+def _metric(comparison: JudgeOf) -> Iterator[Number]:
     """What judges alone gave: in the place of the second name stands the criterion of its scores."""
-    place = Place("metrics", one.criterion, one.judge, one.scores)
-    yield place.number("shared", one.shared, "count")
-    yield from _both_correlations(place, one)
+    place = Place("metrics", comparison.criterion, comparison.judge, comparison.scores)
+    yield place.number("shared", comparison.shared, "count")
+    yield from _both_correlations(place, comparison)
 
 
-def _both_correlations(place: Place, one: JudgeOf) -> Iterator[Number]:
+def _both_correlations(place: Place, comparison: JudgeOf) -> Iterator[Number]:
     levels: Sequence[tuple[str, Any, Correlations | Undefined]] = (
-        ("within items ", of.WITHIN_ITEMS, one.within_items),
-        ("of systems ", of.OF_SYSTEMS, one.of_systems),
+        ("within items ", of.WITHIN_ITEMS, comparison.within_items),
+        ("of systems ", of.OF_SYSTEMS, comparison.of_systems),
     )
     for before, statistics, correlations in levels:
         if isinstance(correlations, Undefined):
@@ -276,14 +280,19 @@ def _effects(effects: EffectsOf) -> Iterator[Number]:
 def _places(effects: EffectsOf) -> Iterator[Number]:
     """At each place on screen: how far ratings lie from the mean of all places, how often the best one stood there."""
     effect = effects.position
-    shifts = {one.position: one.interval for one in effect.shifts} if isinstance(effect, PositionEffect) else {}
-    best = {} if isinstance(effects.best, Undefined) else {one.position: one.rate.share for one in effects.best}
+    shifts = {row.position: row.interval for row in effect.shifts} if isinstance(effect, PositionEffect) else {}
+    best = {} if isinstance(effects.best, Undefined) else {row.position: row.rate.share for row in effects.best}
     for at in sorted({*shifts, *best}):
         place = Place("effects", effects.criterion, response(at))
-        yield place.number("shift", shifts[at].mean if at in shifts else effect, "difference")
         if at in shifts:
+            yield place.number("shift", shifts[at].mean, "difference")
             yield from place.limits("shift", shifts[at], "difference")
-        yield place.number("best", best.get(at, effects.best), "share")
+        elif isinstance(effect, Undefined):
+            yield place.number("shift", effect, "difference")
+        if isinstance(effects.best, Undefined):
+            yield place.number("best", effects.best, "share")
+        elif at in best:
+            yield place.number("best", best[at], "share")
 
 
 def _annotator(look: AnnotatorLook) -> Iterator[Number]:
@@ -317,5 +326,5 @@ def _spans(agreements: Any) -> Iterator[Number]:
     if isinstance(agreements, Undefined):
         yield Place("highlights").number("F1, same passage", agreements, "number")
         return
-    for one in agreements:
-        yield from Place("highlights", "", one.label or "").all(of.SPANS, one)
+    for agreement in agreements:
+        yield from Place("highlights", "", agreement.label or "").all(of.SPANS, agreement)

@@ -39,13 +39,13 @@ def work_times(annotators: Column, seconds: Column) -> WorkTimes:
     Raises UndefinedStatistic when no time is known.
     """
     time = np.asarray(seconds, dtype=float)
-    known = np.flatnonzero(time > 0)
-    if not len(known):
+    timed = np.flatnonzero(time > 0)
+    if not len(timed):
         raise UndefinedStatistic(NO_TIME)
-    names, code = np.unique(np.asarray(annotators, dtype=str)[known], return_inverse=True)
+    names, code = np.unique(np.asarray(annotators, dtype=str)[timed], return_inverse=True)
     items = np.bincount(code)
-    means = np.bincount(code, time[known]) / items
-    return WorkTimes(names.tolist(), items.tolist(), means.tolist(), float(np.median(time[known])))
+    means = np.bincount(code, time[timed]) / items
+    return WorkTimes(names.tolist(), items.tolist(), means.tolist(), float(np.median(time[timed])))
 
 
 def pay_numbers(per_item: float, times: WorkTimes) -> PayNumbers:

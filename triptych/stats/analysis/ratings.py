@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..agreement import Level
 from ..undefined import Undefined
@@ -104,7 +105,8 @@ class Ratings:
     @property
     def units(self) -> np.ndarray:
         """(n,) codes of what two annotators can agree on: the candidate, or the item."""
-        return self.item.astype(np.int64) * (int(self.system.max(initial=0)) + 1) + self.system
+        units: NDArray[np.int64] = self.item.astype(np.int64) * (int(self.system.max(initial=0)) + 1) + self.system
+        return units
 
     def take(self, at: np.ndarray) -> Self:
         """Some of them: row numbers or truth values."""
@@ -131,7 +133,7 @@ def option_numbers(variable: Variable, option: np.ndarray, missing: np.ndarray) 
     """(n,) 1 for a positive option, else 0; NaN where the answer is missing, or no option is positive."""
     if not variable.counts_as:
         return np.full(len(option), np.nan)
-    positive = np.array([*(float(one.positive) for one in variable.options), np.nan])
+    positive = np.array([*(float(choice.positive) for choice in variable.options), np.nan])
     return np.where(missing, np.nan, positive[option])
 
 

@@ -110,7 +110,7 @@ class StudyNumbers(ABC):
     @cached_property
     def n_ratings(self) -> int:
         """Ratings that are not missing."""
-        return sum(int((~one.missing).sum()) for one in self.ratings)
+        return sum(int((~ratings.missing).sum()) for ratings in self.ratings)
 
     @cached_property
     def n_items(self) -> int:
@@ -121,31 +121,31 @@ class StudyNumbers(ABC):
         return self._distinct("annotator")
 
     def _distinct(self, column: str) -> int:
-        return len(np.unique(np.concatenate([np.unique(getattr(one, column)) for one in self.ratings])))
+        return len(np.unique(np.concatenate([np.unique(getattr(ratings, column)) for ratings in self.ratings])))
 
     def ratings_of(self, criterion: str) -> Ratings:
-        return next(one for one in self.ratings if one.variable.key == criterion)
+        return next(ratings for ratings in self.ratings if ratings.variable.key == criterion)
 
     @cached_property
     def criteria(self) -> Sequence[CriterionNumbers]:
         """Per criterion: what each system got, agreement, places."""
-        return tuple(criterion_numbers(one, self.systems) for one in self.ratings)
+        return tuple(criterion_numbers(ratings, self.systems) for ratings in self.ratings)
 
     @property
     def agreement(self) -> tuple[Agreement, ...]:
         """Agreement on each criterion."""
-        return tuple(one.agreement for one in self.criteria)
+        return tuple(result.agreement for result in self.criteria)
 
     @cached_property
     def not_compared(self) -> dict[str, str]:
         """Criteria that cannot tell systems apart, with the reason."""
-        why = {one.variable.key: one.variable.not_comparable for one in self.ratings}
+        why = {ratings.variable.key: ratings.variable.not_comparable for ratings in self.ratings}
         return {key: undefined.reason for key, undefined in why.items() if undefined}
 
     @cached_property
     def tables(self) -> dict[str, tuple[bool, SideBySide]]:
         """The other criteria: whether their numbers are shares, and their ratings side by side."""
-        tables = {one.variable.key: (one.variable.is_share, side_by_side(one)) for one in self.ratings}
+        tables = {ratings.variable.key: (ratings.variable.is_share, side_by_side(ratings)) for ratings in self.ratings}
         return {key: (share, table) for key, (share, table) in tables.items() if not isinstance(table, Undefined)}
 
     @cached_property
@@ -156,17 +156,19 @@ class StudyNumbers(ABC):
     @cached_property
     def people(self) -> tuple[PeopleOf, ...]:
         """Per criterion: alpha without each annotator, pairs of annotators, reliability."""
-        return tuple(people_of(one, self.people_names) for one in self.ratings)
+        return tuple(people_of(ratings, self.people_names) for ratings in self.ratings)
 
     @cached_property
     def positions(self) -> dict[str, PositionEffect | Undefined]:
         """By criterion: what the place on screen does."""
-        return {one.variable.key: position_of(one) for one in self.ratings}
+        return {ratings.variable.key: position_of(ratings) for ratings in self.ratings}
 
     @cached_property
     def effects(self) -> tuple[EffectsOf, ...]:
         """Per criterion: place on screen and order in time."""
-        return tuple(effects_of(one, effect) for one, effect in zip(self.ratings, self.positions.values(), strict=True))
+        return tuple(
+            effects_of(ratings, effect) for ratings, effect in zip(self.ratings, self.positions.values(), strict=True)
+        )
 
     @cached_property
     def rankings(self) -> tuple[RankingOf, ...]:
@@ -187,8 +189,10 @@ class StudyNumbers(ABC):
     def ordinal_model_of(self, criterion: str) -> OrdinalModel | Undefined:
         """The ordinal model of one criterion: seconds for thousands of ratings, more for many systems."""
         if criterion not in self._models:
-            one = self.ratings_of(criterion)
-            self._models[criterion] = or_undefined(ordinal_model, one.number, one.item, one.annotator, one.system)
+            ratings = self.ratings_of(criterion)
+            self._models[criterion] = or_undefined(
+                ordinal_model, ratings.number, ratings.item, ratings.annotator, ratings.system
+            )
         return self._models[criterion]
 
     @cached_property
@@ -198,6 +202,6 @@ class StudyNumbers(ABC):
 
 def length_of(ratings: Ratings, words: np.ndarray) -> LengthOf:
     """Whether longer candidates get higher ratings; words: (n,) of the candidate of each rating, NaN = no text."""
-    known = ~np.isnan(words)
-    columns = (column[known] for column in (ratings.number, ratings.item, ratings.system, words))
+    has_text = ~np.isnan(words)
+    columns = (column[has_text] for column in (ratings.number, ratings.item, ratings.system, words))
     return LengthOf(ratings.variable.key, or_undefined(length_effect, *columns))

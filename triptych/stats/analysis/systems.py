@@ -161,7 +161,8 @@ def _majority(ratings: Ratings) -> MajorityShare | Undefined:
     """Items that most of their raters found positive; answers marked missing are no votes."""
     if not ratings.variable.options or not ratings.variable.counts_as:
         return Undefined("No option of this criterion is marked positive.")
-    votes = np.where(np.isnan(ratings.number), None, np.where(ratings.number == 1, "positive", "other"))
+    votes = np.where(ratings.number == 1, "positive", "other").astype(object)
+    votes[np.isnan(ratings.number)] = None
     return or_undefined(majority, ratings.item, votes, "positive")
 
 
@@ -169,8 +170,9 @@ def _positions(ratings: Ratings) -> tuple[PositionMean, ...] | Undefined:
     variable = ratings.variable
     if not variable.is_of_systems:
         return Undefined("Asked about the item, which has no position.")
-    why = variable.not_comparable
-    return why or or_undefined(position_means, ratings.number, ratings.position, ratings.system)
+    if why := variable.not_comparable:
+        return why
+    return or_undefined(position_means, ratings.number, ratings.position, ratings.system)
 
 
 def agreement_of(ratings: Ratings) -> Agreement:
@@ -178,12 +180,11 @@ def agreement_of(ratings: Ratings) -> Agreement:
     variable, units = ratings.variable, ratings.units
     values, scale = ratings.categories
     table = or_undefined(agreement_table, units, values, variable.level, scale, RESAMPLES)
-    known = isinstance(table, AgreementTable)
     category, note = _with_categories(ratings, units, values)
     return Agreement(
         criterion=variable.key,
         level=variable.level,
-        units=table.units if known else 0,
+        units=0 if isinstance(table, Undefined) else table.units,
         table=table,
         category=category,
         apart=_set_apart(ratings, units),
@@ -217,5 +218,7 @@ def _with_categories(
     every, places = ratings.among([option.key for option in options])
     category = or_undefined(agreement_table, units, every, "nominal", places, RESAMPLES)
     left_out = or_undefined(agreement_table, units, values, "nominal", None, 2)
-    alphas = [table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)]
-    return category, category_note(*alphas, " or ".join(asked), ratings.variable.level)
+    missing, counted = (
+        table if isinstance(table, Undefined) else table["alpha"].value for table in (left_out, category)
+    )
+    return category, category_note(missing, counted, " or ".join(asked), ratings.variable.level)
