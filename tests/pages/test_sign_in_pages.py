@@ -126,7 +126,7 @@ def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine
     for name in ("Ada", "Eve"):
         field(test, "Name").input(name)
         field(test, "Passcode").input("wrong wrong")
-        assert accounts.WRONG in shown(press(test, "Sign in"))
+        assert accounts.WRONG_PASSCODE in shown(press(test, "Sign in"))
         assert arrival(test) is None
 
 

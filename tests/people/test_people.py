@@ -120,7 +120,7 @@ def test_a_lead_signs_in_with_her_name_however_written_and_only_with_her_passcod
         assert accounts.sign_in_lead(session, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
 
     wrong = refused(sqlite_engine, accounts.sign_in_lead, "Zoë Straße", PASSCODE + "!")
-    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG
+    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
 
 
 def test_two_leads_cannot_have_one_name(sqlite_engine):
@@ -149,10 +149,10 @@ def test_after_ten_failures_even_the_right_passcode_waits_a_quarter_of_an_hour(s
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     for _ in range(10):
-        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG
+        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
 
     assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
     move_clock(minutes=15, seconds=1)
     assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
 

@@ -178,5 +178,5 @@ def _draft_update() -> Update:
 @cache
 def _next_draft_update() -> Update:
     is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
-    of_login = Assignment.person_id == accounts.PERSON_OF_LOGIN
+    of_login = Assignment.person_id == accounts.signed_in_person().scalar_subquery()
     return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open)
