@@ -22,7 +22,7 @@ from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 NOISE = 0.5
 STEEPNESS = 1.5
 SET_ASIDE = 0.03
-LEFT_OUT = 0.1
+UNANSWERED = 0.1
 HIGHLIGHTED = 0.4
 OPTIONAL_TEXT = 0.3
 TIE = 0.1
@@ -35,7 +35,7 @@ WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class SimulatedCandidate:
-    """What stands in one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
+    """The content of one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
 
     quality: float
     text: str | None = None
@@ -81,8 +81,8 @@ class Crowd:
         rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
         ranked, odd = rng.sample(list(systems), len(systems)), rng.sample(list(people), len(people))
         steps = max(len(systems) - 1, 1)
-        effects = {one: WIDTH * recipe.gap * (place / steps - 0.5) for place, one in enumerate(ranked)}
-        severity = {one: rng.gauss(0, WIDTH * recipe.spread) for one in people}
+        effects = {system: WIDTH * recipe.gap * (place / steps - 0.5) for place, system in enumerate(ranked)}
+        severity = {pseudonym: rng.gauss(0, WIDTH * recipe.spread) for pseudonym in people}
         careless = frozenset(odd[: recipe.careless])
         strict = odd[-1] if recipe.severe and odd[-1] not in careless else None
         if strict:
@@ -92,10 +92,10 @@ class Crowd:
     def qualities(self, systems: Iterable[int], rng: Random) -> dict[int, float]:
         """How good each system's candidate for one item is: the system, how well the item goes, taste."""
         luck = rng.gauss(0, WIDTH * ITEM_TASTE)
-        return {one: self.effects[one] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for one in systems}
+        return {system: self.effects[system] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for system in systems}
 
     def felt(self, who: str, shown: Sequence[float], rng: Random) -> list[float]:
-        """How good the candidates in the slots seem to one of them, before they become answers."""
+        """How good the candidates in the slots seem to this annotator, before they become answers."""
         if who in self.careless:
             return [rng.gauss(0, WIDTH * AT_RANDOM) for _ in shown]
         return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
@@ -115,7 +115,7 @@ def generate_answers(
     explanations: dict[str, dict[str, Any]] = {}
     for criterion in rubric.asked(study_round):
         for place, quality in _judged(criterion, places, rated):
-            if not criterion.required and rng.random() < LEFT_OUT:
+            if not criterion.required and rng.random() < UNANSWERED:
                 continue
             value = _value(criterion.scale, rated, quality - severity, rng)
             ratings.setdefault(place, {})[criterion.key] = value
@@ -134,15 +134,16 @@ def generate_answers(
 
 def generate_numbers(criterion: Criterion, felt: Sequence[float], rng: Random) -> list[float]:
     """One number per slot, as results count answers: the point, or 1 for a positive option or the best response."""
-    scale, places = criterion.scale, {place: SimulatedCandidate(one) for place, one in zip(LETTERS, felt, strict=False)}
+    scale = criterion.scale
+    places = {place: SimulatedCandidate(quality) for place, quality in zip(LETTERS, felt, strict=False)}
     if isinstance(scale, Best):
         best = _best(scale, places, rng)
         return [float(place in best) for place in places]
-    given = [_value(scale, places, one, rng) for one in felt]
+    values = [_value(scale, places, quality, rng) for quality in felt]
     if not isinstance(scale, Choice):
-        return given
+        return values
     counts = {option.key: math.nan if option.missing else float(option.positive) for option in scale.options}
-    return [counts[key] for key in given]
+    return [counts[key] for key in values]
 
 
 def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Random) -> dict[str, str]:

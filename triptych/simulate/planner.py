@@ -1,4 +1,4 @@
-"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is known from."""
+"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is taken from."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
+from triptych.stats.intervals import Estimate
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
@@ -34,7 +35,7 @@ NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the scatter of a plan is known from, for one criterion.
+    """Where the scatter of a plan is taken from, for one criterion.
 
     components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
     shares, in percent. seconds: median active seconds of an annotation, None where not known. found: the mean distance
@@ -71,48 +72,48 @@ def preset(name: str, width: float) -> Basis:
 
 
 def rounds(session: Session, who: Who, study: Study) -> list[Study]:
-    """The rounds of the study's series that this lead leads, itself first: a pilot tells about the main round."""
-    mine = [one for one in lifecycle.for_lead(session, who) if one.series == study.series]
-    return sorted(mine, key=lambda one: one.id != study.id)
+    """The rounds of the study's series that this lead leads, itself first: a pilot informs the main round."""
+    series = [led for led in lifecycle.for_lead(session, who) if led.series == study.series]
+    return sorted(series, key=lambda led: led.id != study.id)
 
 
 def bases(session: Session, study: Study) -> tuple[Basis, ...]:
-    """What the ratings of a round tell, a basis for each criterion that they tell enough about.
+    """What is learnt from the ratings of a round: a basis for each criterion with enough ratings.
 
     Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
     """
     scope = Counted(kinds_by_default(study))
-    one = analyse(frame_of(session, study), scope, system_names(session, study))
-    return tuple(_bases(one, study.round))
+    analysis = analyse(frame_of(session, study), scope, system_names(session, study))
+    return tuple(_bases(analysis, study.round))
 
 
-def _bases(one: StudyAnalysis, study_round: str) -> Iterator[Basis]:
-    seconds = one.work["active_seconds"]
-    known = seconds[seconds > 0]
-    median = float(known.median()) if len(known) else None
-    for ratings in one.ratings:
-        mine = one.contrasts_of(ratings.criterion.key)
-        found = pooled_components(mine)
-        if not isinstance(found, Undefined):
+def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
+    seconds = analysis.work["active_seconds"]
+    measured = seconds[seconds > 0]
+    median = float(measured.median()) if len(measured) else None
+    for ratings in analysis.ratings:
+        contrasts = analysis.contrasts_of(ratings.criterion.key)
+        components = pooled_components(contrasts)
+        if not isinstance(components, Undefined):
             low, high = ends_of(ratings.criterion)
-            unit = PERCENT if mine[0].share else 1
-            apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _known(mine)]))
+            unit = PERCENT if contrasts[0].share else 1
+            apart = unit * float(np.mean([abs(estimate.mean) for _, estimate in _estimated(contrasts)]))
             title = f"{ratings.criterion.title} ({study_round} round)"
-            yield Basis(title, found.on_scale(unit), unit * (high - low), median, apart)
+            yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart)
 
 
-def _known(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    return [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
+def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]:
+    return [(contrast, contrast.difference) for contrast in contrasts if isinstance(contrast.difference, Estimate)]
 
 
 def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    found = [or_undefined(_components, contrast) for contrast in _known(contrasts)]
-    defined = [one for one in found if isinstance(one, Components)]
+    pairs = [or_undefined(_components, contrast) for contrast, _ in _estimated(contrasts)]
+    defined = [components for components in pairs if isinstance(components, Components)]
     if not defined:
-        return found[0] if found else NOT_YET
-    parts = ("item", "annotator", "residual")
-    return Components(*(math.sqrt(np.mean([getattr(one, part) ** 2 for one in defined])) for part in parts))
+        return next((reason for reason in pairs if isinstance(reason, Undefined)), NOT_YET)
+    parts = [[getattr(components, part) for components in defined] for part in ("item", "annotator", "residual")]
+    return Components(*(math.sqrt(np.mean(np.square(values))) for values in parts))
 
 
 def _components(contrast: Contrast) -> Components:
@@ -153,5 +154,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    found = or_undefined(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(found, Undefined) else found.rate.share
+    chance = or_undefined(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(chance, Undefined) else chance.rate.share
