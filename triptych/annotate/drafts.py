@@ -1,7 +1,7 @@
 """Drafts: what an annotator has done so far on an item, saved about once a second from one tab.
 
 Drafts are most of what annotators cost the server, so the next draft of an item that this process gave out is stored in
-one statement (`save_next_draft`): what it is checked against is remembered from when the item was laid out. Measured on
+one statement (`save_next_draft`): what it is checked against is remembered from when the item was shown. Measured on
 SQLite: 0.7 ms of processor time instead of 1.5 ms for `save_draft`, which stores any draft and says why one is refused.
 """
 
