@@ -21,7 +21,7 @@ from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
 from triptych.stats.undefined import Undefined
 
-IMAGINED_COUNT = 5000
+ANSWER_COUNT = 5000
 LEVEL = 0.05
 UNLIKELY = 0.01
 STRONG, WEAK = 0.7, 0.3
@@ -67,7 +67,11 @@ class Planted:
 
 
 def imagined(
-    crowd: Crowd, criteria: Sequence[Criterion], items: Sequence[Sequence[int]], rng: Random, count: int = IMAGINED_COUNT
+    crowd: Crowd,
+    criteria: Sequence[Criterion],
+    items: Sequence[Sequence[int]],
+    rng: Random,
+    count: int = ANSWER_COUNT,
 ) -> Planted:
     """Answers of the crowd to ever new items, each by somebody, in ever new orders.
 
