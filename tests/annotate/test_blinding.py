@@ -53,7 +53,7 @@ def test_the_view_has_exactly_the_fields_of_the_contract(sqlite_engine, make_stu
 
 @pytest.mark.parametrize("positions", [(1, 2, 3), (2, 4, 5), ()])
 def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, make_study, positions):
-    """Files count places from candidate, too, and ratings about the item alone come without any slot."""
+    """Files count places from one, too, and ratings about the item alone come without any slot."""
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
         assignment = assignments.current(session, study, who)

@@ -303,7 +303,7 @@ def test_workbook_and_web_store_the_same_rows(desk):
 def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
     session, study, lead, _, sheet = desk(2, rubric=WITH_BEST)
     sheet.fill()
-    for row in range(2, 6):  # finding response of the first item, all of the second
+    for row in range(2, 6):  # one response of the first item, all of the second
         sheet.put(row, "aside", "It is blank")
     sheet.put(0, "rating:winner", "C")
     findings = workbooks.check(session, study, sheet.saved()).findings
