@@ -197,14 +197,14 @@ def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checke
     counts = {purpose: sum(work.purpose == purpose for work in done) for purpose in (Purpose.main, *HIDDEN)}
     assert counts == {Purpose.main: 40, Purpose.attention: 2, Purpose.gold: 3, Purpose.repeat: 3}
     assert work is Nothing.finished
-    # the browser cannot tell assignment_id from another
+    # the browser cannot tell one from another
     assert {view.work.purpose for view in views} == {"main"}
     assert [view.progress.done for view in views] == list(range(48))
     assert {view.progress.total for view in views} == {48}
     # checks take no place and are not among the results
     assert set(session.scalars(select(Item.taken).where(Item.purpose != Purpose.main))) == {0}
     assert len(frame_of(session, study).work) == 40
-    # the log shows the order; a repeat has another assignment_id than the first time
+    # the log shows the order; a repeat has another one than the first time
     for repeat in (work for work in done if work.purpose == Purpose.repeat):
         original = session.get_one(Assignment, session.get_one(Assignment, repeat.id).repeat_of)
         orders = [
