@@ -38,15 +38,15 @@ class Basis:
     """Where the scatter of a plan is taken from, for one criterion.
 
     components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
-    shares, in percent. seconds: median active seconds of an annotation, None where not known. found: the mean distance
-    between two systems there, None for a preset.
+    shares, in percent. seconds: median active seconds of an annotation, None where not known. mean_difference:
+    between two systems of that round in points, None for a preset.
     """
 
     title: str
     components: Components
     width: float
     seconds: float | None = None
-    found: float | None = None
+    mean_difference: float | None = None
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Check:
     effect: str
     about: str
     planted: str
-    found: str
+    observed: str
     recovered: Recovered
 
 
@@ -111,7 +111,7 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     for key, (_, table) in analysis.tables.items():
         means: dict[str, dict[Any, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
-            "found": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
+            "observed": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
         }
         orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
         words = {name: " > ".join(analysis.name(code) for code in order) for name, order in orders.items()}
