@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.shell import state
 from components.shell.words import NONE, moment
-from triptych.annotate.workbooks import MOST_ITEMS, Returned, WorkbookLine
+from triptych.annotate.workbooks import MAX_ITEMS, Returned, WorkbookLine
 from triptych.stats.numbers import counted
 from triptych.storage.models import Study
 
@@ -24,7 +24,7 @@ def choose_annotator(pseudonyms: Sequence[str]) -> tuple[str, bool, int]:
     first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     chosen = first.selectbox("Annotator", [*pseudonyms, NEW_PERSON], key="workbook_for")
     name = second.text_input("Name", key="workbook_name", max_chars=80) if chosen == NEW_PERSON else ""
-    count = third.number_input("Items at most", 1, MOST_ITEMS, 25, key="workbook_items")
+    count = third.number_input("Items at most", 1, MAX_ITEMS, 25, key="workbook_items")
     return (name, True, count) if chosen == NEW_PERSON else (chosen, False, count)
 
 

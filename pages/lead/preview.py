@@ -17,7 +17,7 @@ slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     rubric = lifecycle.design_of(session, study).rubric
-    items = preview.samples(rubric, contents.stored_items(session, study, limit=preview.MOST))
+    items = preview.samples(rubric, contents.stored_items(session, study, limit=preview.MAX_ITEMS))
 with st.container(horizontal=True, vertical_alignment="bottom"):
     ids = [item.external_id for item in items]
     chosen = st.selectbox("Item", range(len(ids)), format_func=ids.__getitem__, key=f"preview-item-{slug}")

@@ -53,7 +53,7 @@ def count(session, table) -> int:
 
 @pytest.fixture
 def opened(engine, make_study):
-    """(engine, study, annotator, her first assignment), committed."""
+    """(engine, study, annotator, their first assignment), committed."""
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
         return engine, study, who, assignments.current(session, study, who)
@@ -165,32 +165,34 @@ def test_a_next_draft_needs_number_pen_login_and_an_open_study(engine, make_stud
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
         work = assignments.current(session, study, who)
-        hers, others = (
-            accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, session.get_one(Person, one.person_id)))
-            for one in (who, other)
+        login, other_login = (
+            accounts.use_ticket(
+                session, accounts.issue_sign_in_ticket(session, session.get_one(Person, person.person_id))
+            )
+            for person in (who, other)
         )
-    assert not drafts.save_next_draft(engine, hers, draft(work, 1))  # not known to this process yet
+    assert not drafts.save_next_draft(engine, login, draft(work, 1))  # not known to this process yet
     with writing(engine) as session:
         assert drafts.save_draft(session, who, draft(work, 1)) == 1
 
-    assert drafts.save_next_draft(engine, hers, draft(work, 2))
+    assert drafts.save_next_draft(engine, login, draft(work, 2))
     refused = [
-        (hers, draft(work, 2)),
-        (hers, draft(work, 3, pen="another-pen")),
-        (hers, draft(work, 3, version=2)),
-        (others, draft(work, 3)),
+        (login, draft(work, 2)),
+        (login, draft(work, 3, pen="another-pen")),
+        (login, draft(work, 3, version=2)),
+        (other_login, draft(work, 3)),
         ("no login of ours", draft(work, 3)),
     ]
-    assert [drafts.save_next_draft(engine, *one) for one in refused] == [False] * len(refused)
+    assert [drafts.save_next_draft(engine, *arguments) for arguments in refused] == [False] * len(refused)
     with pytest.raises(InvalidAnnotation):
-        drafts.save_next_draft(engine, hers, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
+        drafts.save_next_draft(engine, login, draft(work, 3, draft={"ratings": {"A": {"unheard of": 1}}}))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.closed, "lead")
-    assert not drafts.save_next_draft(engine, hers, draft(work, 3))
+    assert not drafts.save_next_draft(engine, login, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-        accounts.sign_out(session, accounts.who_is(session, hers))
-    assert not drafts.save_next_draft(engine, hers, draft(work, 3))
+        accounts.sign_out(session, accounts.who_is(session, login))
+    assert not drafts.save_next_draft(engine, login, draft(work, 3))
 
 
 def test_a_tab_that_saw_the_latest_draft_may_go_on_with_it(opened):
@@ -222,9 +224,9 @@ def test_an_edit_replaces_the_values_and_the_old_ones_stay_in_the_event_log(open
 
     with reading(engine) as session:
         assert count(session, Rating) == 6
-        kept = session.scalars(select(EventDetail).join(Event).where(Event.kind == "annotation edited")).one()
-        assert [0, "fluency", 2.0, None, False, [], ""] in kept.old["ratings"]
-        assert [0, "fluency", 3.0, None, False, [], ""] in kept.new["ratings"]
+        detail = session.scalars(select(EventDetail).join(Event).where(Event.kind == "annotation edited")).one()
+        assert [0, "fluency", 2.0, None, False, [], ""] in detail.old["ratings"]
+        assert [0, "fluency", 3.0, None, False, [], ""] in detail.new["ratings"]
         assert events.first_broken(session, study.id) is None
 
 
@@ -368,16 +370,16 @@ def test_the_item_on_screen_comes_back_within_those_minutes_then_after_the_pause
         lifecycle.set_state(session, study, StudyState.paused, "lead")
     real = clock.now
 
-    def given(minutes: int):
+    def shown_after(minutes: int):
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=minutes))
         with writing(engine) as session:
             return assignments.current(session, lifecycle.by_slug(session, study.slug), who)
 
-    assert given(29).token == first.token
-    assert given(31) is assignments.Nothing.paused
+    assert shown_after(29).token == first.token
+    assert shown_after(31) is assignments.Nothing.paused
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-    assert (given(90).token, given(90).draft) == (first.token, draft(first).draft)
+    assert (shown_after(90).token, shown_after(90).draft) == (first.token, draft(first).draft)
 
 
 def test_a_closed_study_refuses_the_submission_and_keeps_the_draft(opened):

@@ -100,11 +100,11 @@ def test_on_postgresql_a_submission_reads_no_table_of_the_whole_study(postgres_e
 
 def test_items_with_the_fewest_raters_come_first(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        study, _, (one, two) = make_study(session, items=6)
-        done = work_through(session, study, one, at_most=3)
+        study, _, (anna, ben) = make_study(session, items=6)
+        done = work_through(session, study, anna, at_most=3)
 
-        held = assignments.current(session, study, one)
-        untouched = {w.item_id for w in work_through(session, study, two, at_most=2)}
+        held = assignments.current(session, study, anna)
+        untouched = {w.item_id for w in work_through(session, study, ben, at_most=2)}
 
         assert untouched.isdisjoint({w.item_id for w in done} | {held.item_id})
 
@@ -132,64 +132,64 @@ def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):
 
 def test_when_others_hold_the_rest_nothing_is_free_for_the_moment(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
-        assignments.current(session, study, one)
+        study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
+        assignments.current(session, study, anna)
 
-        assert assignments.current(session, study, two) is Nothing.nothing_free
+        assert assignments.current(session, study, ben) is Nothing.nothing_free
 
 
 def test_an_expired_reservation_is_free_at_the_next_request(sqlite_engine, make_study, monkeypatch):
     real = clock.now
     with writing(sqlite_engine) as session:
-        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
-        first = assignments.current(session, study, one)
+        study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
+        first = assignments.current(session, study, anna)
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=31))
 
-        assert assignments.current(session, study, two).item_id == first.item_id
+        assert assignments.current(session, study, ben).item_id == first.item_id
 
 
 def test_a_reservation_in_use_is_extended(sqlite_engine, make_study, monkeypatch):
     real = clock.now
     with writing(sqlite_engine) as session:
-        study, _, (one, two) = make_study(session, items=1, raters_per_item=1)
-        first = assignments.current(session, study, one)
+        study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
+        first = assignments.current(session, study, anna)
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=20))
-        assert reservations.renew(session, one, first.token)
+        assert reservations.renew(session, anna, first.token)
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(minutes=40))
 
-        assert assignments.current(session, study, two) is Nothing.nothing_free
+        assert assignments.current(session, study, ben) is Nothing.nothing_free
 
 
-def test_the_limit_per_annotator_ends_her_work(sqlite_engine, make_study):
+def test_the_limit_per_annotator_ends_their_work(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session, items=5, items_per_annotator=2)
 
         assert len(work_through(session, study, who)) == 2
 
 
-def test_back_walks_her_own_items_and_forward_returns(sqlite_engine, make_study):
+def test_back_walks_own_items_and_forward_returns(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
-        one, two = work_through(session, study, who, at_most=2)
+        earlier, later = work_through(session, study, who, at_most=2)
         held = assignments.current(session, study, who)
 
-        assert assignments.neighbour(session, study, who, held.token, -1).id == two.id
-        assert assignments.neighbour(session, study, who, two.token, -1).id == one.id
-        assert assignments.neighbour(session, study, who, one.token, -1).id == one.id
-        assert assignments.neighbour(session, study, who, one.token, 1).id == two.id
-        assert assignments.neighbour(session, study, who, two.token, 1) is None
+        assert assignments.neighbour(session, study, who, held.token, -1).id == later.id
+        assert assignments.neighbour(session, study, who, later.token, -1).id == earlier.id
+        assert assignments.neighbour(session, study, who, earlier.token, -1).id == earlier.id
+        assert assignments.neighbour(session, study, who, earlier.token, 1).id == later.id
+        assert assignments.neighbour(session, study, who, later.token, 1) is None
 
 
-def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(sqlite_engine, make_study):
+def test_submitted_items_can_be_reopened_while_the_study_takes_work(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, lead, (who, other) = make_study(session, items=2)
-        one, two = work_through(session, study, who)
+        earlier, later = work_through(session, study, who)
         assert assignments.changeable(session, study, other) is None
-        assert assignments.changeable(session, study, who) == two.token
-        assert assignments.changeable(session, study, who, one.token) == one.token
+        assert assignments.changeable(session, study, who) == later.token
+        assert assignments.changeable(session, study, who, earlier.token) == earlier.token
         assert assignments.changeable(session, study, who, "of somebody else") is None
         lifecycle.set_state(session, study, StudyState.paused, lead.pseudonym)
-        assert assignments.changeable(session, study, who) == two.token
+        assert assignments.changeable(session, study, who) == later.token
         study.paused_at -= lifecycle.TAKEN_AFTER_PAUSING
         assert assignments.changeable(session, study, who) is None
         lifecycle.set_state(session, study, StudyState.closed, lead.pseudonym)
@@ -197,7 +197,7 @@ def test_what_she_submitted_can_be_gone_back_to_while_the_study_takes_her_work(s
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         exclusions.exclude(session, study, who.pseudonym, "a test", lead.pseudonym)
 
-        assert assignments.changeable(session, study, who, one.token) is None
+        assert assignments.changeable(session, study, who, earlier.token) is None
 
 
 def submit_next(engine, slug: str, person: Who, seed: int) -> Assigned | Nothing:

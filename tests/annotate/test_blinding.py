@@ -59,17 +59,21 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
         assignment = assignments.current(session, study, who)
         as_given_out = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
         slots = session.scalars(select(Slot).where(Slot.assignment_id == assignment.id).order_by(Slot.position)).all()
-        kept = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
+        moved = [(slot.candidate_id, place) for slot, place in zip(slots, positions, strict=False)]
         session.execute(delete(Slot).where(Slot.assignment_id == assignment.id))
         session.expunge_all()
-        session.add_all(Slot(assignment_id=assignment.id, candidate_id=one, position=place) for one, place in kept)
+        session.add_all(
+            Slot(assignment_id=assignment.id, candidate_id=candidate, position=place) for candidate, place in moved
+        )
         session.flush()
 
         seen = blinding.seen_item(session, lifecycle.design_of(session, study).rubric, "main", assignment)
 
     assert seen.context == as_given_out.context is not None
-    assert [one.letter for one in seen.candidates] == [blinding.LETTERS[place] for place in positions]
-    assert [one.text for one in seen.candidates] == [one.text for one in as_given_out.candidates][: len(positions)]
+    assert [candidate.letter for candidate in seen.candidates] == [blinding.LETTERS[place] for place in positions]
+    assert [candidate.text for candidate in seen.candidates] == [
+        candidate.text for candidate in as_given_out.candidates
+    ][: len(positions)]
 
 
 def test_no_system_external_id_meta_or_candidate_id_is_in_the_view(sqlite_engine, make_study):
@@ -142,8 +146,8 @@ def test_speakers_are_named_on_screen_and_an_unknown_one_stays(sqlite_engine):
 
 def test_the_store_key_is_another_for_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        study, _, (one, two) = make_study(session)
-        assignment = assignments.current(session, study, one)
+        study, _, (first, second) = make_study(session)
+        assignment = assignments.current(session, study, first)
 
-    assert blinding.store_key(assignment, one) != blinding.store_key(assignment, two)
-    assert one.pseudonym not in blinding.store_key(assignment, one)
+    assert blinding.store_key(assignment, first) != blinding.store_key(assignment, second)
+    assert first.pseudonym not in blinding.store_key(assignment, first)

@@ -1,4 +1,4 @@
-"""Which check comes next: rates, distances and repeatability; what an answer is held against; check items of a file."""
+"""Which check comes next: rates, distances and repeatability; comparing answers; check items of a file."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_checks_keep_their_rates_and_are_never_adjacent(rules: Checks, seed: str
     assert shown == sequence(rules, seed, total)
     assert not any(a.purpose in HIDDEN and b.purpose in HIDDEN for a, b in zip(shown, shown[1:], strict=False))
     for purpose, every in ((Purpose.attention, rules.attention_every), (Purpose.gold, rules.gold_every)):
-        found = len(places(shown, purpose))
-        assert abs(found - total / every) <= 1.5 if every else found == 0
+        number = len(places(shown, purpose))
+        assert abs(number - total / every) <= 1.5 if every else number == 0
     attention = places(shown, Purpose.attention)
     assert not attention or 5 <= attention[0] <= 10
     assert abs(expected(rules, seed, total, len(ATTENTION), len(GOLD)) - (len(shown) - total)) <= 2
@@ -82,8 +82,10 @@ def test_repeats_lie_far_from_the_first_time_and_repeat_what_was_rated_once(perc
 
     shown = sequence(rules, seed, total)
 
-    first = {one.item: place for place, one in enumerate(shown, 1) if one.purpose == Purpose.main}
-    repeats = [(place, one.item) for place, one in enumerate(shown, 1) if one.purpose == Purpose.repeat]
+    first = {shown_item.item: place for place, shown_item in enumerate(shown, 1) if shown_item.purpose == Purpose.main}
+    repeats = [
+        (place, shown_item.item) for place, shown_item in enumerate(shown, 1) if shown_item.purpose == Purpose.repeat
+    ]
     assert all(place - first[item] >= distance for place, item in repeats)
     assert all(item % 7 for _, item in repeats)
     assert len({item for _, item in repeats}) == len(repeats)
@@ -91,7 +93,7 @@ def test_repeats_lie_far_from_the_first_time_and_repeat_what_was_rated_once(perc
 
 
 def test_a_study_without_check_items_has_no_checks():
-    assert {one.purpose for one in sequence(Checks(), "seed", 60, attention=(), gold=())} == {Purpose.main}
+    assert {shown.purpose for shown in sequence(Checks(), "seed", 60, attention=(), gold=())} == {Purpose.main}
     assert expected(Checks(), "seed", 60, 0, 0) == 0
 
 
@@ -106,7 +108,7 @@ def test_checks_turned_on_late_do_not_come_in_a_burst():
 
 
 @pytest.mark.parametrize(
-    ("given", "accepted", "close", "told"),
+    ("answer", "accepted", "close", "result"),
     [
         (3.0, "3", 0, "same"),
         (2.5, "3", 0.5, "close"),
@@ -118,22 +120,22 @@ def test_checks_turned_on_late_do_not_come_in_a_burst():
         (None, "accept", 1, "different"),
     ],
 )
-def test_an_answer_is_held_against_what_is_accepted(given, accepted, close, told):
-    assert verdict(given, accepted, close) == told
+def test_an_answer_is_compared_with_what_is_accepted(answer, accepted, close, result):
+    assert verdict(answer, accepted, close) == result
 
 
 # Check items of a study
 
 
 def test_fields_of_a_file_make_check_items():
-    main, found = sorted_out(
+    main, checks_of_file = sorted_out(
         [*draft_items(2), check_item(1, "gold", "fluency A = 3 ± 1 (reads well); verdict = accept | unsure")]
     )
 
     assert [item.external_id for item in main] == ["item-1", "item-2"]
-    assert found[0].purpose == Purpose.gold
-    assert found[0].item.meta == {"stars": "4"}
-    first, second = found[0].references
+    assert checks_of_file[0].purpose == Purpose.gold
+    assert checks_of_file[0].item.meta == {"stars": "4"}
+    first, second = checks_of_file[0].references
     assert (first.criterion, first.slot, first.accepted, first.close, first.reason) == (
         "fluency",
         "A",
@@ -176,8 +178,11 @@ def checked(module_engine):
 
 
 def some_checks() -> list[ItemDraft]:
-    told = "fluency = 1; verdict = accept"
-    return [*(check_item(n, "attention", told) for n in range(4)), *(check_item(n, "gold", told) for n in range(6))]
+    references = "fluency = 1; verdict = accept"
+    return [
+        *(check_item(n, "attention", references) for n in range(4)),
+        *(check_item(n, "gold", references) for n in range(6)),
+    ]
 
 
 def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checked):
@@ -199,12 +204,14 @@ def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checke
     # checks take no place and are not among the results
     assert set(session.scalars(select(Item.taken).where(Item.purpose != Purpose.main))) == {0}
     assert len(frame_of(session, study).work) == 40
-    # what is told in an event's values tells the order; a repeat has another one than the first time
+    # the log shows the order; a repeat has another one than the first time
     for repeat in (work for work in done if work.purpose == Purpose.repeat):
         original = session.get_one(Assignment, session.get_one(Assignment, repeat.id).repeat_of)
         orders = [
-            session.scalars(select(Slot.candidate_id).where(Slot.assignment_id == one).order_by(Slot.position)).all()
-            for one in (repeat.id, original.id)
+            session.scalars(
+                select(Slot.candidate_id).where(Slot.assignment_id == assignment_id).order_by(Slot.position)
+            ).all()
+            for assignment_id in (repeat.id, original.id)
         ]
         assert original.item_id == repeat.item_id
         assert orders[0] != orders[1]
@@ -236,10 +243,10 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     answers = {"ratings": {letter: {"fluency": right[text[-1]], "verdict": "accept"} for letter, text in texts.items()}}
     annotations.submit(session, who, submission(work, "submission-check", answers=answers))
 
-    found = checks.compared(session, Assignment.id == work.id)
+    comparisons = checks.compared(session, Assignment.id == work.id)
 
-    assert [(one.criterion, one.verdict) for one in found] == [("fluency", "same")] * 3
-    assert {blinding.LETTERS[one.position]: one.given for one in found} == {
+    assert [(comparison.criterion, comparison.verdict) for comparison in comparisons] == [("fluency", "same")] * 3
+    assert {blinding.LETTERS[comparison.position]: comparison.given for comparison in comparisons} == {
         letter: right[text[-1]] for letter, text in texts.items()
     }
 
@@ -266,16 +273,16 @@ def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_en
         session.info.clear()  # what was recorded is not to be written either
 
 
-def rate(session, study, who, most: int) -> list[str]:
+def rate(session, study, who, limit: int) -> list[str]:
     """Rates up to so many items; returns their ids."""
     done = []
-    while len(done) < most and isinstance(work := assignments.current(session, study, who), Assigned):
+    while len(done) < limit and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(session.get_one(Item, work.item_id).external_id)
     return done
 
 
-def test_check_items_that_come_after_launch_are_an_amendment_and_reach_whoever_is_at_work(checked):
+def test_check_items_added_after_launch_are_an_amendment_and_reach_annotators_at_work(checked):
     session, study, who = checked(12, gold_every=4)
     before, frozen = rate(session, study, who, 7), study.design_hash
     more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))
@@ -286,7 +293,9 @@ def test_check_items_that_come_after_launch_are_an_amendment_and_reach_whoever_i
 
     assert ("gold-2" in before, after.count("gold-2")) == (False, 1)
     assert study.design_hash != frozen
-    assert [(one.reason, one.parts) for one in design.amendments(session, study)] == [("no gold item yet", ("items",))]
+    assert [(amendment.reason, amendment.parts) for amendment in design.amendments(session, study)] == [
+        ("no gold item yet", ("items",))
+    ]
 
 
 def test_check_items_are_logged(checked):

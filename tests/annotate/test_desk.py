@@ -19,14 +19,14 @@ from triptych.study import lifecycle
 
 
 @pytest.fixture
-def laid(sqlite_engine, make_study):
+def opened(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         yield session, study, who, desk.lay(session, study, who)
 
 
-def test_submitting_brings_the_next_item_and_the_receipt(laid):
-    session, study, who, first = laid
+def test_submitting_brings_the_next_item_and_the_receipt(opened):
+    session, study, who, first = opened
 
     after = desk.act(session, study, who, submitting(first.view, "submission-1"))
 
@@ -44,8 +44,8 @@ def test_the_first_draft_of_an_item_given_out_here_needs_one_statement(engine, m
         second = desk.act(session, session.get_one(Study, study.id), who, submitting(first, "submission-1")).view
 
     draft = {"ratings": {"A": {"fluency": 2}}}
-    told = {"assignment": second.work.token, "version": 1, "pen": "pen-of-tab-one", "seq": 1, "base": 0}
-    assert drafts.save_next_draft(engine, login, drafts.DraftMessage(**told, draft=draft))
+    fields = {"assignment": second.work.token, "version": 1, "pen": "pen-of-tab-one", "seq": 1, "base": 0}
+    assert drafts.save_next_draft(engine, login, drafts.DraftMessage(**fields, draft=draft))
     with writing(engine) as session:
         assert desk.lay(session, study, who).view.draft == draft
 
@@ -57,11 +57,11 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
         login = login_of(session, who)
         first = desk.lay(session, study, who).view
     sent = []
-    event.listen(postgres_engine, "before_cursor_execute", lambda *told: sent.append(told[2]))
+    event.listen(postgres_engine, "before_cursor_execute", lambda *event_arguments: sent.append(event_arguments[2]))
 
     with writing(postgres_engine) as session:
-        her, hers = assignments.asked_by(session, login, first.work.token)
-        desk.act(session, hers, her, submitting(first, "submission-1"))
+        annotator, study_asked = assignments.asked_by(session, login, first.work.token)
+        desk.act(session, study_asked, annotator, submitting(first, "submission-1"))
 
     assert len(sent) <= 18, sent
 
@@ -76,15 +76,15 @@ def test_somebody_else_s_item_and_a_login_that_is_over_are_told_apart(engine, ma
         for unknown in (None, "", "no login of ours"):
             with pytest.raises(SignedOut):
                 assignments.asked_by(session, unknown, token)
-        hers = desk.lay(session, study, other).view.work.token
-        assert assignments.asked_by(session, login, hers) == (accounts.who_is(session, login), study)
+        own_token = desk.lay(session, study, other).view.work.token
+        assert assignments.asked_by(session, login, own_token) == (accounts.who_is(session, login), study)
         accounts.sign_out(session, accounts.who_is(session, login))
         with pytest.raises(SignedOut):
-            assignments.asked_by(session, login, hers)
+            assignments.asked_by(session, login, own_token)
 
 
-def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid):
-    session, study, who, first = laid
+def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(opened):
+    session, study, who, first = opened
     second = desk.act(session, study, who, submitting(first.view, "submission-1"))
 
     back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
@@ -99,8 +99,8 @@ def test_back_shows_the_submitted_item_with_its_answers_and_forward_returns(laid
     assert forward.view.work.token == second.view.work.token
 
 
-def test_submitting_a_change_returns_to_the_item_she_came_from(laid):
-    session, study, who, first = laid
+def test_submitting_a_change_returns_to_the_item_before_it(opened):
+    session, study, who, first = opened
     second = desk.act(session, study, who, submitting(first.view, "submission-1"))
     back = desk.act(session, study, who, {"kind": "back", "assignment": second.view.work.token})
 
@@ -110,8 +110,8 @@ def test_submitting_a_change_returns_to_the_item_she_came_from(laid):
     assert after.showing is None
 
 
-def test_the_last_submission_leaves_an_empty_desk(laid):
-    session, study, who, now = laid
+def test_the_last_submission_leaves_an_empty_desk(opened):
+    session, study, who, now = opened
     for n in range(4):
         now = desk.act(session, study, who, submitting(now.view, f"submission-{n}"))
 
@@ -120,8 +120,8 @@ def test_the_last_submission_leaves_an_empty_desk(laid):
 
 
 @pytest.mark.parametrize("action", [None, [], "submit", {}, {"kind": "drop table"}, {"kind": "submit"}])
-def test_an_action_that_does_not_exist_is_refused(laid, action):
-    session, study, who, _ = laid
+def test_an_action_that_does_not_exist_is_refused(opened, action):
+    session, study, who, _ = opened
 
     with pytest.raises(InvalidAnnotation):
         desk.act(session, study, who, action)
@@ -140,11 +140,11 @@ def test_a_training_item_comes_first_and_stays_with_its_feedback(sqlite_engine):
         criteria = [criterion["key"] for criterion in first.view.rubric["criteria"]]
         answers = {"ratings": {"A": dict.fromkeys(criteria, 2.5)}}
 
-        told = desk.act(session, study, who, submitting(first.view, "submission-1", answers))
-        after = desk.act(session, study, who, {"kind": "continue", "assignment": told.view.work.token})
+        with_feedback = desk.act(session, study, who, submitting(first.view, "submission-1", answers))
+        after = desk.act(session, study, who, {"kind": "continue", "assignment": with_feedback.view.work.token})
 
     assert first.view.work.purpose == "training"
-    assert {row.verdict for row in told.view.feedback.rows} == {"same", "close", "different"}
-    assert {row.reference.split(" ")[0] for row in told.view.feedback.rows} == {"3", "2.5", "2", "1.5"}
+    assert {row.verdict for row in with_feedback.view.feedback.rows} == {"same", "close", "different"}
+    assert {row.reference.split(" ")[0] for row in with_feedback.view.feedback.rows} == {"3", "2.5", "2", "1.5"}
     assert after.view.work.purpose == "main"
     assert after.view.feedback is None

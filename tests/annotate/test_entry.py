@@ -105,7 +105,7 @@ def test_each_step_waits_for_the_one_before(make):
     assert kinds(session)[-5:] == steps
 
 
-def test_training_stands_between_the_instructions_and_the_work(make):
+def test_training_comes_between_instructions_and_work(make):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()
     session, study, who = make(yaml, instructions="Read.")
 
@@ -120,11 +120,11 @@ def test_training_items_are_counted_apart_from_the_work(make):
     session, study, who = make(f"{SMALL_RUBRIC}training:\n{training}", items=5)
     seen = []
     for name in ("submission-1", "submission-2"):
-        given = desk.lay(session, study, who).view
+        shown = desk.lay(session, study, who).view
         handed_in = submission(assignments.current(session, study, who), name)
-        told = desk.act(session, study, who, handed_in.model_dump()).view
-        seen += [(view.work.purpose, view.progress.done, view.progress.total) for view in (given, told)]
-        assert not told.work.can_go_back
+        with_feedback = desk.act(session, study, who, handed_in.model_dump()).view
+        seen += [(view.work.purpose, view.progress.done, view.progress.total) for view in (shown, with_feedback)]
+        assert not with_feedback.work.can_go_back
 
     assert seen == [("training", done, 2) for done in (0, 1, 1, 2)]
     first = desk.lay(session, study, who).view
@@ -138,7 +138,7 @@ def test_a_study_without_a_way_in_leads_to_the_work_at_once(make):
     assert isinstance(assignments.current(session, study, who), Assigned)
 
 
-def test_who_refuses_is_out_with_a_code_and_gets_nothing(make):
+def test_refusing_consent_ends_with_a_code_and_no_item(make):
     session, study, who = make(
         consent=Consent(text="Agree?"), panel=PanelAddress(return_url="https://p.example/x?cc={code}")
     )
@@ -199,11 +199,11 @@ def test_right_answers_stay_behind_until_the_last_attempt_has_ended(make):
     assert "Because" not in asked
     assert "correct" not in asked
     assert (failed.right, failed.asked, failed.percent, failed.tries_left) == (1, 2, 50, 1)
-    assert [one.correct for one in failed.answers] == [False, True]
-    assert {(one.right, one.reason) for one in failed.answers} == {("", "")}
+    assert [answer.correct for answer in failed.answers] == [False, True]
+    assert {(answer.right, answer.reason) for answer in failed.answers} == {("", "")}
     entry_test.start(session, study, who)
     answer_all(session, study, who)
-    assert [one.reason for one in outcome(session, study, who).answers] == ["Because of b.", "Because of a."]
+    assert [answer.reason for answer in outcome(session, study, who).answers] == ["Because of b.", "Because of a."]
 
 
 def test_failing_the_last_attempt_ends_with_its_own_code(make):
@@ -213,13 +213,13 @@ def test_failing_the_last_attempt_ends_with_its_own_code(make):
 
     step = onboarding.step(session, study, who)
     assert (step.stage, step.ending.code) == (Stage.failed_test, "FAIL1")
-    assert [one.right for one in step.outcome.answers] == ["Beta", "Alpha"]
+    assert [answer.right for answer in step.outcome.answers] == ["Beta", "Alpha"]
     assert assignments.current(session, study, who) is Nothing.failed_test
     with pytest.raises(Conflict):
         entry_test.start(session, study, who)
 
 
-def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make):
+def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"), entry=EntryRules(attempts=1))
     with pytest.raises(Conflict, match="was not turned away"):
         exclusions.let_in(session, study, who.pseudonym, "kind of you", "P-lead")
@@ -242,8 +242,8 @@ def test_a_lead_lets_in_who_failed_or_left_by_mistake_and_the_log_says_why(make)
     assert isinstance(assignments.current(session, study, who), Assigned)
     with pytest.raises(Conflict, match="moved on"):
         entry_test.start(session, study, who)
-    told = select(Event.kind, EventDetail.new).join(EventDetail).where(Event.actor == "P-lead")
-    assert [(kind, new["reason"]) for kind, new in session.execute(told.order_by(Event.id))] == [
+    reasons = select(Event.kind, EventDetail.new).join(EventDetail).where(Event.actor == "P-lead")
+    assert [(kind, new["reason"]) for kind, new in session.execute(reasons.order_by(Event.id))] == [
         ("consent asked again", "pressed the wrong button"),
         ("entry test waived", "question one is unclear"),
     ]
@@ -267,8 +267,8 @@ def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_t
                 assert at(session, study, who) == Stage.work
                 continue
             entry_test.start(session, study, who)
-            wrong = {q.key: next(o.key for o in q.options if o.key != q.answer) for q in questions[right:]}
-            answer_all(session, study, who, {q.key: q.answer for q in questions} | wrong)
+            wrong_answers = {q.key: next(o.key for o in q.options if o.key != q.answer) for q in questions[right:]}
+            answer_all(session, study, who, {q.key: q.answer for q in questions} | wrong_answers)
             assert at(session, study, who) == stage
 
 
@@ -297,12 +297,12 @@ def test_gold_items_are_rated_on_the_workbench_and_passed_by_the_percentage(make
     assert (view.work.purpose, view.progress.done, view.progress.total) == ("entry_test", 0, 2)
     assert "As agreed." not in view.model_dump_json()
     assert len(rated) == 2
-    told = onboarding.step(session, study, who)
-    assert (told.stage, told.outcome.right, told.outcome.asked) == (Stage.passed, 12, 12)
-    assert told.outcome.answers[0].reason == "As agreed."
-    assert [one.right for one in told.outcome.answers[3:6]] == ["Accept or Cannot say"] * 3
+    step = onboarding.step(session, study, who)
+    assert (step.stage, step.outcome.right, step.outcome.asked) == (Stage.passed, 12, 12)
+    assert step.outcome.answers[0].reason == "As agreed."
+    assert [answer.right for answer in step.outcome.answers[3:6]] == ["Accept or Cannot say"] * 3
     assert assignments.current(session, study, who).purpose == Purpose.main
-    # what she met in the test is no hidden check afterwards
+    # an item of the test is no hidden check afterwards
     assert desk.lay(session, study, who).view.progress.done == 0
 
 
@@ -328,7 +328,7 @@ def test_a_test_of_gold_items_may_be_taken_twice_unless_the_lead_says_otherwise(
     assert entry_test.asked_of(session, study).attempts == 1
 
 
-def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
+def test_on_a_panel_only_those_who_passed_see_right_answers(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(attempts=1))
     entry_test.start(session, study, who)
     for question in lifecycle.design_of(session, study).rubric.entry_test.questions:
@@ -338,11 +338,11 @@ def test_on_a_panel_the_right_answers_are_told_to_those_who_passed_only(make):
     study.access = Access.panel
     session.flush()
 
-    assert not at_home.passed and any(one.right for one in at_home.answers)
-    assert not any(one.right or one.reason for one in outcome(session, study, who).answers)
+    assert not at_home.passed and any(answer.right for answer in at_home.answers)
+    assert not any(answer.right or answer.reason for answer in outcome(session, study, who).answers)
 
 
-def test_who_was_at_work_before_there_was_a_test_is_not_tested(make):
+def test_annotators_at_work_before_there_was_a_test_are_not_tested(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(kind="none"))
     work = assignments.current(session, study, who)
     annotations.submit(session, who, submission(work))
@@ -378,7 +378,7 @@ def test_the_way_back_is_quoted_and_https_only(make):
 # What is given out
 
 
-def test_an_explicit_plan_gives_each_her_own_items_in_order(make_on_both):
+def test_an_explicit_plan_gives_each_annotator_their_items_in_order(make_on_both):
     session, study, who = make_on_both(items=6)
     other = join(session, study, add_person(session, "other"))
     stranger = join(session, study, add_person(session, "stranger"))
@@ -387,16 +387,16 @@ def test_an_explicit_plan_gives_each_her_own_items_in_order(make_on_both):
     session.add_all(PlannedItem(study_id=study.id, person_id=w.person_id, item_id=i, rank=r) for w, i, r in plan)
     session.flush()
 
-    given = []
+    item_ids = []
     while isinstance(work := assignments.current(session, study, who), Assigned):
         assert progress.of_work(session, study, who).total == 3
-        given.append(work.item_id)
+        item_ids.append(work.item_id)
         annotations.submit(session, who, submission(work, f"s-{work.id:08}"))
 
-    assert given == [items[4], items[1], items[2]]
+    assert item_ids == [items[4], items[1], items[2]]
     assert work is Nothing.finished
     assert assignments.current(session, study, stranger) is Nothing.none_left
-    assert [onboarding.ending(study, one).code for one in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
+    assert [onboarding.ending(study, reason).code for reason in (Nothing.finished, Nothing.none_left)] == ["DONE1", ""]
     assert assignments.current(session, study, other).item_id == items[1]
 
 

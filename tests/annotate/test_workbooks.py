@@ -67,17 +67,17 @@ def desk(sqlite_engine, make_study):
         return session, study, lead, people, Sheet(workbooks.file_of(session, study, made.id)[1])
 
     yield lay
-    for one in opened:
-        one.__exit__(None, None, None)
+    for transaction in opened:
+        transaction.__exit__(None, None, None)
 
 
-def errors(found: workbooks.Returned) -> list[tuple[int | None, str, str]]:
-    return [(one.row, one.column, one.what) for one in found.findings if one.severity == "error"]
+def errors(returned: workbooks.Returned) -> list[tuple[int | None, str, str]]:
+    return [(finding.row, finding.column, finding.what) for finding in returned.findings if finding.severity == "error"]
 
 
 def rating_rows(session, pseudonym_id: int) -> list[tuple]:
-    """All that one person rated, by item and system: the order on screen may differ between two roads."""
-    wanted = (
+    """All that one person rated, by item and system: the order on screen may differ between workbook and web."""
+    rows = (
         select(
             Item.external_id,
             Candidate.system_id,
@@ -97,7 +97,7 @@ def rating_rows(session, pseudonym_id: int) -> list[tuple]:
         .outerjoin(Explanation, Explanation.rating_id == Rating.id)
         .where(Assignment.person_id == pseudonym_id)
     )
-    return sorted(map(tuple, session.execute(wanted)), key=repr)
+    return sorted(map(tuple, session.execute(rows)), key=repr)
 
 
 # What is given out
@@ -165,14 +165,18 @@ def test_only_answer_cells_are_open_and_each_scale_has_its_list(desk):
 
 def test_the_items_of_a_workbook_are_reserved_and_balanced_and_the_web_gives_out_others(engine, desk):
     session, study, lead, (first, second), _ = desk(4, engine, count=3, raters_per_item=1)
-    laid = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()
-    assert {one.state for one in laid} == {"reserved"} and len({one.item_id for one in laid}) == 3
-    assert all(one.expires_at > clock.now() + timedelta(days=1000) and one.design_hash for one in laid)
+    reserved = session.scalars(select(Assignment).where(Assignment.origin == Origin.workbook)).all()
+    assert {assignment.state for assignment in reserved} == {"reserved"} and len(
+        {assignment.item_id for assignment in reserved}
+    ) == 3
+    assert all(
+        assignment.expires_at > clock.now() + timedelta(days=1000) and assignment.design_hash for assignment in reserved
+    )
     places = select(Candidate.system_id, Slot.position, func.count()).join(Slot).group_by("system_id", "position")
     assert {n for *_, n in session.execute(places)} == {1}
 
     here = assignments.current(session, study, first)
-    assert here.item_id not in {one.item_id for one in laid}
+    assert here.item_id not in {assignment.item_id for assignment in reserved}
     assert assignments.current(session, study, second) == Nothing.nothing_free
     submit(session, study, first, full_answers())
     assert assignments.current(session, study, second) == Nothing.none_left
@@ -206,13 +210,15 @@ def test_what_ran_out_on_the_web_comes_into_the_workbook_as_the_same_assignment(
     with database.writing(sqlite_engine) as session:
         study, lead, (who, _) = make_study(session, items=1)
         before = assignments.current(session, study, who)
-        draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-hers", "seq": 1, "base": 0, "draft": {}}
+        draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-theirs", "seq": 1, "base": 0, "draft": {}}
         drafts.save_draft(session, who, annotations.read_message(drafts.DraftMessage, draft))
         later = clock.now() + timedelta(hours=5)
         monkeypatch.setattr(clock, "now", lambda: later)
         workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
-        laid = session.scalars(select(Assignment).execution_options(populate_existing=True)).all()
-        assert [(one.id, one.origin, one.state) for one in laid] == [(before.id, "workbook", "reserved")]
+        stored = session.scalars(select(Assignment).execution_options(populate_existing=True)).all()
+        assert [(assignment.id, assignment.origin, assignment.state) for assignment in stored] == [
+            (before.id, "workbook", "reserved")
+        ]
         assert assignments.current(session, study, who) == Nothing.finished
 
 
@@ -238,32 +244,32 @@ def test_who_may_not_go_on_gets_no_workbook_and_limits_hold(desk):
 # What comes back
 
 
-def on_the_web(session, study, who, given: dict[int, dict]) -> None:
+def on_the_web(session, study, who, drafts_by_item: dict[int, dict]) -> None:
     """Submits on the web, item by item, what a workbook's drafts say about the same responses."""
-    for _ in given:
+    for _ in drafts_by_item:
         here = assignments.current(session, study, who)
-        theirs, mine = slots(session, given_to(session, here.item_id, "workbook").id), slots(session, here.id)
-        same = {LETTERS[mine.index(candidate)]: LETTERS[place] for place, candidate in enumerate(theirs)}
+        theirs, shown = slots(session, assignment_on(session, here.item_id, "workbook").id), slots(session, here.id)
+        same = {LETTERS[shown.index(candidate)]: LETTERS[place] for place, candidate in enumerate(theirs)}
         answers = {}
         for part in ("ratings", "explanations", "set_aside"):
-            said = given[here.item_id][part]
-            answers[part] = {letter: said[was] for letter, was in same.items() if was in said}
-        winners = given[here.item_id]["ratings"]["item"]["winner"]
+            values = drafts_by_item[here.item_id][part]
+            answers[part] = {letter: values[was] for letter, was in same.items() if was in values}
+        winners = drafts_by_item[here.item_id]["ratings"]["item"]["winner"]
         answers["ratings"]["item"] = {"winner": [letter for letter, was in same.items() if was in winners]}
         submit(session, study, who, answers)
 
 
 def slots(session, assignment_id: int) -> list[int]:
-    wanted = select(Slot.candidate_id).where(Slot.assignment_id == assignment_id).order_by(Slot.position)
-    return list(session.scalars(wanted))
+    candidates = select(Slot.candidate_id).where(Slot.assignment_id == assignment_id).order_by(Slot.position)
+    return list(session.scalars(candidates))
 
 
-def given_to(session, item_id: int, origin: str) -> Assignment:
-    wanted = select(Assignment).where(Assignment.item_id == item_id, Assignment.origin == origin)
-    return session.scalars(wanted.execution_options(populate_existing=True)).one()
+def assignment_on(session, item_id: int, origin: str) -> Assignment:
+    own = select(Assignment).where(Assignment.item_id == item_id, Assignment.origin == origin)
+    return session.scalars(own.execution_options(populate_existing=True)).one()
 
 
-def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
+def test_workbook_and_web_store_the_same_rows(desk):
     session, study, lead, (first, second), sheet = desk(2, rubric=WITH_BEST)
     sheet.fill(fluency="3 – Good")
     for row, key, value in (
@@ -283,12 +289,12 @@ def test_the_workbook_road_and_the_web_road_end_in_the_same_rows(desk):
     done = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
 
     assert (done.stored, done.unchanged) == (2, 0)
-    laid = session.scalars(select(Assignment).where(Assignment.origin == "workbook")).all()
-    on_the_web(session, study, second, {one.item_id: one.draft for one in laid})
-    mine, hers = rating_rows(session, first.person_id), rating_rows(session, second.person_id)
-    assert mine == hers
-    assert len(mine) == 18
-    assert sorted(filter(None, (one.note for one in laid))) == ["Thanks"]
+    handed_in = session.scalars(select(Assignment).where(Assignment.origin == "workbook")).all()
+    on_the_web(session, study, second, {assignment.item_id: assignment.draft for assignment in handed_in})
+    by_workbook, on_web = rating_rows(session, first.person_id), rating_rows(session, second.person_id)
+    assert by_workbook == on_web
+    assert len(by_workbook) == 18
+    assert sorted(filter(None, (assignment.note for assignment in handed_in))) == ["Thanks"]
     assert progress.of_work(session, study, first).done == 2
     assert workbooks.listed(session, study)[0].state == "handed in"
     assert verify(session, study).differences == ()
@@ -300,8 +306,8 @@ def test_the_best_is_chosen_among_the_responses_that_are_not_set_aside(desk):
     for row in range(2, 6):  # one response of the first item, all of the second
         sheet.put(row, "aside", "It is blank")
     sheet.put(0, "rating:winner", "C")
-    found = workbooks.check(session, study, sheet.saved()).findings
-    assert [(one.what, one.right) for one in found if one.severity == "error"] == [
+    findings = workbooks.check(session, study, sheet.saved()).findings
+    assert [(finding.what, finding.right) for finding in findings if finding.severity == "error"] == [
         ("'C' is not on the scale.", "the best response, or several: A, B")
     ]
 
@@ -339,7 +345,7 @@ def test_a_workbook_of_each_shipped_rubric_is_filled_from_its_own_lists_and_stor
             assert [sheet.sheet.cell(3, c).value for k, c in sheet.keys.items() if k.startswith("extra:")]
 
 
-def test_what_is_wrong_is_told_by_row_and_column_and_nothing_is_stored(desk):
+def test_errors_name_row_and_column_and_nothing_is_stored(desk):
     session, study, lead, _, sheet = desk(2)
     sheet.fill()
     for row, key, value in (
@@ -353,10 +359,10 @@ def test_what_is_wrong_is_told_by_row_and_column_and_nothing_is_stored(desk):
     ):
         sheet.put(row, key, value)
     data = sheet.saved()
-    found = workbooks.check(session, study, data)
+    returned = workbooks.check(session, study, data)
 
     rows = sheet.rows
-    assert [(row, column, what) for row, column, what in errors(found)] == [
+    assert [(row, column, what) for row, column, what in errors(returned)] == [
         (rows[0], "Fluency", "'4' is not on the scale."),
         (rows[1], "Fluency", "This is not answered."),
         (rows[2], "Verdict", "'Perhaps' is not on the scale."),
@@ -367,8 +373,8 @@ def test_what_is_wrong_is_told_by_row_and_column_and_nothing_is_stored(desk):
             "'It is green' is not among the reasons for this answer: It is wrong; It is rude.",
         ),
     ]
-    assert found.findings[0].right == "1 – Poor, 2, 3 – Good"
-    assert [(one.row, one.what[:23]) for one in found.findings if one.severity == "warning"] == [
+    assert returned.findings[0].right == "1 – Poor, 2, 3 – Good"
+    assert [(finding.row, finding.what[:23]) for finding in returned.findings if finding.severity == "warning"] == [
         (rows[5], "This will not be stored")
     ]
     with pytest.raises(ImportRefused, match="nothing was stored"):
@@ -401,8 +407,8 @@ def test_rows_may_be_sorted_but_not_mixed_up_doubled_removed_or_made(desk):
         "The row is that of item 1, Response B, the text that of item 2, Response A.",
         "The row is that of item 2, Response A, the text that of item 1, Response B.",
     ]
-    changed = rearranged((b, [*whole[b][:text], "Written anew", *whole[b][text + 1 :]]))
-    assert "is not the one of item 1, Response B: Written anew" in errors(changed)[0][2]
+    changed = rearranged((b, [*whole[b][:text], "Written again", *whole[b][text + 1 :]]))
+    assert "is not the one of item 1, Response B: Written again" in errors(changed)[0][2]
     doubled = rearranged((b, whole[a]))
     assert [what for *_, what in errors(doubled)] == [
         "The row of item 1, Response B, is missing.",
@@ -437,7 +443,7 @@ def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
         workbooks.check(session, study, sheet.saved())
 
 
-def test_the_same_workbook_twice_gets_the_same_receipt_and_only_what_changed_is_stored_anew(desk):
+def test_the_same_workbook_twice_gets_one_receipt_and_only_changes_are_stored(desk):
     session, study, lead, (first, _), sheet = desk(3)
     sheet.fill()
     for row in (6, 7, 8):
@@ -454,21 +460,23 @@ def test_the_same_workbook_twice_gets_the_same_receipt_and_only_what_changed_is_
     sheet.put(0, "rating:fluency", 3)
     sheet.put(6, "leave_out", "Ignore this question: It asks nothing")
     third = workbooks.take_back(session, study, sheet.saved(), lead.pseudonym)
-    laid = session.scalars(select(Assignment).order_by(Assignment.id).execution_options(populate_existing=True)).all()
+    handed_in = session.scalars(
+        select(Assignment).order_by(Assignment.id).execution_options(populate_existing=True)
+    ).all()
     assert (third.stored, third.receipt == once.receipt) == (2, False)
-    assert [(one.state, one.version, one.reason) for one in laid] == [
+    assert [(assignment.state, assignment.version, assignment.reason) for assignment in handed_in] == [
         ("submitted", 3, None),
         ("submitted", 2, None),
         ("ignored", 2, "empty"),
     ]
-    resubmit(session, first, laid[1], full_answers(fluency=1))
+    resubmit(session, first, handed_in[1], full_answers(fluency=1))
     sheet.put(3, "rating:fluency", 3)
-    found = workbooks.check(session, study, sheet.saved())
-    assert (found.ok, found.messages, found.unchanged) == (True, (), 2)
-    assert [one.what for one in found.findings if "in the browser" in one.what]
+    returned = workbooks.check(session, study, sheet.saved())
+    assert (returned.ok, returned.messages, returned.unchanged) == (True, (), 2)
+    assert [finding.what for finding in returned.findings if "in the browser" in finding.what]
 
 
-def test_consent_stands_in_the_workbook_and_nothing_is_stored_without_it(desk, monkeypatch):
+def test_consent_is_asked_in_the_workbook_and_nothing_is_stored_without_it(desk, monkeypatch):
     session, study, lead, (first, _), _ = desk(1)
     study.settings = {"consent": {"text": "I take part of my own free will."}}
     session.flush()
@@ -480,8 +488,8 @@ def test_consent_stands_in_the_workbook_and_nothing_is_stored_without_it(desk, m
     assert page.cell(row - 1, 2).value == "I take part of my own free will."
     page.cell(row, 2).value = "i agree"
     assert workbooks.take_back(session, study, sheet.saved(), lead.pseudonym).stored == 1
-    wanted = select(Membership).where(Membership.person_id == first.person_id)
-    assert session.scalars(wanted).one().consented_at is not None
+    own = select(Membership).where(Membership.person_id == first.person_id)
+    assert session.scalars(own).one().consented_at is not None
 
 
 SCALES = st.one_of(
@@ -510,17 +518,17 @@ def test_a_cell_means_the_same_however_it_is_written(scale, data):
         ):
             assert check(cell) == point.value
         assert label(point.value, point.title) in right_for(scale, "ABC")
-        wrong = f"{point.value:g} – Step 99"
+        off_the_scale = f"{point.value:g} – Step 99"
     elif isinstance(scale, NumberScale):
         value = data.draw(st.integers(0, 20)) / 2
         assert check(f"{value:.2f}".replace(".", ",")) == value
-        wrong = "0,3"
+        off_the_scale = "0,3"
     elif isinstance(scale, Choice):
         assert check("i DON’T  know ") == check("dont_know") == "dont_know"
-        wrong = "I know"
+        off_the_scale = "I know"
     else:
         assert check("c, A") == check("A & C") == check("AC") == ["A", "C"]
         assert check("None of them") == []
-        wrong = "D"
+        off_the_scale = "D"
     with pytest.raises(InvalidAnnotation):
-        check(wrong)
+        check(off_the_scale)

@@ -203,7 +203,7 @@ def test_a_dry_run_of_a_running_study_starts_at_its_beginning(lab, make_study):
 )
 def test_a_recipe_that_cannot_be_run_says_why(lab, monkeypatch, recipe, words):
     if not words:
-        monkeypatch.setattr(dry_run, "MOST_ANNOTATIONS", 5)
+        monkeypatch.setattr(dry_run, "MAX_ANNOTATIONS", 5)
         words = "That would be 6 annotations"
     with database.writing(lab) as session, pytest.raises(NotAllowed, match=words):
         dry_run.dry_run(session, make(session, draft_items(3)), recipe)

@@ -58,15 +58,15 @@ def test_an_app_on_postgresql_goes_by_the_servers_clock_whatever_its_own_says(po
         with postgres_engine.connect() as connection:
             return abs(connection.execute(text("SELECT clock_timestamp()")).scalar() - clock.now())
 
-    for wrong in (-HOUR, timedelta(), HOUR):
-        monkeypatch.setattr(clock, "of_this_computer", lambda wrong=wrong: datetime.now(UTC) + wrong)
+    for offset in (-HOUR, timedelta(), HOUR):
+        monkeypatch.setattr(clock, "of_this_computer", lambda offset=offset: datetime.now(UTC) + offset)
         assert distance() < MINUTE
 
 
 def test_the_doctor_names_a_clock_that_is_wrong(postgres_engine, monkeypatch):
     monkeypatch.setattr(clock, "of_this_computer", lambda: datetime.now(UTC) - HOUR)
     with postgres_engine.connect() as connection:
-        (found,) = [finding for finding in _postgres(connection) if finding.about == "clock"]
+        (about_clock,) = [finding for finding in _postgres(connection) if finding.about == "clock"]
 
-    assert not found.problem
-    assert "3600 s off the database's clock, which the app goes by" in found.text
+    assert not about_clock.problem
+    assert "3600 s off the database's clock, which the app goes by" in about_clock.text

@@ -18,13 +18,13 @@ from triptych.storage.models import Base, Person
 
 
 def test_every_connection_has_our_settings(sqlite_engine):
-    with sqlite_engine.connect() as one, sqlite_engine.connect() as two:
-        for connection in (one, two):
-            found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in database.PRAGMAS}
-            assert {name: value for name, value in found.items() if value is not None} == {
-                name: value for name, value in database.PRAGMAS.items() if found[name] is not None
+    with sqlite_engine.connect() as first, sqlite_engine.connect() as second:
+        for connection in (first, second):
+            accepted = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in database.PRAGMAS}
+            assert {name: value for name, value in accepted.items() if value is not None} == {
+                name: value for name, value in database.PRAGMAS.items() if accepted[name] is not None
             }
-            assert (found["journal_mode"], found["synchronous"], found["foreign_keys"]) == ("wal", 2, 1)
+            assert (accepted["journal_mode"], accepted["synchronous"], accepted["foreign_keys"]) == ("wal", 2, 1)
 
 
 def test_an_old_sqlite_is_noted_once(sqlite_engine, caplog, monkeypatch):
@@ -57,19 +57,19 @@ def test_a_migration_that_copies_a_table_keeps_what_points_at_it(sqlite_engine, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "HEAD", "0002")
         database.migrate(older)
-    kept = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
+    tables = ["person", "rubric", "study", "criterion", "item", "system", "candidate"]
     with sqlite3.connect(tmp_path / "older.db") as raw:
         raw.execute("ATTACH ? AS full", (str(tmp_path / "triptych.db"),))
-        for table in kept:
+        for table in tables:
             columns = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
             raw.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM full.{table}")
         raw.commit()
-        before = [raw.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0] for table in kept]
+        before = [raw.execute(f"SELECT count(*) FROM main.{table}").fetchone()[0] for table in tables]
 
     database.migrate(older)
 
     with older.connect() as connection:
-        assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in kept] == before
+        assert [connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar() for table in tables] == before
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     older.dispose()
 

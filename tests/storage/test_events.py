@@ -36,7 +36,7 @@ def test_numbers_rise_without_a_gap(chained):
 
 
 @pytest.mark.parametrize(
-    "statement, found",
+    "statement, message",
     [
         ("UPDATE event SET actor = 'P-2' WHERE number = 3", "Event 3 was changed"),
         (
@@ -47,14 +47,14 @@ def test_numbers_rise_without_a_gap(chained):
         ("DELETE FROM event WHERE number = 5", "Events after 4 are missing"),
     ],
 )
-def test_a_row_changed_or_removed_by_hand_is_named(chained, statement, found):
+def test_a_row_changed_or_removed_by_hand_is_named(chained, statement, message):
     engine, study = chained
     with engine.begin() as connection:
         if statement.startswith("DELETE"):
             connection.execute(text("DELETE FROM event_detail"))
         connection.execute(text(statement))
 
-    assert found in broken(engine, study)
+    assert message in broken(engine, study)
 
 
 def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):

@@ -26,7 +26,7 @@ def at_work(monkeypatch):
             login = login_of(session, who)
 
         def act(action, showing=None, login=login):
-            answer = work._run(work._act, work._desk_again, login, {"action": action, "showing": showing})
+            answer = work._run(work._act, work._refused_desk, login, {"action": action, "showing": showing})
             return answer.status_code, json.loads(answer.body)
 
         return act

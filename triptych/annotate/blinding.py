@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import bindparam, case, exists, func, or_
+from sqlalchemy import Integer, Select, bindparam, case, exists, func, or_, select
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from triptych.annotate import progress
 from triptych.annotate.entry_test import BEFORE_WORK
@@ -27,27 +28,6 @@ from triptych.study.settings import settings_of
 
 # what comes before the work has a count of its own
 PROGRESS = {Purpose.training: progress.of_training, Purpose.entry_test: progress.of_test}
-# prepared once: they run for every item shown
-_here, _other = bindparam("assignment"), aliased(Slot)
-_least = select(func.min(_other.position)).where(_other.assignment_id == _here).scalar_subquery()
-_first = or_(col(Slot.position).is_(None), col(Slot.position) == _least)
-# a row for each slot, or one without where imported ratings are about the item only
-_SHOWN = (
-    select(
-        Slot.position,
-        Candidate.text,
-        Candidate.turns,
-        # the item's own, once: its context may be long
-        *(case((_first, column)).label(column.key) for column in (Item.context, Item.meta, Item.extra_texts)),
-        case((_first, exists().where(col(Turn.item_id) == Item.id))).label("has_turns"),
-    )
-    .select_from(Item)
-    .outerjoin(Slot, col(Slot.assignment_id) == _here)
-    .outerjoin(Candidate, col(Candidate.id) == Slot.candidate_id)
-    .where(col(Item.id) == bindparam("item"))
-    .order_by(col(Slot.position))
-)
-_TURNS = select(Turn.speaker, Turn.text).where(col(Turn.item_id) == bindparam("item")).order_by(col(Turn.position))
 
 
 class Seen(BaseModel):
@@ -180,7 +160,7 @@ def view(
             receipt=receipt,
         ),
         progress=SeenProgress(done=done.done, total=done.total, minutes_left=done.minutes_left),
-        rubric=_kept_rubric(rubric, study),
+        rubric=_cached_rubric(rubric, study),
         item=seen_item(session, rubric, study.round, assignment),
         draft=assignment.draft,
         notice=notice,
@@ -197,8 +177,8 @@ def store_key(assignment: Assigned, who: Who) -> str:
 _rubrics: dict[tuple[str, str, str, str], dict[str, Any]] = {}
 
 
-def _kept_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
-    """The rubric as seen, kept per process: it is the same for every item of a study."""
+def _cached_rubric(rubric: Rubric, study: Study) -> dict[str, Any]:
+    """The rubric as seen, cached per process: it is the same for every item of a study."""
     name = (study.created_at.isoformat(), study.seed, study.presentation, study.design_hash or "")
     if name not in _rubrics:
         _rubrics[name] = rubric_in(rubric, study)
@@ -213,16 +193,16 @@ def rubric_in(rubric: Rubric, study: Study) -> dict[str, Any]:
 
 
 def _content_note(rubric: Rubric, study: Study) -> str:
-    """What may distress, and with it whom to write to or to call; empty where there is no such note."""
-    wanted = settings_of(study)
-    notes = [text for text in (rubric.content_note, wanted.content_note) if text]
-    return "\n\n".join([*notes, wanted.contact]).rstrip() if notes else ""
+    """What may distress, and with it who to write to or call; empty where there is no such note."""
+    own = settings_of(study)
+    notes = [text for text in (rubric.content_note, own.content_note) if text]
+    return "\n\n".join([*notes, own.contact]).rstrip() if notes else ""
 
 
 def _own_words(study: Study) -> list[dict[str, str]]:
-    """What the study itself told before the first item, to be read again at every item."""
-    wanted = settings_of(study)
-    parts = {"This study": wanted.instructions, "Please note": wanted.content_note, "Questions?": wanted.contact}
+    """What the study itself says before the first item, to be read again at every item."""
+    own = settings_of(study)
+    parts = {"This study": own.instructions, "Please note": own.content_note, "Questions?": own.contact}
     return [{"title": title, "text": text} for title, text in parts.items() if text]
 
 
@@ -270,12 +250,43 @@ def _without_tags(answer: dict[str, Any]) -> dict[str, Any]:
 def seen_item(session: Session, rubric: Rubric, study_round: str, assignment: Assigned | Assignment) -> SeenItem:
     """Context and candidates of an assignment, as its annotator may see them."""
     run = session.connection().execute
-    shown = run(_SHOWN, {"assignment": assignment.id, "item": assignment.item_id}).all()
+    shown = run(_item_rows(), {"assignment": assignment.id, "item": assignment.item_id}).all()
     item = shown[0]
-    told = run(_TURNS, {"item": assignment.item_id}) if item.has_turns else ()
-    context_turns = [(speaker, text) for speaker, text in told]
+    turns = run(_turn_rows(), {"item": assignment.item_id}) if item.has_turns else ()
+    context_turns = [(speaker, text) for speaker, text in turns]
     slots = [(position, text, spoken or []) for position, text, spoken, *_ in shown if position is not None]
     return as_seen(rubric, study_round, item, context_turns, slots)
+
+
+@cache  # for every item shown, see `storage.writes`
+def _item_rows() -> Select[*tuple[Any, ...]]:
+    """A row for each slot, or one without where imported ratings are about the item only."""
+    of_assignment, other = bindparam("assignment", type_=Integer), aliased(Slot)
+    first_position = select(func.min(other.position)).where(other.assignment_id == of_assignment).scalar_subquery()
+    is_first = or_(Slot.position.is_(None), Slot.position == first_position)
+    has_turns = exists().where(Turn.item_id == Item.id)
+    return (
+        select(
+            Slot.position,
+            Candidate.text,
+            Candidate.turns,
+            # the item's own, in one row only: its context may be long
+            case((is_first, Item.context)).label("context"),
+            case((is_first, Item.meta)).label("meta"),
+            case((is_first, Item.extra_texts)).label("extra_texts"),
+            case((is_first, has_turns)).label("has_turns"),
+        )
+        .select_from(Item)
+        .outerjoin(Slot, Slot.assignment_id == of_assignment)
+        .outerjoin(Candidate, Candidate.id == Slot.candidate_id)
+        .where(Item.id == bindparam("item"))
+        .order_by(Slot.position)
+    )
+
+
+@cache
+def _turn_rows() -> Select[*tuple[Any, ...]]:
+    return select(Turn.speaker, Turn.text).where(Turn.item_id == bindparam("item")).order_by(Turn.position)
 
 
 def as_seen(
@@ -292,12 +303,12 @@ def as_seen(
 
 
 def _turns(rubric: Rubric, turns: Any) -> tuple[SeenTurn, ...]:
-    """Speakers under their names on screen; an unknown speaker is shown as it stands."""
-    known = {name: speaker for speaker in rubric.speakers for name in speaker.names}
+    """Speakers under their names on screen; an unknown speaker keeps the name in the file."""
+    speakers = {name: speaker for speaker in rubric.speakers for name in speaker.names}
     return tuple(
         SeenTurn(
-            speaker=known[name].title if name in known else name,
-            side=known[name].side if name in known else "left",
+            speaker=speakers[name].title if name in speakers else name,
+            side=speakers[name].side if name in speakers else "left",
             text=text,
         )
         for name, text in turns

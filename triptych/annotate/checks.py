@@ -1,7 +1,7 @@
-"""Checks among the items: attention, gold and repeated ones, and what an answer is held against.
+"""Checks among the items: attention, gold and repeated ones, and what an answer is compared with.
 
 When a check is due is a pure function of what an annotator has done: the same study, person and history give the same
-check. Checks look like any other item to her. Rates: docs/statistics.md, "Checks among the items".
+check. Checks look like any other item to the annotator. Rates: docs/statistics.md, "Checks among the items".
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def due(
 ) -> Check | None:
     """The check that comes next, or None for a main item.
 
-    `seed`: of study and person. `history`: her main items and checks in the order in which she had them. `total`: how
-    many main items she may get. `attention`, `gold`: the check items that she has not had in any part of the study.
+    `seed`: of study and person. `history`: the annotator's main items and checks in the order they saw them. `total`:
+    how many main items they may get. `attention`, `gold`: the check items that they have not had in this study.
     """
     if not history or history[-1].purpose in HIDDEN:
         return None
@@ -75,7 +75,7 @@ def due(
 
 
 def _repeatable(rules: Checks, history: Sequence[Shown]) -> list[Check]:
-    """Her main annotations that lie far enough back and were not repeated yet."""
+    """Main annotations far enough back that have not been repeated yet."""
     far_enough = history[: max(len(history) - rules.repeat_distance + 1, 0)]
     repeated = {shown.item for shown in history if shown.purpose == Purpose.repeat}
     return [
@@ -86,18 +86,18 @@ def _repeatable(rules: Checks, history: Sequence[Shown]) -> list[Check]:
 
 
 def _is_due(rules: Checks, seed: str, history: Sequence[Shown], total: int, purpose: Purpose) -> bool:
-    """One more of this kind is due, and the last one, which may have come late, is not a moment ago."""
+    """One more of this kind is due, and the last one, which may have come late, is long enough ago."""
     start, every = _blocks(rules, total, purpose)
     if not every:
         return False
-    done = given = last = 0
+    done = shown_checks = last = 0
     for shown in history:
         if shown.purpose == Purpose.main:
             done += 1
         elif shown.purpose == purpose:
-            given, last = given + 1, done
+            shown_checks, last = shown_checks + 1, done
     reached = sum(1 for _ in takewhile(lambda place: place <= done, _places(rules, seed, total, purpose)))
-    return reached > given and (given == 0 or done - last >= every / 4)
+    return reached > shown_checks and (shown_checks == 0 or done - last >= every / 4)
 
 
 def _blocks(rules: Checks, total: int, purpose: Purpose) -> tuple[float, float]:
@@ -141,26 +141,28 @@ def _draw(seed: str, purpose: str, what: object) -> float:
 def expected(rules: Checks, seed: str, total: int, attention: int, gold: int) -> int:
     """How many checks come among `total` main items, with so many attention and gold items at hand."""
     at_hand = {Purpose.attention: attention, Purpose.gold: gold}
-    found = _repeats(rules, total)
+    checks = _repeats(rules, total)
     for purpose, number in at_hand.items():
         if _blocks(rules, total, purpose)[1]:
             first = islice(_places(rules, seed, total, purpose), number)
-            found += sum(1 for _ in takewhile(lambda place: place <= total, first))
-    return found
+            checks += sum(1 for _ in takewhile(lambda place: place <= total, first))
+    return checks
 
 
-# What an answer is held against
+# What an answer is compared with
 
 
-def verdict(given: float | str | None, accepted: str, close: float) -> str:
+def verdict(answer: float | str | None, accepted: str, close: float) -> str:
     """`same`, `close` (within the reference's own margin) or `different`.
 
-    `accepted`: a number, or keys of options parted by `|`.
+    `accepted`: a number, or keys of options separated by `|`.
     """
+    if answer is None:
+        return "different"
     try:
-        distance = abs(float(given) - float(accepted))
-    except (TypeError, ValueError):
-        return "same" if given is not None and given in accepted.split("|") else "different"
+        distance = abs(float(answer) - float(accepted))
+    except ValueError:
+        return "same" if answer in accepted.split("|") else "different"
     if distance == 0:
         return "same"
     return "close" if distance <= close else "different"
@@ -182,7 +184,7 @@ def in_words(rubric: Rubric, criterion: str, value: float | str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One reference beside what was given; `position` is the slot that the annotator saw, None about the item."""
+    """One reference next to the answer; `position` is the slot that the annotator saw, None about the item."""
 
     assignment_id: int
     criterion: str
@@ -194,7 +196,7 @@ class Compared:
 
 
 def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
-    """Every reference of the items of these assignments beside the answer, in the order of criteria and references.
+    """Every reference of the items of these assignments next to the answer, in the order of criteria and references.
 
     `which`: a condition on Assignment. A reference counts the candidates as the item's file had them, whatever order
     the annotator saw.
@@ -203,7 +205,7 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
     placed = select(Slot.assignment_id, Slot.position).join(Assignment, Assignment.id == Slot.assignment_id)
     for assignment_id, position in session.execute(placed.where(which).order_by(Slot.candidate_id)):
         slots[assignment_id].append(position)
-    given = _given(session, which)
+    answers = _answers_by_place(session, which)
     query = (
         select(Assignment.id, Criterion.key, Reference)
         .join(Reference, Reference.item_id == Assignment.item_id)
@@ -211,16 +213,25 @@ def compared(session: Session, which: ColumnElement[bool]) -> list[Compared]:
         .where(which)
         .order_by(Assignment.id, Criterion.position, Reference.position)
     )
-    found = []
+    comparisons = []
     for assignment_id, key, reference in session.execute(query):
         position = None if reference.position is None else slots[assignment_id][reference.position]
-        answer = given.get((assignment_id, position, reference.criterion_id))
-        told = verdict(answer, reference.accepted, reference.close)
-        found.append(Compared(assignment_id, key, position, answer, reference.accepted, reference.reason, told))
-    return found
+        answer = answers.get((assignment_id, position, reference.criterion_id))
+        comparisons.append(
+            Compared(
+                assignment_id,
+                key,
+                position,
+                answer,
+                reference.accepted,
+                reference.reason,
+                verdict(answer, reference.accepted, reference.close),
+            )
+        )
+    return comparisons
 
 
-def _given(session: Session, which: ColumnElement[bool]) -> dict[tuple[int, int | None, int], float | str]:
+def _answers_by_place(session: Session, which: ColumnElement[bool]) -> dict[tuple[int, int | None, int], float | str]:
     """(assignment, slot, criterion) → the number or the option's key."""
     columns = Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Option.key
     ratings = select_answers(*columns).where(which)

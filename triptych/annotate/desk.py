@@ -82,7 +82,7 @@ def _desk(
 
 
 def act(session: Session, study: Study, who: Who, action: Any) -> Desk:
-    """Does what the workbench asks for and lays the desk anew.
+    """Does what the workbench asks for and returns the desk after it.
 
     Raises InvalidAnnotation, NotFound, AlreadySubmitted, OpenElsewhere, StudyNotOpen; then nothing has changed.
     """

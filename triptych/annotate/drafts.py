@@ -1,7 +1,7 @@
 """Drafts: what an annotator has done so far on an item, saved about once a second from one tab.
 
 Drafts are most of what annotators cost the server, so the next draft of an item that this process gave out is stored in
-one statement (`save_next_draft`): what it is checked against is remembered from when the item was laid out. Measured on
+one statement (`save_next_draft`): what it is checked against is remembered from when the item was shown. Measured on
 SQLite: 0.7 ms of processor time instead of 1.5 ms for `save_draft`, which stores any draft and says why one is refused.
 """
 
@@ -178,5 +178,5 @@ def _draft_update() -> Update:
 @cache
 def _next_draft_update() -> Update:
     is_open = exists().where(Study.id == Assignment.study_id, Study.state != StudyState.closed)
-    of_login = Assignment.person_id == accounts.PERSON_OF_LOGIN
+    of_login = Assignment.person_id == accounts.signed_in_person().scalar_subquery()
     return _draft_update().where(Assignment.reserved_at == bindparam("given_out"), of_login, is_open)

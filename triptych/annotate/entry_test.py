@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, bindparam, exists, func, select, update
+from sqlalchemy import ColumnElement, exists, func, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -18,7 +18,7 @@ from triptych.annotate import checks
 from triptych.errors import Conflict, InvalidAnnotation
 from triptych.people.membership import AnnotatorMembership, locked_membership, membership_of
 from triptych.rubric.answers import LETTERS
-from triptych.rubric.model import Rubric, Section, TestQuestion
+from triptych.rubric.model import EntryTestSpec, Rubric, Section, TestQuestion
 from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import (
@@ -43,29 +43,6 @@ GOLD_PERCENT, GOLD_ATTEMPTS = 70, 2  # docs/statistics.md, "Checks among the ite
 BEFORE_WORK = (Purpose.training, Purpose.entry_test)
 MOVED_ON = "The entry test has moved on in another tab. Reload the page."
 
-_mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
-_at_work = exists().where(
-    _mine_here, Assignment.purpose.not_in(BEFORE_WORK), Assignment.state != AssignmentState.expired
-)
-_of_member = EntryAttempt.membership_id == bindparam("membership")
-# whoever was at work before the study had a test is not tested afterwards
-_LET_IN = select(exists().where(_of_member, EntryAttempt.passed).label("passed"), _at_work.label("at_work"))
-_LAST_ATTEMPT = select(EntryAttempt).where(_of_member).order_by(EntryAttempt.number.desc()).limit(1)
-_WAIVED = (
-    select(Event.id)
-    .where(
-        Event.study_id == bindparam("study"),
-        Event.kind == EventKind.entry_test_waived,
-        Event.subject == bindparam("subject"),
-    )
-    .limit(1)
-)
-_GOLD = (
-    select(Item.id)
-    .where(Item.study_id == bindparam("study"), Item.purpose == Purpose.gold, ~Item.retired)
-    .order_by(Item.id)
-)
-
 
 @dataclass(frozen=True)
 class EntryTest:
@@ -79,7 +56,7 @@ class EntryTest:
 
 @dataclass(frozen=True)
 class Question:
-    """A question as the annotator sees it: (key, title) of each option, and the one she has chosen."""
+    """A question as the annotator sees it: (key, title) of each option, and the one they have chosen."""
 
     key: str
     text: str
@@ -141,38 +118,62 @@ def asked_of(session: Session, study: Study) -> EntryTest | None:
     return EntryTest("questions", rules.pass_percent or asked.pass_percent, rules.attempts or asked.attempts)
 
 
+def _test_of(session: Session, study: Study) -> EntryTest:
+    """As `asked_of`. Raises Conflict where there is no test."""
+    test = asked_of(session, study)
+    if test is None:
+        raise Conflict(MOVED_ON)
+    return test
+
+
+def _spec_of(session: Session, study: Study) -> EntryTestSpec:
+    """The rubric's test. Raises Conflict where the rubric has none."""
+    spec = lifecycle.design_of(session, study).rubric.entry_test
+    if spec is None:
+        raise Conflict(MOVED_ON)
+    return spec
+
+
 def outstanding(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> EntryTest | None:
-    """The test that stands between her and the work; None once it is passed or waived, or where there is none."""
+    """The test that comes before the work; None once it is passed or waived, or where there is none."""
     test = asked_of(session, study)
     if test is None or (test.kind == "gold" and not _gold(session, study)):
         return None
+    # nobody who was at work before the study had a test is tested afterwards
     is_over = any(_let_in(session, study, membership, who)) or _is_waived(session, study, membership, who)
     return None if is_over else test
 
 
 def _is_waived(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
-    """A lead let her in although she had failed; the log alone says so, for her attempts stay as they were."""
+    """Whether a lead readmitted them after they failed; only the log says so, the attempts stay as they were."""
     attempt = _last_attempt(session, membership)
     if attempt is None or attempt.passed is not False:
         return False
-    return session.scalars(_WAIVED, {"study": study.id, "subject": who.pseudonym}).first() is not None
+    of_study = (Event.study_id == study.id) & (Event.kind == EventKind.entry_test_waived)
+    waived = select(Event.id).where(of_study, Event.subject == who.pseudonym).limit(1)
+    return session.scalars(waived).first() is not None
 
 
 def has_just_passed(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> bool:
-    """She has passed and holds no item of the work yet: the moment to tell her how it went."""
+    """Whether they have passed and hold no item of the work yet: the moment to show how the test went."""
     if asked_of(session, study) is None:
         return False
-    let_in = _let_in(session, study, membership, who)
-    return bool(let_in.passed and not let_in.at_work)
+    has_passed, is_at_work = _let_in(session, study, membership, who)
+    return has_passed and not is_at_work
 
 
-def _let_in(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Row[Any]:
-    own = {"membership": membership.id, "study": study.id, "person": who.person_id}
-    return session.connection().execute(_LET_IN, own).one()
+def _let_in(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> tuple[bool, bool]:
+    """(has passed, has been given items of the work): one round trip, for every item of a study with a test asks."""
+    passed = exists().where(EntryAttempt.membership_id == membership.id, EntryAttempt.passed.is_(True))
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    of_work = Assignment.purpose.not_in(BEFORE_WORK) & (Assignment.state != AssignmentState.expired)
+    has_passed, is_at_work = session.execute(select(passed, exists().where(own, of_work))).one()
+    return has_passed, is_at_work
 
 
 def _last_attempt(session: Session, membership: AnnotatorMembership) -> EntryAttempt | None:
-    return session.scalars(_LAST_ATTEMPT, {"membership": membership.id}).first()
+    attempts = select(EntryAttempt).where(EntryAttempt.membership_id == membership.id)
+    return session.scalars(attempts.order_by(EntryAttempt.number.desc()).limit(1)).first()
 
 
 def _open_attempt(session: Session, membership: AnnotatorMembership) -> EntryAttempt | None:
@@ -184,24 +185,29 @@ def _open_attempt(session: Session, membership: AnnotatorMembership) -> EntryAtt
 
 
 def sheet(session: Session, study: Study, membership: AnnotatorMembership) -> Sheet:
-    """What the page of a study's test shows now."""
-    rubric, test = lifecycle.design_of(session, study).rubric, asked_of(session, study)
+    """What the page of a study's test shows now. Raises Conflict for a study without a test."""
+    test = _test_of(session, study)
     attempt, number = _open_attempt(session, membership), _next_number(session, membership)
     last = None if attempt else outcome(session, study, membership)
     if test.kind == "gold":
         items = _gold_of(session, study, test, number)
         return Sheet("Entry test", test, number, bool(attempt), (), (), len(items), last)
-    asked = rubric.entry_test
-    pages = () if attempt else asked.study_page
-    questions = _questions(session, asked.questions, attempt) if attempt else ()
-    return Sheet(asked.title, test, number, bool(attempt), pages, questions, len(asked.questions), last)
+    spec = _spec_of(session, study)
+    pages = () if attempt else spec.study_page
+    questions = _questions(session, spec.questions, attempt) if attempt else ()
+    return Sheet(spec.title, test, number, bool(attempt), pages, questions, len(spec.questions), last)
 
 
 def _questions(session: Session, questions: Sequence[TestQuestion], attempt: EntryAttempt) -> tuple[Question, ...]:
-    given = {answer.question: answer.option for answer in _answers(session, attempt)}
+    chosen = {answer.question: answer.option for answer in _answers(session, attempt)}
     return tuple(
-        Question(one.key, one.text, tuple((option.key, option.title) for option in one.options), given.get(one.key))
-        for one in questions
+        Question(
+            question.key,
+            question.text,
+            tuple((option.key, option.title) for option in question.options),
+            chosen.get(question.key),
+        )
+        for question in questions
     )
 
 
@@ -210,47 +216,54 @@ def _answers(session: Session, attempt: EntryAttempt) -> Sequence[TestAnswer]:
 
 
 def outcome(session: Session, study: Study, membership: AnnotatorMembership) -> Outcome | None:
-    """How her last attempt ended, with reasons; None while none has ended."""
+    """How their last attempt ended, with reasons; None while none has ended."""
     attempt, test = _last_attempt(session, membership), asked_of(session, study)
     if attempt is None or attempt.finished_at is None or test is None:
         return None
-    rubric = lifecycle.design_of(session, study).rubric
-    left = 0 if attempt.passed else max(test.attempts - attempt.number, 0)
-    # on a panel, answers told to those who failed would soon be known to those who come
-    told = attempt.passed or study.access != Access.panel
+    rubric, passed = lifecycle.design_of(session, study).rubric, bool(attempt.passed)
+    tries_left = 0 if passed else max(test.attempts - attempt.number, 0)
+    # on a panel, those who failed could pass the answers on to those who come later
+    shows_answers = passed or study.access != Access.panel
     if test.kind == "gold":
-        again = left and _gold_of(session, study, test, attempt.number) == _gold_of(
+        same_items = _gold_of(session, study, test, attempt.number) == _gold_of(
             session, study, test, attempt.number + 1
         )
-        explained = _of_items(session, rubric, _rated(study, membership, attempt), tell=told and not again)
+        shows_answers = shows_answers and not (tries_left and same_items)
+        answers = _of_items(session, rubric, _rated(study, membership, attempt), shows_answers)
     else:
-        explained = _of_questions(session, rubric, attempt, tell=told and not left)
-    return Outcome(attempt.right, attempt.asked, test.percent, attempt.passed, left, explained)
+        answers = _of_questions(session, rubric, attempt, shows_answers and not tries_left)
+    return Outcome(attempt.right, attempt.asked, test.percent, passed, tries_left, answers)
 
 
-def _of_questions(session: Session, rubric: Rubric, attempt: EntryAttempt, *, tell: bool) -> tuple[Explained, ...]:
-    given = {answer.question: answer for answer in _answers(session, attempt)}
-    found = []
+def _of_questions(
+    session: Session, rubric: Rubric, attempt: EntryAttempt, shows_answers: bool
+) -> tuple[Explained, ...]:
+    answers = {answer.question: answer for answer in _answers(session, attempt)}
+    explained = []
     for question in rubric.entry_test.questions if rubric.entry_test else ():
         titles = {option.key: option.title for option in question.options}
-        answer = given.get(question.key)
+        answer = answers.get(question.key)
         if answer is not None:
-            right, reason = (titles[question.answer], question.reason) if tell else ("", "")
+            right, reason = (titles[question.answer], question.reason) if shows_answers else ("", "")
             chosen = titles.get(answer.option, answer.option)
-            found.append(Explained(question.text, chosen, right, reason, answer.correct))
-    return tuple(found)
+            explained.append(Explained(question.text, chosen, right, reason, answer.correct))
+    return tuple(explained)
 
 
-def _of_items(session: Session, rubric: Rubric, which: ColumnElement[bool], *, tell: bool) -> tuple[Explained, ...]:
-    found, numbers = [], {}
-    for one in checks.compared(session, which):
-        number = numbers.setdefault(one.assignment_id, len(numbers) + 1)
-        about = "" if one.position is None else f", response {LETTERS[one.position]}"
-        text = f"Item {number}{about}: {rubric.criterion(one.criterion).title}"
-        given = checks.in_words(rubric, one.criterion, one.given)
-        right = checks.in_words(rubric, one.criterion, one.accepted) if tell else ""
-        found.append(Explained(text, given, right, one.reason if tell else "", one.verdict != "different"))
-    return tuple(found)
+def _of_items(
+    session: Session, rubric: Rubric, which: ColumnElement[bool], shows_answers: bool
+) -> tuple[Explained, ...]:
+    explained: list[Explained] = []
+    numbers: dict[int, int] = {}
+    for comparison in checks.compared(session, which):
+        number = numbers.setdefault(comparison.assignment_id, len(numbers) + 1)
+        about = "" if comparison.position is None else f", response {LETTERS[comparison.position]}"
+        text = f"Item {number}{about}: {rubric.criterion(comparison.criterion).title}"
+        answer = checks.in_words(rubric, comparison.criterion, comparison.given)
+        right = checks.in_words(rubric, comparison.criterion, comparison.accepted) if shows_answers else ""
+        reason = comparison.reason if shows_answers else ""
+        explained.append(Explained(text, answer, right, reason, comparison.verdict != "different"))
+    return tuple(explained)
 
 
 # What the annotator does
@@ -261,14 +274,14 @@ def start(session: Session, study: Study, who: Who) -> None:
     membership = _may_be_tested(session, study, who)
     if _open_attempt(session, membership):
         return
-    test, number = asked_of(session, study), _next_number(session, membership)
+    test, number = _test_of(session, study), _next_number(session, membership)
     if number > test.attempts:
         raise Conflict(MOVED_ON)
     if test.kind == "gold":
         items = _gold_of(session, study, test, number)
         asked = session.execute(select(func.count()).where(Reference.item_id.in_(items))).scalar_one()
     else:
-        asked = len(lifecycle.design_of(session, study).rubric.entry_test.questions)
+        asked = len(_spec_of(session, study).questions)
     session.add(EntryAttempt(membership_id=membership.id, number=number, started_at=clock.now(), asked=asked))
     session.flush()
     new = {"attempt": number, "asked": asked}
@@ -281,13 +294,15 @@ def answer(session: Session, study: Study, who: Who, question: str, option: str)
     Raises InvalidAnnotation for a question or an option that is not there, Conflict if no attempt is under way.
     """
     attempt = _under_way(session, study, who)
-    asked = lifecycle.design_of(session, study).rubric.entry_test
-    found = next((one for one in asked.questions if one.key == question), None)
-    if found is None or option not in [one.key for one in found.options]:
+    spec = next((spec for spec in _spec_of(session, study).questions if spec.key == question), None)
+    if spec is None or option not in [offered.key for offered in spec.options]:
         raise InvalidAnnotation("The entry test has no such question, or no such answer.")
     own = (TestAnswer.attempt_id == attempt.id) & (TestAnswer.question == question)
-    row = session.scalars(select(TestAnswer).where(own)).first() or TestAnswer(attempt_id=attempt.id, question=question)
-    row.option, row.correct, row.answered_at = option, option == found.answer, clock.now()
+    correct, now = option == spec.answer, clock.now()
+    row = session.scalars(select(TestAnswer).where(own)).first()
+    if row is None:
+        row = TestAnswer(attempt_id=attempt.id, question=question, option=option, correct=correct, answered_at=now)
+    row.option, row.correct, row.answered_at = option, correct, now
     session.add(row)
     session.flush()
 
@@ -298,38 +313,38 @@ def hand_in(session: Session, study: Study, who: Who) -> None:
     Raises InvalidAnnotation with the numbers of the questions that have no answer, Conflict if none is under way.
     """
     attempt = _under_way(session, study, who)
-    given = {one.question: one for one in _answers(session, attempt)}
-    questions = lifecycle.design_of(session, study).rubric.entry_test.questions
-    missing = [str(number) for number, one in enumerate(questions, 1) if one.key not in given]
+    answers = {answer.question: answer for answer in _answers(session, attempt)}
+    questions = _spec_of(session, study).questions
+    missing = [str(number) for number, question in enumerate(questions, 1) if question.key not in answers]
     if missing:
         name = "Question" if len(missing) == 1 else "Questions"
         raise InvalidAnnotation(f"{name} {', '.join(missing)}: no answer yet. Nothing was handed in.")
-    right = sum(given[one.key].correct for one in questions)
-    chosen = {key: one.option for key, one in given.items()}
+    right = sum(answers[question.key].correct for question in questions)
+    chosen = {key: answer.option for key, answer in answers.items()}
     _end(session, study, who, attempt, right, answers=chosen)
 
 
 def _may_be_tested(session: Session, study: Study, who: Who) -> AnnotatorMembership:
-    """Her locked membership. Raises StudyNotOpen, and Conflict for somebody for whom there is no test now."""
+    """Their locked membership. Raises StudyNotOpen, and Conflict if they have no test to take now."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
-    gone = membership.turned_away_as or membership.excluded_at or membership.withdrawn_at
-    if gone or outstanding(session, study, membership, who) is None:
+    has_left = membership.turned_away_as or membership.excluded_at or membership.withdrawn_at
+    if has_left or outstanding(session, study, membership, who) is None:
         raise Conflict(MOVED_ON)
     return membership
 
 
 def _under_way(session: Session, study: Study, who: Who) -> EntryAttempt:
-    """Her attempt at questions. Raises Conflict if there is none."""
+    """Their open attempt at questions. Raises Conflict if there is none."""
     attempt = _open_attempt(session, _may_be_tested(session, study, who))
-    if attempt is None or asked_of(session, study).kind != "questions":
+    if attempt is None or _test_of(session, study).kind != "questions":
         raise Conflict(MOVED_ON)
     return attempt
 
 
 def _end(session: Session, study: Study, who: Who, attempt: EntryAttempt, right: int, **more: Any) -> None:
     """Grades an attempt; after the last one that is not passed there is no work in this study."""
-    test = asked_of(session, study)
+    test = _test_of(session, study)
     attempt.right, attempt.finished_at = right, clock.now()
     attempt.passed = 100 * right >= test.percent * attempt.asked
     session.flush()
@@ -351,7 +366,8 @@ def _next_number(session: Session, membership: AnnotatorMembership) -> int:
 
 
 def _gold(session: Session, study: Study) -> list[int]:
-    return list(session.connection().execute(_GOLD, {"study": study.id}).scalars())
+    gold = select(Item.id).where(Item.study_id == study.id, Item.purpose == Purpose.gold, ~Item.retired)
+    return list(session.execute(gold.order_by(Item.id)).scalars())
 
 
 def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> list[int]:
@@ -362,22 +378,22 @@ def _gold_of(session: Session, study: Study, test: EntryTest, number: int) -> li
 
 
 def next_gold(session: Session, study: Study, who: Who, membership: AnnotatorMembership, test: EntryTest) -> int | None:
-    """The gold item that she rates next; None where no attempt at gold items is under way, or this was its last."""
+    """The gold item that they rate next; None where no attempt at gold items is under way, or this was its last."""
     attempt = _open_attempt(session, membership)
     if attempt is None or test.kind != "gold":
         return None
     rated = _rated(study, membership, attempt)
     done = set(session.scalars(select(Assignment.item_id).where(rated)))
-    left = [item for item in _gold_of(session, study, test, attempt.number) if item not in done]
-    if left:
-        return left[0]
-    right = sum(one.verdict != "different" for one in checks.compared(session, rated))
+    to_do = [item for item in _gold_of(session, study, test, attempt.number) if item not in done]
+    if to_do:
+        return to_do[0]
+    right = sum(comparison.verdict != "different" for comparison in checks.compared(session, rated))
     _end(session, study, who, attempt, min(right, attempt.asked))
     return None
 
 
 def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt) -> ColumnElement[bool]:
-    """Her finished assignments of her last attempt."""
+    """Their finished assignments of this attempt, the last one."""
     person = select(Membership.person_id).where(Membership.id == membership.id).scalar_subquery()
     return (
         (Assignment.study_id == study.id)
@@ -392,6 +408,8 @@ def _rated(study: Study, membership: AnnotatorMembership, attempt: EntryAttempt)
 def gold_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
     """Gold items done and asked in the attempt under way, or in the last one."""
     membership = membership_of(session, study, who)
-    attempt, test = _last_attempt(session, membership), asked_of(session, study)
+    attempt, test = _last_attempt(session, membership), _test_of(session, study)
+    if attempt is None:
+        raise Conflict(MOVED_ON)
     done = select(func.count()).select_from(Assignment).where(_rated(study, membership, attempt))
     return session.execute(done).scalar_one(), len(_gold_of(session, study, test, attempt.number))

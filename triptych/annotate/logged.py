@@ -47,7 +47,7 @@ class LoggedAnnotation(BaseModel):
     """The values of an event about an annotation. What is not set is not in the log.
 
     Imports log ratings and highlights only, an item that was set aside its state, reason and note; older versions of
-    the program left out more, so whoever reads a log asks `model_fields_set`. version: of the annotation, from 1.
+    the program left out more, so readers of a log use `model_fields_set`. version: of the annotation, from 1.
     seconds: active time. at: submitted, ISO 8601. reason: of a final value, or why the item was set aside.
     """
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import func, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -24,25 +24,6 @@ from triptych.study.settings import Consent, settings_of
 
 SCREENED_OUT = "screened_out"
 MOVED_ON = "This step was done already, perhaps in another tab. Reload the page."
-
-_mine_here = (Assignment.study_id == bindparam("study")) & (Assignment.person_id == bindparam("person"))
-# prepared once: it runs for every annotation of a study with training
-_NEXT_TRAINING = (
-    select(Item.id)
-    .where(
-        Item.study_id == bindparam("study"),
-        Item.purpose == Purpose.training,
-        Item.id.not_in(select(Assignment.item_id).where(_mine_here, Assignment.state != AssignmentState.expired)),
-    )
-    .order_by(Item.id)
-    .limit(1)
-)
-
-_TRAINED = (
-    select(func.count(Assignment.id).label("done"), func.count(Item.id).label("asked"))
-    .outerjoin(Assignment, (Assignment.item_id == Item.id) & _mine_here & Assignment.submitted_at.is_not(None))
-    .where(Item.study_id == bindparam("study"), Item.purpose == Purpose.training)
-)
 
 
 class Stage(StrEnum):
@@ -70,7 +51,7 @@ class Welcome:
 
 
 def stage(session: Session, study: Study, membership: AnnotatorMembership, who: Who) -> Stage:
-    """The step she is at. Where the study is not open or she has left it, the desk says so: that is `work`."""
+    """The step the annotator is at. If the study is not open or they have left it, the desk says so: that is `work`."""
     if membership.turned_away_as:
         return Stage(membership.turned_away_as)
     if study.state != StudyState.open or membership.excluded_at or membership.withdrawn_at:
@@ -96,16 +77,24 @@ def unread(study: Study, membership: AnnotatorMembership) -> Stage | None:
 
 
 def next_training(session: Session, study: Study, who: Who) -> int | None:
-    """The training item that she rates next."""
+    """The training item that the annotator rates next."""
     if not lifecycle.design_of(session, study).rubric.training:
         return None
-    return session.connection().execute(_NEXT_TRAINING, {"study": study.id, "person": who.person_id}).scalar()
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    seen = select(Assignment.item_id).where(own, Assignment.state != AssignmentState.expired)
+    of_training = (Item.study_id == study.id) & (Item.purpose == Purpose.training)
+    waiting = select(Item.id).where(of_training, Item.id.not_in(seen)).order_by(Item.id).limit(1)
+    return session.execute(waiting).scalar()
 
 
 def training_progress(session: Session, study: Study, who: Who) -> tuple[int, int]:
     """Training items done and to do."""
-    found = session.connection().execute(_TRAINED, {"study": study.id, "person": who.person_id}).one()
-    return found.done, found.asked
+    own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id)
+    finished = (Assignment.item_id == Item.id) & own & Assignment.submitted_at.is_not(None)
+    counts = select(func.count(Assignment.id), func.count(Item.id)).select_from(Item).outerjoin(Assignment, finished)
+    of_training = (Item.study_id == study.id) & (Item.purpose == Purpose.training)
+    done, asked = session.execute(counts.where(of_training)).one()
+    return done, asked
 
 
 def welcome(session: Session, study: Study) -> Welcome:
@@ -121,7 +110,7 @@ def welcome(session: Session, study: Study) -> Welcome:
 
 
 def read_instructions(session: Session, study: Study, who: Who) -> None:
-    """Notes that she has read them. Raises Conflict if the consent comes first, StudyNotOpen."""
+    """Records that the annotator has read them. Raises Conflict if the consent comes first, StudyNotOpen."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if unread(study, membership) != Stage.instructions:
@@ -131,7 +120,7 @@ def read_instructions(session: Session, study: Study, who: Who) -> None:
 
 
 def refuse(session: Session, study: Study, who: Who) -> None:
-    """She does not agree: her part in the study ends here. Raises Conflict if nothing is asked of her, StudyNotOpen."""
+    """Ends the part of somebody who does not consent. Raises Conflict if no consent is asked of them, StudyNotOpen."""
     membership = locked_membership(session, study.id, who)
     lifecycle.refuse_unless_writable(study)
     if membership.turned_away_as or unread(study, membership) != Stage.consent:
@@ -154,7 +143,7 @@ def way_back(study: Study, code: str) -> str | None:
 
 @dataclass(frozen=True)
 class Ending:
-    """What somebody takes along: the code of her ending and the panel's address with it, where there are any."""
+    """What somebody leaves with: a completion code and the panel's address with it, where there are any."""
 
     code: str
     address: str | None
@@ -163,9 +152,9 @@ class Ending:
 def ending(study: Study, reason: str) -> Ending:
     """The ending for a reason why there is no item; only being finished, failing and refusing have a code."""
     codes = settings_of(study).codes
-    known = {"finished": codes.finished, entry_test.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
-    code = known.get(reason, "")
-    return Ending(code, way_back(study, code) if reason in known else None)
+    code_of = {"finished": codes.finished, entry_test.FAILED: codes.failed_test, SCREENED_OUT: codes.screened_out}
+    code = code_of.get(reason, "")
+    return Ending(code, way_back(study, code) if reason in code_of else None)
 
 
 @dataclass(frozen=True)
@@ -181,7 +170,7 @@ class Step:
 
 
 def step(session: Session, study: Study, who: Who) -> Step | None:
-    """The page she is at on her way in; None where the desk is next: for training, gold items and the work."""
+    """The page of the annotator's step; None where the desk is next: for training, gold items and the work."""
     membership = membership_of(session, study, who)
     now = stage(session, study, membership, who)
     match now:

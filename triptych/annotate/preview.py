@@ -14,13 +14,11 @@ from triptych.study.contents import training_draft
 
 NOWHERE = Routes(draft="", renew="", act="")
 SAMPLE = ("This is a sample response.", "This is another one, a little longer.", "And this is a third.")
-
-
-MOST = 200
+MAX_ITEMS = 200
 
 
 def name_of(view: View) -> str:
-    """Another name for another view, so that the workbench begins anew where anything differs."""
+    """Another name for another view, so that the workbench starts again where anything differs."""
     return hashlib.sha256(view.model_dump_json().encode()).hexdigest()[:12]
 
 
@@ -31,7 +29,7 @@ def samples(rubric: Rubric, items: Sequence[ItemDraft]) -> list[ItemDraft]:
     if rubric.training:
         return [training_draft(item) for item in rubric.training]
     candidates = tuple(CandidateDraft(f"sample {number}", text) for number, text in enumerate(SAMPLE, 1))
-    return [ItemDraft("sample", "Here stands what the responses answer to.", (), candidates, {}, {}, 1)]
+    return [ItemDraft("sample", "This is what the responses answer to.", (), candidates, {}, {}, 1)]
 
 
 def view_of(study: Study, rubric: Rubric, items: Sequence[ItemDraft], place: int) -> View:

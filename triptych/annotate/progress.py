@@ -35,7 +35,7 @@ def of_work(session: Session, study: Study, who: Who) -> Progress:
     """
     row = session.connection().execute(_counts(), {"study": study.id, "person": who.person_id}).one()
     done, mean_seconds, has_plan, own_planned, attention, gold = row
-    total, rules = _most(study, own_planned if has_plan else study.item_count), settings_of(study).checks
+    total, rules = _item_limit(study, own_planned if has_plan else study.item_count), settings_of(study).checks
     if attention or gold or rules.repeat_percent:
         total += checks.expected(rules, check_seed(study, who), total, attention, gold)
     total = max(total, done)
@@ -47,10 +47,10 @@ def main_items(session: Session, study: Study, who: Who) -> int:
     """How many main items this person gets at most."""
     query = select(*_planned())
     has_plan, own_planned = session.execute(query, {"study": study.id, "person": who.person_id}).one()
-    return _most(study, own_planned if has_plan else study.item_count)
+    return _item_limit(study, own_planned if has_plan else study.item_count)
 
 
-def _most(study: Study, available: int) -> int:
+def _item_limit(study: Study, available: int) -> int:
     limit = settings_of(study).items_per_annotator
     return available if limit is None else min(limit, available)
 

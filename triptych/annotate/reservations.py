@@ -1,6 +1,6 @@
 """Reservations: places on items are taken and freed, assignments are made, extended and given back.
 
-A place is counted on the item's row, and the database refuses one too many whoever races for it.
+A place is counted on the item's row, and the database refuses one too many, whichever request wins a race.
 """
 
 from __future__ import annotations

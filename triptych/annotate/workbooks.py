@@ -1,6 +1,6 @@
-"""The spreadsheet road: a blinded workbook for one annotator, and taking the filled one back.
+"""Annotating in a spreadsheet: a blinded workbook for one annotator, and taking the filled one back.
 
-A workbook holds reserved items that are the annotator's until she hands them in or the lead cancels it. What comes back
+A workbook holds reserved items that are the annotator's until they hand them in or the lead cancels it. What comes back
 is checked line by line and stored by the same commands as what comes from the workbench. Commands lock the annotator's
 membership, as everything does that reserves or stores for one person; the study is locked when they commit.
 """
@@ -56,15 +56,15 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 from triptych.study.settings import settings_of
 
-MOST_ITEMS = 300
-PEN = "workbook"  # stands where a browser's tab would, so that later edits in a browser are told apart
+MAX_ITEMS = 300
+PEN = "workbook"  # in place of a browser tab, so that later edits in a browser can be recognised
 NOT_BEGUN = "Nothing is filled in for this item."
-LEFT_OUT = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
+FINAL_STATE_OF = {"skip": AssignmentState.skipped, "ignore": AssignmentState.ignored}
 
 
 @dataclass(frozen=True)
 class WorkbookLine:
-    """A workbook in the lead's list: its annotator, how many items it holds, how many of them are in."""
+    """A workbook in the lead's list: its annotator, how many items it holds and how many of them are handed in."""
 
     id: int
     pseudonym: str
@@ -102,7 +102,7 @@ class Returned:
 
     @property
     def only_unfinished(self) -> bool:
-        """Whether all that is wrong is that some items were not begun."""
+        """Whether the only errors are items that were not begun."""
         return not self.ok and all(f.severity != "error" or f.what == NOT_BEGUN for f in self.findings)
 
 
@@ -147,7 +147,7 @@ def eligible(session: Session, study: Study) -> list[str]:
 
 
 def make_for_new(session: Session, study: Study, name: str, count: int, actor: str) -> WorkbookLine:
-    """As `make`, for somebody called by name, who becomes an annotator of the study if she is none."""
+    """As `make`, for a person by name, who becomes an annotator of the study if they are not one."""
     return make(session, study, accounts.annotator_called(session, study, name).pseudonym, count, actor)
 
 
@@ -155,21 +155,21 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
     """Reserves the annotator's next items, at most `count`, for a new workbook.
 
     Raises NotFound for a pseudonym that is not in the study, StudyNotOpen, NotAllowed for somebody who may not go on or
-    a number that is none, Conflict if no item is left for her, ImportRefused for a text that no cell can hold.
+    a number that is none, Conflict if no item is left for them, ImportRefused for a text that no cell can hold.
     """
     who, _ = _annotator(session, study, pseudonym)
     study = session.get_one(Study, study.id)
     if study.state != StudyState.open:
         raise StudyNotOpen("Workbooks are made while the study is open. Open it first.")
-    if not 1 <= count <= MOST_ITEMS:
-        raise NotAllowed(f"A workbook holds 1 to {MOST_ITEMS} items.")
-    count = min(count, _left_for(session, study, who))
+    if not 1 <= count <= MAX_ITEMS:
+        raise NotAllowed(f"A workbook holds 1 to {MAX_ITEMS} items.")
+    count = min(count, _available_for(session, study, who))
     made = Workbook(study_id=study.id, person_id=who.person_id, token=secrets.token_hex(8), made_at=clock.now())
     session.add(made)
     session.flush()
     taken = reservations.reserve_for_workbook(session, study, who, count, made.id)
     if not taken:
-        raise Conflict(f"There is no item left for {pseudonym}: all are taken, or she has seen them.")
+        raise Conflict(f"There is no item left for {pseudonym}: all are taken, or they have seen them.")
     _refuse_long_texts(_book(session, study, made, who, ask_consent=False))
     new = {"workbook": made.id, "items": len(taken)}
     events.record(session, study.id, EventKind.workbook_made, actor, subject=pseudonym, new=new)
@@ -177,7 +177,7 @@ def make(session: Session, study: Study, pseudonym: str, count: int, actor: str)
 
 
 def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Membership]:
-    """The annotator and her membership, locked; raises NotFound, and NotAllowed if she may store nothing more."""
+    """The annotator and their membership, locked. Raises NotFound, NotAllowed if they may store nothing more."""
     query = select(Person).join(Membership, Membership.person_id == Person.id)
     own = (Membership.study_id == study.id) & (Membership.role == Role.annotator)
     person = session.scalars(query.where(own, Person.pseudonym == pseudonym)).first()
@@ -197,17 +197,17 @@ def _annotator(session: Session, study: Study, pseudonym: str) -> tuple[Who, Mem
     return who, membership
 
 
-def _left_for(session: Session, study: Study, who: Who) -> int:
-    """How many more items she may have under the study's limit."""
+def _available_for(session: Session, study: Study, who: Who) -> int:
+    """How many more items they may have under the study's limit."""
     limit = settings_of(study).items_per_annotator
     if limit is None:
-        return MOST_ITEMS
+        return MAX_ITEMS
     live = Assignment.state.in_([*FINISHED, AssignmentState.reserved])
     own = (Assignment.study_id == study.id) & (Assignment.person_id == who.person_id) & (Assignment.purpose == "main")
-    left = limit - session.execute(select(func.count()).where(own, live)).scalar_one()
-    if left < 1:
+    available = limit - session.execute(select(func.count()).where(own, live)).scalar_one()
+    if available < 1:
         raise Conflict(f"{who.pseudonym} has the {counted(limit, 'item')} that this study allows for one annotator.")
-    return left
+    return available
 
 
 def _refuse_long_texts(book: WorkbookContents) -> None:
@@ -230,13 +230,13 @@ def file_of(session: Session, study: Study, workbook_id: int) -> tuple[str, byte
 def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
     """Frees what the workbook still holds; returns how many items. What was handed in stays.
 
-    Raises NotFound, Conflict if it was cancelled before or all of it is in.
+    Raises NotFound, Conflict if it was cancelled before or everything was handed in.
     """
     workbook, who = _workbook(session, study, workbook_id)
     members.locked_membership(session, study.id, who)
     freed = reservations.free_workbook(session, workbook.id)
     if not freed:
-        raise Conflict("All items of this workbook are in; there is nothing to free.")
+        raise Conflict("All items of this workbook were handed in; there is nothing to free.")
     workbook.cancelled_at = clock.now()
     new = {"workbook": workbook.id, "items": freed}
     events.record(session, study.id, EventKind.workbook_cancelled, actor, subject=who.pseudonym, new=new)
@@ -245,10 +245,10 @@ def cancel(session: Session, study: Study, workbook_id: int, actor: str) -> int:
 
 def _workbook(session: Session, study: Study, workbook_id: int) -> tuple[Workbook, Who]:
     query = select(Workbook, Person).join(Person, Person.id == Workbook.person_id)
-    found = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
-    if found is None:
+    row = session.execute(query.where(Workbook.id == workbook_id, Workbook.study_id == study.id)).first()
+    if row is None:
         raise NotFound("There is no such workbook in this study.")
-    workbook, person = found
+    workbook, person = row
     _refuse_cancelled(workbook)
     return workbook, Who(person.id, person.pseudonym, person.role, person.name, 0)
 
@@ -262,11 +262,11 @@ def _refuse_cancelled(workbook: Workbook) -> None:
 def _asks_consent(session: Session, study: Study, who: Who) -> bool:
     consent = settings_of(study).consent
     own = (Membership.study_id == study.id) & (Membership.person_id == who.person_id)
-    given = session.scalars(select(Membership.consent_version).where(own, Membership.role == Role.annotator)).first()
-    return bool(consent.text) and given != consent.version
+    version = session.scalars(select(Membership.consent_version).where(own, Membership.role == Role.annotator)).first()
+    return bool(consent.text) and version != consent.version
 
 
-def _laid(session: Session, workbook: Workbook) -> list[Assignment]:
+def _assignments_of(session: Session, workbook: Workbook) -> list[Assignment]:
     """The workbook's assignments, in the order of its items."""
     own = select(Assignment).where(Assignment.workbook_id == workbook.id)
     return list(session.scalars(own.order_by(Assignment.id).execution_options(populate_existing=True)))
@@ -282,8 +282,8 @@ def _book(session: Session, study: Study, workbook: Workbook, who: Who, ask_cons
         round=study.round,
         guidelines=[(title, text) for title, text in _guidelines(study) if text],
         items=[
-            _book_item(_row_token(workbook, laid), blinding.seen_item(session, rubric, study.round, laid))
-            for laid in _laid(session, workbook)
+            _book_item(_row_token(workbook, assignment), blinding.seen_item(session, rubric, study.round, assignment))
+            for assignment in _assignments_of(session, workbook)
         ],
         consent=settings.consent.text if ask_consent else "",
     )
@@ -297,9 +297,9 @@ def _guidelines(study: Study) -> Iterator[tuple[str, str]]:
     yield "Questions?", settings.contact
 
 
-def _row_token(workbook: Workbook, laid: Assignment) -> str:
-    """Names an assignment inside its workbook only: the token that the web knows does not leave the house."""
-    return hashlib.blake2b(f"{workbook.token}|{laid.token}".encode(), digest_size=8).hexdigest()
+def _row_token(workbook: Workbook, assignment: Assignment) -> str:
+    """Names an assignment inside its workbook only: the token used on the web is not written to the file."""
+    return hashlib.blake2b(f"{workbook.token}|{assignment.token}".encode(), digest_size=8).hexdigest()
 
 
 def _book_item(token: str, seen: blinding.SeenItem) -> WorkbookItem:
@@ -329,7 +329,7 @@ def check(session: Session, study: Study, data: bytes, *, partly: bool = False) 
     """What is in a filled workbook, line by line, and what it would change. Stores nothing.
 
     `partly`: items that were not begun are left for later instead of being errors. Raises ImportRefused for a file that
-    is no workbook of this study, Conflict for a cancelled one, NotAllowed for one of somebody who may not go on.
+    is no workbook of this study, Conflict for a cancelled one, NotAllowed if its annotator may not go on.
     """
     filled = read_filled(data)
     workbook, who = _given_out(session, study, filled)
@@ -337,7 +337,7 @@ def check(session: Session, study: Study, data: bytes, *, partly: bool = False) 
 
 
 def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly: bool = False) -> Stored:
-    """Stores what a filled workbook changes, all of it or, while an error is left, nothing.
+    """Stores what a filled workbook changes: all of it, or nothing if it has an error.
 
     Raises what `check` raises, ImportRefused while an error is left, StudyNotOpen.
     """
@@ -345,23 +345,23 @@ def take_back(session: Session, study: Study, data: bytes, actor: str, *, partly
     workbook, who = _given_out(session, study, filled)
     study = session.get_one(Study, study.id)
     _refuse_unless_writable(study)
-    found = _checked(session, study, filled, workbook, who, partly)
-    if not found.ok:
+    returned = _checked(session, study, filled, workbook, who, partly)
+    if not returned.ok:
         raise ImportRefused("The workbook still has errors, so nothing was stored. Correct them and upload it again.")
     if _asks_consent(session, study, who):
         accounts.consent(session, study, who, settings_of(study).consent.version)
-    for message in found.messages:
+    for message in returned.messages:
         hand_in(session, who, message)
     receipt = _receipt(session, workbook)
-    if found.messages:
+    if returned.messages:
         workbook.returned_at = clock.now()
-        new = {"workbook": workbook.id, "stored": len(found.messages), "receipt": receipt}
+        new = {"workbook": workbook.id, "stored": len(returned.messages), "receipt": receipt}
         events.record(session, study.id, EventKind.workbook_handed_in, actor, subject=who.pseudonym, new=new)
-    return Stored(who.pseudonym, len(found.messages), found.unchanged, receipt)
+    return Stored(who.pseudonym, len(returned.messages), returned.unchanged, receipt)
 
 
 def _given_out(session: Session, study: Study, filled: FilledWorkbook) -> tuple[Workbook, Who]:
-    """The workbook that a file is. Raises for a file of somewhere else, and what `_annotator` raises."""
+    """The workbook this file is a copy of. Raises ImportRefused for any other file, and what `_annotator` raises."""
     workbook = session.scalars(select(Workbook).where(Workbook.token == filled.token)).first()
     if workbook is None:
         raise ImportRefused("This workbook was not made here, or its study was removed. Nothing of it can be stored.")
@@ -383,35 +383,35 @@ def _checked(
 ) -> Returned:
     book = _book(session, study, workbook, who, _asks_consent(session, study, who))
     read = check_filled(filled, book)
-    laid = {_row_token(workbook, one): one for one in _laid(session, workbook)}
+    assignments = {_row_token(workbook, assignment): assignment for assignment in _assignments_of(session, workbook)}
     responses = {item.token: len(item.responses) for item in book.items}
     in_browser = _edited_in_browser(session, workbook)
     findings, messages, unchanged = list(read.findings), [], 0
     for item in read.items:
-        one = laid[item.token]
+        assignment = assignments[item.token]
         if item.answers is None and item.way_out is None:
-            findings += _not_begun(one, item, partly)
-        elif _is_stored(book, one, item, responses[item.token]):
+            findings += _not_begun(assignment, item, partly)
+        elif _is_stored(book, assignment, item, responses[item.token]):
             unchanged += 1
-        elif one.id in in_browser:
-            findings.append(_kept(item, in_browser[one.id]))
+        elif assignment.id in in_browser:
+            findings.append(_browser_edit(item, in_browser[assignment.id]))
         else:
-            messages.append(_message(one, item))
+            messages.append(_message(assignment, item))
     findings.sort(key=lambda finding: finding.row or 0)
-    return Returned(who.pseudonym, len(laid), tuple(findings), tuple(messages), unchanged)
+    return Returned(who.pseudonym, len(assignments), tuple(findings), tuple(messages), unchanged)
 
 
-def _not_begun(laid: Assignment, item: ReadItem, partly: bool) -> list[CellProblem]:
-    if laid.state in SEEN:
+def _not_begun(assignment: Assignment, item: ReadItem, partly: bool) -> list[CellProblem]:
+    if assignment.state in SEEN:
         return [
-            CellProblem("note", item.row, "", "Nothing is filled in; what was handed in for this item before stays.")
+            CellProblem("note", item.row, "", "Nothing is filled in; the answers handed in earlier for this item stay.")
         ]
     right = "" if partly else "Fill it in, or give a reason for leaving it out."
     return [CellProblem("note" if partly else "error", item.row, "", NOT_BEGUN, right)]
 
 
-def _kept(item: ReadItem, at: datetime) -> CellProblem:
-    what = f"This item was changed in the browser on {at:%Y-%m-%d}. What stands there is kept."
+def _browser_edit(item: ReadItem, at: datetime) -> CellProblem:
+    what = f"This item was changed in the browser on {at:%Y-%m-%d}. That version is kept."
     return CellProblem("warning", item.row, "", what, "To change it again, use the browser.")
 
 
@@ -425,27 +425,32 @@ def _edited_in_browser(session: Session, workbook: Workbook) -> dict[int, dateti
     return {number: at for number, (pen, at) in last.items() if pen != PEN}
 
 
-def _is_stored(book: WorkbookContents, laid: Assignment, item: ReadItem, responses: int) -> bool:
-    """Whether the very same stands in the database already."""
+def _is_stored(book: WorkbookContents, assignment: Assignment, item: ReadItem, responses: int) -> bool:
+    """Whether the database has these answers already."""
     if item.way_out is not None:
         kind, reason = item.way_out
-        return (laid.state, laid.reason, laid.note) == (LEFT_OUT[kind], reason, item.note or None)
-    if laid.state not in (AssignmentState.submitted, AssignmentState.surplus) or laid.draft is None:
+        return (assignment.state, assignment.reason, assignment.note) == (
+            FINAL_STATE_OF[kind],
+            reason,
+            item.note or None,
+        )
+    if assignment.state not in (AssignmentState.submitted, AssignmentState.surplus) or assignment.draft is None:
         return False
     before, now = (
-        check_answers(book.rubric, book.round, responses, parse_answers(given)) for given in (laid.draft, item.answers)
+        check_answers(book.rubric, book.round, responses, parse_answers(answers))
+        for answers in (assignment.draft, item.answers)
     )
     return (before.ratings, before.set_aside, before.note) == (now.ratings, now.set_aside, now.note)
 
 
-def _message(laid: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessage:
-    """What the workbench would send. The browser's clock did not run: no active seconds are known."""
+def _message(assignment: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessage:
+    """What the workbench would send, without active seconds: nothing measured them."""
     sent = {
-        "assignment": laid.token,
-        "version": laid.version,
+        "assignment": assignment.token,
+        "version": assignment.version,
         "pen": PEN,
-        "base": laid.draft_seq,
-        "submission": f"{item.token}-{laid.version}",
+        "base": assignment.draft_seq,
+        "submission": f"{item.token}-{assignment.version}",
     }
     if item.way_out is not None:
         kind, reason = item.way_out
@@ -454,5 +459,7 @@ def _message(laid: Assignment, item: ReadItem) -> SubmitMessage | SetAsideMessag
 
 
 def _receipt(session: Session, workbook: Workbook) -> str:
-    versions = [f"{_row_token(workbook, one)} {one.version}" for one in _laid(session, workbook)]
+    versions = [
+        f"{_row_token(workbook, assignment)} {assignment.version}" for assignment in _assignments_of(session, workbook)
+    ]
     return hashlib.sha256("\n".join(versions).encode()).hexdigest()[:12]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
 from sqlmodel import Session
 
 from triptych import clock
@@ -51,17 +52,6 @@ NOT_OPEN = {
 SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
 WRONG_PASSCODE = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
-
-
-# Built at import: every page run and every draft asks.
-_signed_in = (
-    select(Person.id)
-    .join(Login, Login.person_id == Person.id)
-    .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
-    .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
-)
-WHO = _signed_in.add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
-PERSON_OF_LOGIN = _signed_in.scalar_subquery()
 
 
 def panel_of(study: Study) -> PanelAddress:
@@ -242,8 +232,23 @@ def use_ticket(session: Session, secret: str) -> str:
 def who_is(session: Session, login_secret: str) -> Who | None:
     """The person this login belongs to; None if it is unknown, revoked, expired, or the person is disabled."""
     parameters = {"secret": passcodes.secret_hash(login_secret), "now": clock.now()}
-    row = session.connection().execute(WHO, parameters).first()
+    row = session.connection().execute(_of_login(), parameters).first()
     return None if row is None else Who(*row)
+
+
+@cache  # every page run and every command of an annotator asks, see `storage.writes`
+def _of_login() -> Select[*tuple[Any, ...]]:
+    return signed_in_person().add_columns(Person.pseudonym, Person.role, Person.name, Login.id)
+
+
+def signed_in_person() -> Select[int]:
+    """The id of the person whose login has the hash `:secret` at `:now`."""
+    return (
+        select(Person.id)
+        .join(Login, Login.person_id == Person.id)
+        .where(Login.secret_hash == bindparam("secret"), Login.revoked_at.is_(None))
+        .where(Login.expires_at > bindparam("now"), Person.disabled_at.is_(None))
+    )
 
 
 def signed_in(session: Session, login_secret: str | None) -> Who:

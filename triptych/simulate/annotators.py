@@ -22,7 +22,7 @@ from triptych.rubric.scales import Ask, Best, Choice, Likert, NumberScale, Scale
 NOISE = 0.5
 STEEPNESS = 1.5
 SET_ASIDE = 0.03
-LEFT_OUT = 0.1
+UNANSWERED = 0.1
 HIGHLIGHTED = 0.4
 OPTIONAL_TEXT = 0.3
 TIE = 0.1
@@ -35,7 +35,7 @@ WORD = re.compile(r"\S+")
 
 @dataclass(frozen=True)
 class SimulatedCandidate:
-    """What stands in one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
+    """The content of one slot: a text or the texts of its turns, and how good it is (0 average, 1 clearly better)."""
 
     quality: float
     text: str | None = None
@@ -82,7 +82,7 @@ class Crowd:
         ranked, odd = rng.sample(list(systems), len(systems)), rng.sample(list(people), len(people))
         steps = max(len(systems) - 1, 1)
         effects = {system: WIDTH * recipe.gap * (place / steps - 0.5) for place, system in enumerate(ranked)}
-        severity = {person: rng.gauss(0, WIDTH * recipe.spread) for person in people}
+        severity = {pseudonym: rng.gauss(0, WIDTH * recipe.spread) for pseudonym in people}
         careless = frozenset(odd[: recipe.careless])
         strict = odd[-1] if recipe.severe and odd[-1] not in careless else None
         if strict:
@@ -95,7 +95,7 @@ class Crowd:
         return {system: self.effects[system] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for system in systems}
 
     def felt(self, who: str, shown: Sequence[float], rng: Random) -> list[float]:
-        """How good the candidates in the slots seem to one of them, before they become answers."""
+        """How good the candidates in the slots seem to this annotator, before they become answers."""
         if who in self.careless:
             return [rng.gauss(0, WIDTH * AT_RANDOM) for _ in shown]
         return [quality + (self.first if slot == 0 else 0) - self.severity[who] for slot, quality in enumerate(shown)]
@@ -115,7 +115,7 @@ def generate_answers(
     explanations: dict[str, dict[str, Any]] = {}
     for criterion in rubric.asked(study_round):
         for place, quality in _judged(criterion, places, rated):
-            if not criterion.required and rng.random() < LEFT_OUT:
+            if not criterion.required and rng.random() < UNANSWERED:
                 continue
             value = _value(criterion.scale, rated, quality - severity, rng)
             ratings.setdefault(place, {})[criterion.key] = value

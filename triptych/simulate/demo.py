@@ -68,14 +68,14 @@ def load_demo(engine: Engine) -> int:
 
 
 def _load(session: Session) -> int:
-    rubrics = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
-    # the newest study stands first in every list: the one that has results already
-    for key in sorted(rubrics, key=lambda key: key == HALF_DONE):
+    paths = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
+    # the newest study comes first in every list: the one that has results already
+    for key in sorted(paths, key=lambda key: key == HALF_DONE):
         items = _items(key)
-        study = _make(session, rubrics[key], items)
+        study = _make(session, paths[key], items)
         if key == HALF_DONE:
             _fill(session, study, items)
-    return len(rubrics)
+    return len(paths)
 
 
 def _items(key: str) -> Sequence[ItemDraft]:
@@ -154,14 +154,14 @@ def _message(work: Assigned, rng: Random) -> dict[str, object]:
 
 
 def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
-    """What stands in the slots; the quality comes with the text, for nobody may ask here which system wrote it."""
+    """The candidates in the slots; quality is looked up by text, so that no system name is read here."""
     texts = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
     for text in session.scalars(texts.order_by(Slot.position)):
         yield SimulatedCandidate(quality=qualities[text], text=text)
 
 
 def _give_back(session: Session, study: Study) -> None:
-    """Frees what the simulated annotators were handed last and will never do."""
+    """Frees the last items given to the simulated annotators, who will not do them."""
     held = select(Assignment).where(Assignment.study_id == study.id, Assignment.state == AssignmentState.reserved)
     for work in session.scalars(held):
         work.origin, work.expires_at = Origin.simulated, clock.now() - timedelta(seconds=1)

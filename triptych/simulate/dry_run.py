@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 from time import monotonic
 from typing import Any
@@ -18,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Select,
     StaticPool,
     Table,
     bindparam,
@@ -65,8 +67,7 @@ from triptych.study.persons import Who
 from triptych.study.settings import Consent, EntryRules, changed, stored
 from triptych.study.system_names import system_names
 
-FEWEST, MOST_PEOPLE, MOST_ANNOTATIONS = 2, 100, 3000
-_ORDER = select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
+MIN_COUNT, MAX_PEOPLE, MAX_ANNOTATIONS = 2, 100, 3000
 SIMULATED = Counted(frozenset({Kind.simulated.value}))
 Tell = Callable[[float], None]
 
@@ -86,7 +87,7 @@ class DryRun:
     @property
     def sentence(self) -> str:
         """How much of what was planted the analysis found again."""
-        of = {outcome: sum(check.recovered == outcome for check in self.checks) for outcome in Recovered}
+        of = {result: sum(check.recovered == result for check in self.checks) for result in Recovered}
         words = f"{of[Recovered.yes]} of {len(self.checks)} planted effects were recovered"
         if of[Recovered.unclear]:
             words += f", {of[Recovered.unclear]} stayed unclear"
@@ -96,10 +97,10 @@ class DryRun:
 
 
 def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda share: None) -> DryRun:
-    """Fills a copy of the study by the recipe and says what its analysis recovered; nothing of it is kept.
+    """Fills a copy of the study by the recipe and says what its analysis recovered; the copy is discarded.
 
-    session: where the study is, read only. tell: hears the share done, 0 to 1. Raises NotAllowed for a study without
-    items, or a recipe that cannot be run.
+    session: where the study is, read only. tell: called with the share done, 0 to 1. Raises NotAllowed for a study
+    without items, or a recipe that cannot be run.
     """
     began = monotonic()
     items = _items(session, study, recipe)
@@ -117,27 +118,27 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
             analysis = StudyAnalysis(*_results(copy))
     finally:
         engine.dispose()
-    recoveries = tuple(checks(planted, analysis))
-    return DryRun(recipe, done, analysis.n_items, people, monotonic() - began, analysis, recoveries)
+    seconds = monotonic() - began
+    return DryRun(recipe, done, analysis.n_items, people, seconds, analysis, tuple(checks(planted, analysis)))
 
 
 def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
     """The main items of the run, by the study's random rank, so that every kind of item keeps its share."""
-    if not FEWEST <= recipe.annotators <= MOST_PEOPLE:
-        raise NotAllowed(f"A dry run takes {FEWEST} to {MOST_PEOPLE} annotators; {recipe.annotators} were asked for.")
+    if not MIN_COUNT <= recipe.annotators <= MAX_PEOPLE:
+        raise NotAllowed(f"A dry run takes {MIN_COUNT} to {MAX_PEOPLE} annotators; {recipe.annotators} were asked for.")
     if recipe.careless >= recipe.annotators:
         raise NotAllowed("Not every annotator can be careless: fewer careless ones, or more annotators.")
     main = select(Item.id, Item.external_id).where(
         Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired
     )
     rows = session.execute(main.order_by(Item.rank).limit(max(recipe.items, 0))).all()
-    if len(rows) < FEWEST:
-        raise NotAllowed(f"A dry run needs {FEWEST} items or more. Add items to the study first.")
+    if len(rows) < MIN_COUNT:
+        raise NotAllowed(f"A dry run needs {MIN_COUNT} items or more. Add items to the study first.")
     raters = pairing.raters_of(session, study)
-    most = sum(min(raters[row.external_id], recipe.annotators) for row in rows)
-    if most > MOST_ANNOTATIONS:
+    annotations = sum(min(raters[row.external_id], recipe.annotators) for row in rows)
+    if annotations > MAX_ANNOTATIONS:
         raise NotAllowed(
-            f"That would be {most} annotations; a dry run makes {MOST_ANNOTATIONS} at most. Take fewer items."
+            f"That would be {annotations} annotations; a dry run makes {MAX_ANNOTATIONS} at most. Take fewer items."
         )
     return [row.id for row in rows]
 
@@ -146,7 +147,7 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     """Copies the study's design into an empty database, row by row, without its people."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
     criteria = select(Criterion.id).where(Criterion.study_id == study.id)
-    sources: list[tuple[Any, ColumnElement[bool]]] = [
+    parts: list[tuple[Any, ColumnElement[bool]]] = [
         (RubricText, RubricText.id == study.rubric_id),
         (Study, Study.id == study.id),
         *((table, table.study_id == study.id) for table in (Criterion, System)),
@@ -156,7 +157,7 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     ]
     source = session.connection()
     with engine.begin() as target:
-        for table, condition in sources:
+        for table, condition in parts:
             _copy_rows(source, target, table.__table__, condition)
 
 
@@ -200,12 +201,12 @@ def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Plante
 def _systems(copy: Session) -> dict[int, list[int]]:
     """Main item → the blind codes of the systems that answered it."""
     rows = select(Candidate.item_id, System.blind_code).join(System, System.id == Candidate.system_id)
-    codes_of: defaultdict[int, list[int]] = defaultdict(list)
+    codes: defaultdict[int, list[int]] = defaultdict(list)
     for item, code in copy.execute(
         rows.join(Item, Item.id == Candidate.item_id).where(Item.purpose == Purpose.main).order_by(Candidate.id)
     ):
-        codes_of[item].append(code)
-    return codes_of
+        codes[item].append(code)
+    return codes
 
 
 def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[int, SimulatedCandidate]:
@@ -224,14 +225,14 @@ def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[i
 def _people(copy: Session, study: Study, count: int) -> list[Who]:
     """Simulated annotators; where the study has an explicit plan, one for each person it names."""
     planned = copy.scalars(select(PlannedItem.person_id).distinct().order_by(PlannedItem.person_id)).all()
-    now, annotators = clock.now(), []
+    now, people = clock.now(), []
     for number, person_id in enumerate(planned or range(1, count + 1), 1):
         person = Person(id=person_id, kind=Kind.simulated, pseudonym=f"SIM-{number:02}", created_at=now)
         part = Membership(study_id=study.id, person_id=person_id, joined_at=now, instructions_read_at=now)
         copy.add_all([person, part])
-        annotators.append(Who(person_id, person.pseudonym, person.role, None, 0))
+        people.append(Who(person_id, person.pseudonym, person.role, None, 0))
     database.commit(copy)
-    return annotators
+    return people
 
 
 def _fill(
@@ -243,7 +244,7 @@ def _fill(
     rng: Random,
     tell: Tell,
 ) -> int:
-    """Everybody annotates in turns, through the same door as real annotators, until nothing is left; how often."""
+    """Everybody annotates in turns, by the same commands as real annotators, until nothing is left; how often."""
     rubric = lifecycle.design_of(copy, study).rubric
     places = copy.scalar(select(func.sum(Item.raters)).where(Item.purpose == Purpose.main)) or 1
     done, at_work = 0, True
@@ -253,7 +254,7 @@ def _fill(
             work = assignments.current(copy, study, who)
             if isinstance(work, Nothing):
                 continue
-            candidates = [shown[candidate] for candidate in copy.scalars(_ORDER, {"assignment": work.id})]
+            candidates = [shown[candidate] for candidate in copy.scalars(_slots(), {"assignment": work.id})]
             felt = crowd.felt(who.pseudonym, [candidate.quality for candidate in candidates], rng)
             seen = [replace(candidate, quality=q) for candidate, q in zip(candidates, felt, strict=True)]
             answers = generate_answers(rubric, study.round, seen, rng)
@@ -262,6 +263,11 @@ def _fill(
         database.commit(copy)
         tell(min(done / places, 1.0))
     return done
+
+
+@cache  # for every simulated annotation
+def _slots() -> Select[int]:
+    return select(Slot.candidate_id).where(Slot.assignment_id == bindparam("assignment")).order_by(Slot.position)
 
 
 def _message(work: Assigned, answers: dict[str, Any], rng: Random) -> SubmitMessage:

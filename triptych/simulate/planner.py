@@ -1,4 +1,4 @@
-"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is known from."""
+"""Planning a study before it opens: what a plan could show, what it takes, and where the scatter is taken from."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from triptych.results.pay import hourly
 from triptych.results.study_analysis import StudyAnalysis, analyse
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.components import PRESETS, Components, variance_components
+from triptych.stats.intervals import Estimate
 from triptych.stats.power import Advice, Effort, Plan, effort, power, what_more_buys
 from triptych.stats.undefined import Undefined, or_undefined
 from triptych.storage.models import Study
@@ -34,7 +35,7 @@ NOT_YET = Undefined("There are no ratings of two systems side by side yet.")
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the scatter of a plan is known from, for one criterion.
+    """Where the scatter of a plan is taken from, for one criterion.
 
     components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
     shares, in percent. seconds: median active seconds of an annotation, None where not known. mean_difference:
@@ -71,13 +72,13 @@ def preset(name: str, width: float) -> Basis:
 
 
 def rounds(session: Session, who: Who, study: Study) -> list[Study]:
-    """The rounds of the study's series that this lead leads, itself first: a pilot tells about the main round."""
-    series = [round_ for round_ in lifecycle.for_lead(session, who) if round_.series == study.series]
-    return sorted(series, key=lambda round_: round_.id != study.id)
+    """The rounds of the study's series that this lead leads, itself first: a pilot informs the main round."""
+    series = [led for led in lifecycle.for_lead(session, who) if led.series == study.series]
+    return sorted(series, key=lambda led: led.id != study.id)
 
 
 def bases(session: Session, study: Study) -> tuple[Basis, ...]:
-    """What the ratings of a round tell, a basis for each criterion that they tell enough about.
+    """What is learnt from the ratings of a round: a basis for each criterion with enough ratings.
 
     Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
     """
@@ -96,23 +97,23 @@ def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
         if not isinstance(components, Undefined):
             low, high = ends_of(ratings.criterion)
             unit = PERCENT if contrasts[0].share else 1
-            apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _estimable(contrasts)]))
+            apart = unit * float(np.mean([abs(estimate.mean) for _, estimate in _estimated(contrasts)]))
             title = f"{ratings.criterion.title} ({study_round} round)"
             yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart)
 
 
-def _estimable(contrasts: Sequence[Contrast]) -> list[Contrast]:
-    return [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
+def _estimated(contrasts: Sequence[Contrast]) -> list[tuple[Contrast, Estimate]]:
+    return [(contrast, contrast.difference) for contrast in contrasts if isinstance(contrast.difference, Estimate)]
 
 
 def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    results = [or_undefined(_components, contrast) for contrast in _estimable(contrasts)]
-    defined = [result for result in results if isinstance(result, Components)]
+    pairs = [or_undefined(_components, contrast) for contrast, _ in _estimated(contrasts)]
+    defined = [components for components in pairs if isinstance(components, Components)]
     if not defined:
-        return results[0] if results else NOT_YET
-    parts = ("item", "annotator", "residual")
-    return Components(*(math.sqrt(np.mean([getattr(pair, part) ** 2 for pair in defined])) for part in parts))
+        return next((reason for reason in pairs if isinstance(reason, Undefined)), NOT_YET)
+    parts = [[getattr(components, part) for components in defined] for part in ("item", "annotator", "residual")]
+    return Components(*(math.sqrt(np.mean(np.square(values))) for values in parts))
 
 
 def _components(contrast: Contrast) -> Components:
@@ -153,5 +154,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    estimate = or_undefined(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(estimate, Undefined) else estimate.rate.share
+    chance = or_undefined(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(chance, Undefined) else chance.rate.share

@@ -1,4 +1,4 @@
-"""What was planted in simulated answers, held against what the analysis of them says. Pure: no database, no screen."""
+"""What was planted in simulated answers, compared with what their analysis finds. Pure: no database, no screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
 from triptych.stats.undefined import Undefined
 
-IMAGINED_ANNOTATIONS = 5000
+ANSWER_COUNT = 5000
 LEVEL = 0.05
 UNLIKELY = 0.01
 STRONG, WEAK = 0.7, 0.3
@@ -48,7 +48,7 @@ class Check:
 class Planted:
     """What endless annotations by this crowd would show.
 
-    answers: criterion → (n, systems) the number that stands for each answer, NaN where there is none, a row per
+    answers: criterion → (n, systems) the number that an answer counts as, NaN where there is none, a row per
     imagined annotation; systems: blind codes, columns in their order.
     """
 
@@ -62,8 +62,8 @@ class Planted:
             return 0.0
         columns = self.answers[criterion]
         apart = columns[:, self.systems.index(system)] - columns[:, self.systems.index(baseline)]
-        differences = apart[~np.isnan(apart)]
-        return float(differences.mean()) if len(differences) else float("nan")
+        defined = apart[~np.isnan(apart)]
+        return float(defined.mean()) if len(defined) else float("nan")
 
 
 def imagined(
@@ -71,7 +71,7 @@ def imagined(
     criteria: Sequence[Criterion],
     items: Sequence[Sequence[int]],
     rng: Random,
-    count: int = IMAGINED_ANNOTATIONS,
+    count: int = ANSWER_COUNT,
 ) -> Planted:
     """Answers of the crowd to ever new items, each by somebody, in ever new orders.
 
@@ -97,7 +97,7 @@ def imagined(
 
 
 def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
-    """Each planted effect beside what the analysis found; what the study cannot show at all is left out."""
+    """Each planted effect next to what the analysis found, without effects that the study cannot show."""
     if len(set(planted.crowd.effects.values())) > 1:
         yield from _rankings(planted, analysis)
     yield from _differences(planted, analysis)
@@ -116,9 +116,9 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
         orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
         words = {name: " > ".join(analysis.name(code) for code in order) for name, order in orders.items()}
         turned = any(_judged(planted, contrast) == Recovered.no for contrast in analysis.contrasts_of(key))
-        same = orders["planted"] == orders["observed"]
+        same = orders["planted"] == orders["found"]
         recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
-        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
+        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["found"], recovered)
 
 
 def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
@@ -155,8 +155,8 @@ def _judged(planted: Planted, contrast: Contrast) -> Recovered:
 
 def _intervals(held: Sequence[bool]) -> Check:
     """Unclear when so many misses would be a matter of 1 in 100; criteria share their items, and miss together."""
-    missed, most = held.count(False), binom.ppf(1 - UNLIKELY, len(held), LEVEL)
-    recovered = Recovered.yes if missed <= most else Recovered.unclear
+    missed, max_missed = held.count(False), binom.ppf(1 - UNLIKELY, len(held), LEVEL)
+    recovered = Recovered.yes if missed <= max_missed else Recovered.unclear
     return Check(
         "Intervals of differences",
         "All of them",
@@ -167,12 +167,12 @@ def _intervals(held: Sequence[bool]) -> Check:
 
 
 def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
-    """What stands first: the share of criteria that see it, with the level divided by their number."""
+    """The gain of the first place: the share of criteria that show it, at the level divided by their number."""
     effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
     if not effects:
         return
     seen = {key: effect for key, effect in effects.items() if effect.p < LEVEL / len(effects)}
-    first = {key: effect for key, effect in seen.items() if _gains_most(effect) == 0}
+    first = [key for key, effect in seen.items() if _gains_most(effect) == 0]
     words = f"Seen in {len(seen)} of {len(effects)} criteria"
     if seen:
         shifts = [f"{analysis.title(key)}: {LETTERS[_gains_most(effect)]} gains most" for key, effect in seen.items()]
@@ -196,10 +196,12 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
 
     Wrong only where it accuses somebody instead of them.
     """
-    assessed = [look for look in analysis.annotators if isinstance(look.agreement, AnnotatorAgreement)]
-    if not assessed:
+    agreements = {
+        look.annotator: look.agreement for look in analysis.annotators if isinstance(look.agreement, AnnotatorAgreement)
+    }
+    if not agreements:
         return
-    alarmed = {look.annotator for look in assessed if look.agreement.alarm}
+    alarmed = {annotator for annotator, agreement in agreements.items() if agreement.alarm}
     if alarmed == crowd.careless:
         recovered = Recovered.yes
     elif alarmed - crowd.careless and crowd.careless - alarmed:
@@ -207,17 +209,17 @@ def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     else:
         recovered = Recovered.unclear
     words = [
-        f"{look.annotator} ({look.agreement.value:.2f} with the others)"
-        for look in assessed
-        if look.annotator in alarmed and look.agreement.value is not None
+        f"{annotator} ({agreement.value:.2f} with the others)"
+        for annotator, agreement in agreements.items()
+        if agreement.alarm and agreement.value is not None
     ]
-    observed = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
+    result = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
     planted = f"{_names(crowd.careless)} at random" if crowd.careless else "Nobody"
-    yield Check("Careless annotators", "Correlation with the others", planted, observed, recovered)
+    yield Check("Careless annotators", "Correlation with the others", planted, result, recovered)
 
 
 def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
-    """The strict one, and how well all severities come out; who answers at random has none."""
+    """The strict annotator, and how well all severities are recovered; those who answer at random have none."""
     severities = {
         look.annotator: look.severity
         for look in analysis.annotators

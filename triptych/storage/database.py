@@ -47,7 +47,7 @@ PRAGMAS = {
     "mmap_size": 0,
 }
 RESTED = 5.0  # seconds
-MIGRATING = 7226  # the advisory lock of whoever migrates
+MIGRATING = 7226  # the advisory lock of the process that migrates
 # a server that is gone without a word is given up after seconds, not after the minutes of TCP
 POSTGRES = {
     "connect_timeout": 5,
@@ -137,12 +137,12 @@ def open_to_read(url: str) -> Engine:
     engine = open_engine(url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _take_no_change)
-    found = stored_version(engine)
-    if found is None:
+    version = stored_version(engine)
+    if version is None:
         raise NotFound("There is no study here: the database is empty.")
-    if found != HEAD:
-        what = "Stop the app and run: python -m triptych migrate" if found < HEAD else "Update the program."
-        raise UnsafeDatabase(f"The database is of version {found}, and this program needs {HEAD}. {what}")
+    if version != HEAD:
+        what = "Stop the app and run: python -m triptych migrate" if version < HEAD else "Update the program."
+        raise UnsafeDatabase(f"The database is of version {version}, and this program needs {HEAD}. {what}")
     return engine
 
 
@@ -162,8 +162,7 @@ def _rest(_: Any, record: ConnectionPoolEntry) -> None:
 
 
 def _make_sure(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
-    """A connection that has rested is asked for the time, and so whether it still stands; one in steady use is not, it
-    costs a round trip.
+    """Asks a connection that has rested for the time, and so whether it still works. In steady use the trip is saved.
 
     Raises DisconnectionError: the pool then opens another.
     """
@@ -184,10 +183,10 @@ def _settle(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None
     for name, value in PRAGMAS.items():
         connection.execute(f"PRAGMA {name}={value}")
-        found = connection.execute(f"PRAGMA {name}").fetchone()
+        row = connection.execute(f"PRAGMA {name}").fetchone()
         # a build without memory mapping answers nothing for mmap_size
-        if found and found[0] != value:
-            raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it says {found[0]}.")
+        if row and row[0] != value:
+            raise UnsafeDatabase(f"SQLite did not accept {name}={value}; it says {row[0]}.")
 
 
 def _begin(connection: Any) -> None:
@@ -249,7 +248,7 @@ class Wiped(StrEnum):
 def wipe(engine: Engine, tables: Sequence[str]) -> Wiped:
     """Leaves no byte of deleted rows in the database's files, if nobody is reading and the tables are this role's.
 
-    SQLite: the file is written anew and the write-ahead log cut to nothing. PostgreSQL: the tables are, which their
+    SQLite: the file is rewritten and the write-ahead log cut to nothing. PostgreSQL: the tables are, which their
     owner alone may do; what its own write-ahead log and archive keep goes with their rotation. Raises DatabaseAway.
     """
     if engine.dialect.name == "postgresql":
@@ -346,10 +345,10 @@ def stored_version(engine: Engine) -> str | None:
 
 def migrate(engine: Engine) -> None:
     """Brings the database to this program's schema, after a backup; if that fails the old file is put back."""
-    found = stored_version(engine)
-    if found == HEAD:
+    version = stored_version(engine)
+    if version == HEAD:
         return
-    if engine.dialect.name != "sqlite" or found is None:
+    if engine.dialect.name != "sqlite" or version is None:
         _upgrade(engine)
         return
     path = sqlite_path(str(engine.url))
@@ -377,7 +376,7 @@ def copy_sqlite(source: Path, target: Path) -> None:
 def overwrite_sqlite(engine: Engine, source: Path) -> None:
     """The database's content becomes that of the file, in one transaction of SQLite's backup interface.
 
-    Whoever reads meanwhile sees one state or the other; writers of this process wait. Raises DatabaseAway.
+    A concurrent reader sees one state or the other; writers of this process wait. Raises DatabaseAway.
     """
     with explained(), _write_lock, engine.connect() as connection, closing(sqlite3.connect(source)) as new:
         new.backup(_driver_connection(connection))

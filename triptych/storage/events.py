@@ -161,7 +161,7 @@ def _append(session: Session, study_id: int, recorded: Sequence[_Recorded]) -> N
 
 
 def _locked_head(session: Session, study_id: int) -> Row[Any]:
-    """Where the chain ends. The lock leaves alone whoever inserts rows that point at the study."""
+    """Where the chain ends. The lock does not block inserts of rows that point at the study."""
     return session.connection().execute(_head_query(), {"study": study_id}).one()
 
 
@@ -230,7 +230,7 @@ def since(session: Session, study_id: int, number: int) -> list[Event]:
 class Filters:
     """Which events to list; an empty part lets everything through.
 
-    people: who acted, or whom it is about; item: its id; since, until: from the one time on, before the other.
+    people: who acted, or who it is about; item: its id; since, until: from the one time on, before the other.
     """
 
     kinds: frozenset[str] = frozenset()

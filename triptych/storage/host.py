@@ -25,7 +25,7 @@ def lock_file(path: Path, message: str) -> IO[str]:
 
 
 def _lock(handle: IO[str]) -> None:
-    if os.name == "nt":
+    if sys.platform == "win32":
         import msvcrt
 
         handle.seek(0)

@@ -331,7 +331,7 @@ class TestAnswer(Base, table=True):
 
 
 class Invitation(Base, table=True):
-    """A personal link; reusable until it expires or is issued anew."""
+    """A personal link; reusable until it expires or is issued again."""
 
     id: int = Field(default=None, primary_key=True)  # given by the database
     study_id: int = key("study.id")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, QueuePool
 
 from triptych import settings
 from triptych.operations import logs
@@ -81,12 +81,16 @@ def finish_writes(engine: Engine, patience: float = SHUTDOWN_SECONDS) -> bool:
     The HTTP server has waited for requests before this; a run of a page goes on in its own thread.
     """
     deadline = time.monotonic() + patience
-    while engine.pool.checkedout() and time.monotonic() < deadline:
+    while _connections_in_use(engine) and time.monotonic() < deadline:
         time.sleep(0.02)
-    unfinished = engine.pool.checkedout()
+    unfinished = _connections_in_use(engine)
     if unfinished:
         log.warning("%d transactions were still under way and are undone.", unfinished)
     return not unfinished
+
+
+def _connections_in_use(engine: Engine) -> int:
+    return engine.pool.checkedout() if isinstance(engine.pool, QueuePool) else 0
 
 
 def setup_link(engine: Engine, address: str) -> str | None:

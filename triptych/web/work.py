@@ -31,8 +31,8 @@ from triptych.study.persons import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 MAX_BODY = 4 * 2**20
-# few: on PostgreSQL the thread that holds the study's row would otherwise wait for nine others to release the
-# interpreter, and they all wait for it (`python -m bench two-processes`)
+# Four: with more, the thread that holds the study's row on PostgreSQL waits for all others to release the interpreter,
+# and they wait for the row (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 
 
@@ -41,7 +41,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 
 
 async def _command(request: Request, answer: Callable[[str | None, Any], Response]) -> Response:
-    """One command of a signed-in annotator's own page: `answer` gets the login's secret and the JSON body."""
+    """One command of a signed-in annotator's own page: `answer` gets their login's secret and the JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
     body = await _body(request)
@@ -78,29 +78,29 @@ def _run(
         return refuse(error, secret, body)
 
 
-def _in_words(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
+def _as_refusal(error: TriptychError, secret: str | None, body: Any) -> JSONResponse:
     invalid = isinstance(error, InvalidAnnotation)
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
 
-def _desk_again(error: TriptychError, secret: str | None, body: Any) -> Response:
+def _refused_desk(error: TriptychError, secret: str | None, body: Any) -> Response:
     """The desk as it is after a refused action, with the reason on it."""
     try:
         with writing(web_engine()) as session:
             who, study = _asked(session, secret, body)
             showing = body.get("showing")
             token = showing if isinstance(showing, str) else None
-            shown_desk = desk.lay(session, study, who, showing=token, notice=str(error))
-        return _answer(shown_desk) if shown_desk.view is not None else _left(shown_desk, error)
+            current = desk.lay(session, study, who, showing=token, notice=str(error))
+        return _answer(current) if current.view is not None else _closed(current, error)
     except DatabaseAway:
         raise
     except TriptychError:
-        return _in_words(error, secret, body)
+        return _as_refusal(error, secret, body)
 
 
-def _left(shown_desk: Desk, error: TriptychError) -> JSONResponse:
-    """Refused, and no item to say so on: no receipt, so the browser keeps the unsent answers."""
-    return refused(409, "closed", str(error), nothing=shown_desk.nothing)
+def _closed(current: Desk, error: TriptychError) -> JSONResponse:
+    """Refused, with no item to show the reason on: no receipt, so the browser keeps the annotator's draft."""
+    return refused(409, "closed", str(error), nothing=current.nothing)
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
@@ -110,7 +110,7 @@ def _next_draft(secret: str | None, body: Any) -> Response:
             return JSONResponse({"stored": body["seq"]})
     except InvalidAnnotation:
         pass  # the slow path says so, to people who are signed in
-    return _run(_save_draft, _in_words, secret, body)
+    return _run(_save_draft, _as_refusal, secret, body)
 
 
 def _save_draft(session: Session, secret: str | None, body: Any) -> JSONResponse:
@@ -133,7 +133,7 @@ def _act(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """Who asks, and about which study; a signed-out request gets that error first, whatever was sent."""
+    """Who asks, and of which study; a signed-out person sees that message first, whatever was sent."""
     try:
         return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
     except InvalidAnnotation:
@@ -153,11 +153,11 @@ def _text(message: Any, name: str) -> str:
     return text
 
 
-def _answer(shown_desk: Desk) -> Response:
-    if shown_desk.view is None:
-        return JSONResponse({"nothing": shown_desk.nothing})
-    view = shown_desk.view.model_dump_json(exclude={"rubric"})
-    return Response(f'{{"showing": {json.dumps(shown_desk.showing)}, "view": {view}}}', media_type="application/json")
+def _answer(current: Desk) -> Response:
+    if current.view is None:
+        return JSONResponse({"nothing": current.nothing})
+    view = current.view.model_dump_json(exclude={"rubric"})
+    return Response(f'{{"showing": {json.dumps(current.showing)}, "view": {view}}}', media_type="application/json")
 
 
 async def draft(request: Request) -> Response:
@@ -165,11 +165,11 @@ async def draft(request: Request) -> Response:
 
 
 async def renew(request: Request) -> Response:
-    return await _command(request, partial(_run, _renew, _in_words))
+    return await _command(request, partial(_run, _renew, _as_refusal))
 
 
 async def act(request: Request) -> Response:
-    return await _command(request, partial(_run, _act, _desk_again))
+    return await _command(request, partial(_run, _act, _refused_desk))
 
 
 WORK_ROUTES = [
