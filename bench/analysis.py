@@ -86,9 +86,9 @@ def ratings(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def milliseconds(act: Callable[[], object], rounds: int) -> list[float]:
     """How long each of the rounds took."""
-    found = []
+    durations = []
     for _ in range(rounds):
         began = time.perf_counter()
         act()
-        found.append(1000 * (time.perf_counter() - began))
-    return found
+        durations.append(1000 * (time.perf_counter() - began))
+    return durations

@@ -17,7 +17,7 @@ from bench.server import Server, free_port, is_healthy, running_app, start_serve
 from bench.surface import USABLE, signed_in
 from bench.world import World, build_world
 
-MANY, FEW = 100_000, 200
+MANY_ITEMS, FEW_ITEMS = 100_000, 200
 BARE_APP, BARE_USABLE = "bench/bare_app.py", "button#bare"
 
 
@@ -116,9 +116,9 @@ async def _come_and_go(annotator: Annotator, end: float) -> None:
 
 def size(options: Options, home: Path) -> list[Figure]:
     """A study of 100,000 items against one of 200: starting, and one item's time."""
-    worlds = {count: build_world(home / str(count), count, raters=1) for count in (FEW, MANY)}
-    starts: dict[int, list[float]] = {FEW: [], MANY: []}
-    waits: dict[int, list[float]] = {FEW: [], MANY: []}
+    worlds = {count: build_world(home / str(count), count, raters=1) for count in (FEW_ITEMS, MANY_ITEMS)}
+    starts: dict[int, list[float]] = {FEW_ITEMS: [], MANY_ITEMS: []}
+    waits: dict[int, list[float]] = {FEW_ITEMS: [], MANY_ITEMS: []}
     for _ in range(options.rounds(6)):
         # by turns, so that whatever else the machine does meets both
         for count, world in worlds.items():
@@ -131,11 +131,10 @@ def size(options: Options, home: Path) -> list[Figure]:
 
 def _against(what: str, values: dict[int, list[float]], unit: str) -> Figure:
     """The large study over the small one, one ratio per round."""
-    ratios = [many / few for many, few in zip(values[MANY], values[FEW], strict=True)]
-    note = (
-        f"medians: {median(values[MANY]):.3g} {unit} with {MANY:,} items, {median(values[FEW]):.3g} {unit} with {FEW}"
-    )
-    return at_most(f"{MANY:,} items: {what}", "×", ratios, 1.2, note=note)
+    ratios = [many / few for many, few in zip(values[MANY_ITEMS], values[FEW_ITEMS], strict=True)]
+    few, many = median(values[FEW_ITEMS]), median(values[MANY_ITEMS])
+    note = f"medians: {many:.3g} {unit} with {MANY_ITEMS:,} items, {few:.3g} {unit} with {FEW_ITEMS}"
+    return at_most(f"{MANY_ITEMS:,} items: {what}", "×", ratios, 1.2, note=note)
 
 
 async def _one_after_another(world: World, server: Server, items: int) -> list[float]:

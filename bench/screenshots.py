@@ -27,7 +27,7 @@ WIDE: ViewportSize = {"width": 1440, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 LOOKS = [(scheme, size) for scheme in SCHEMES for size in (WIDE, NARROW)]
-KEPT = {
+SHIPPED_PICTURES = {
     "annotate": "annotate-dialogue-light-1440",
     "annotate-dark": "annotate-reviews-dark-1440",
     "annotate-phone": "annotate-posts-light-390",
@@ -244,9 +244,9 @@ def main() -> int:
             annotators_screens(browser, server, camera, scheme, size)
             with looking(browser, scheme, size, lead) as page:
                 leads_screens(page, server, camera)
-    for name, source in KEPT.items():
+    for name, source in SHIPPED_PICTURES.items():
         keep(folder / f"{source}.png", PICTURES / f"{name}.png")
-    print(f"{len(list(folder.glob('*.png')))} pictures in {folder.relative_to(ROOT)}, {len(KEPT)} kept.")
+    print(f"{len(list(folder.glob('*.png')))} pictures in {folder.relative_to(ROOT)}, {len(SHIPPED_PICTURES)} kept.")
     return 0
 
 

@@ -32,7 +32,7 @@ def ask(consent: Consent, on_agree: Callable[[], None], on_refuse: Callable[[], 
 
 
 def instruct(welcome: Welcome, on_read: Callable[[], None]) -> None:
-    """What to do, what the texts may contain, and whom to ask."""
+    """What to do, what the texts may contain, and who to ask."""
     with column("Instructions", width=READING):
         for text in welcome.instructions:
             st.text(text)

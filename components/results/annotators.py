@@ -1,4 +1,4 @@
-"""The annotators one by one: checks, what stands out, and leaving somebody out with a reason."""
+"""The annotators one by one: checks, what stands out, and excluding one with a reason."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ from triptych.stats.undefined import Undefined
 
 CONFIG = {"Annotator": st.column_config.Column(pinned=True)}
 SHOWN_FIRST = 6
-HOW = {
+COLUMN_HELP = {
     "With the others": "Correlation with the mean of the others, the only alarm about the ratings themselves.",
     "Severity": "Own rating minus that of the others, in % of the scale; a habit, not a fault.",
     "All equal": "Annotations that give everything the same rating.",
-    "Attention": "Checks that tell what to answer; two failed ones ask for a look; a skipped one is failed.",
+    "Attention": "Items that say what to answer; two failed ones raise a flag; a skipped one is failed.",
     "Gold": "Items with an agreed answer, with the interval of the share; a skipped one is not as agreed.",
-    "Twice": "How much of what somebody rated twice got the same rating; the mean distance in % of the scale.",
+    "Twice": "Share of what was rated twice that got the same rating; the mean distance in % of the scale.",
     "Before work": "Active time of training and entry test.",
 }
 FLAGS = "A flag asks you to look; nobody is left out by it."
 
 
 def annotators(lines: Sequence[Line]) -> None:
-    """Why to look at whom, then a line per annotator; those that ask for a look first."""
+    """Why annotators are flagged, then a line per annotator; the flagged ones first."""
     if not lines:
         st.text("Nobody has annotated anything yet. The annotators appear here with their first annotation.")
         return
     _reasons([line for line in lines if line.flags and not line.standing.excluded_at])
     table = pd.DataFrame([_row(line) for line in lines]).fillna(NONE)
-    # what says nothing about anybody is left away
+    # a column without any value is dropped
     same = [name for name in table if set(table[name]) <= ({"human", NONE} if name == "Kind" else {NONE})]
     shown = table.drop(columns=[*same, "Why to look"], errors="ignore")
     st.dataframe(shown, hide_index=True, key="quality", column_config=CONFIG)
-    st.caption(" ".join([*(f"{name}: {words}" for name, words in HOW.items() if name in shown), FLAGS]))
+    st.caption(" ".join([*(f"{name}: {words}" for name, words in COLUMN_HELP.items() if name in shown), FLAGS]))
 
 
 def _reasons(flagged: Sequence[Line]) -> None:
-    """One line for each annotator who asks for a look."""
+    """One line for each flagged annotator."""
     if not flagged:
         st.text("No annotator stands out.")
         return
-    said = [f"{line.standing.annotator}: {' '.join(line.flags)}" for line in flagged]
-    st.text("\n".join(["Have a look at:", *said[:SHOWN_FIRST]]))
-    if said[SHOWN_FIRST:]:
-        with st.expander(f"{len(said) - SHOWN_FIRST} more"):
-            st.text("\n".join(said[SHOWN_FIRST:]))
+    sentences = [f"{line.standing.annotator}: {' '.join(line.flags)}" for line in flagged]
+    st.text("\n".join(["Have a look at:", *sentences[:SHOWN_FIRST]]))
+    if sentences[SHOWN_FIRST:]:
+        with st.expander(f"{len(sentences) - SHOWN_FIRST} more"):
+            st.text("\n".join(sentences[SHOWN_FIRST:]))
 
 
 def _row(line: Line) -> dict[str, str]:
@@ -73,16 +73,16 @@ def _row(line: Line) -> dict[str, str]:
     }
 
 
-def _rate(found: FlaggedRate | Undefined) -> str:
+def _rate(rate: FlaggedRate | Undefined) -> str:
     """Right of all, with the interval of the share."""
-    if isinstance(found, Undefined):
+    if isinstance(rate, Undefined):
         return NONE
-    one = found.rate
-    return f"{one.hits} of {one.n} ({limits(one.low, one.high)})"
+    share = rate.rate
+    return f"{share.hits} of {share.n} ({limits(share.low, share.high)})"
 
 
-def _twice(found: Repeated | None) -> str:
-    return f"{percent(found.same.share)} of {found.same.n}, {percent(found.apart)} apart" if found else NONE
+def _twice(repeated: Repeated | None) -> str:
+    return f"{percent(repeated.same.share)} of {repeated.same.n}, {percent(repeated.apart)} apart" if repeated else NONE
 
 
 def _tries(attempts: Sequence[Attempt]) -> str:
@@ -93,21 +93,22 @@ def _tries(attempts: Sequence[Attempt]) -> str:
     return f"{last.right} of {last.asked}, {end}" + (f", try {last.number}" if last.number > 1 else "")
 
 
-def rubric_warnings(found: Sequence[Finding], one: StudyAnalysis, slug: str) -> None:
+def rubric_warnings(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
     """Criteria that many could not answer; nothing where there is none."""
-    if found:
+    if findings:
         st.subheader("The rubric", anchor=False)
-    for finding in found:
+    for finding in findings:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{finding.sentence} This speaks about the rubric, not about the annotators.", width="stretch")
-            ratings_link("See the ratings", finding.examples, one, slug)
+            if finding.examples:
+                ratings_link("See the ratings", finding.examples, analysis, slug)
 
 
-def with_self(found: Sequence[WithSelf], titles: dict[str, str]) -> None:
+def with_self(results: Sequence[WithSelf], titles: dict[str, str]) -> None:
     """Agreement of annotators with themselves, per criterion."""
-    rows = [_self_row(titles[one.criterion], one.table) for one in found]
+    rows = [_self_row(titles[result.criterion], result.table) for result in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="with-self")
-    st.caption("Items shown a second time, in another order and unannounced. Intervals draw what was rated twice anew.")
+    st.caption("Items shown a second time, in another order and unannounced. Intervals resample what was rated twice.")
 
 
 def _self_row(title: str, table: AgreementTable | Undefined) -> dict[str, str]:
@@ -136,31 +137,31 @@ def excluded(lines: Sequence[Line]) -> None:
 
 
 def decision(title: str, annotators: Sequence[str], button: str, slug: str) -> tuple[str, str] | None:
-    """A form that asks for an annotator and a reason; both, when the lead pressed the button."""
+    """A form that asks for an annotator and a reason; both, once the lead presses the button."""
     if not annotators:
         return None
     with st.form(f"{button}-{slug}", clear_on_submit=True, width=560):
         who = st.selectbox(title, annotators, index=None, placeholder="Choose an annotator")
-        reason = st.text_input("Reason", max_chars=500, help="Stands in the log and in every report.")
+        reason = st.text_input("Reason", max_chars=500, help="Appears in the log and in every report.")
         pressed = st.form_submit_button(button)
     if pressed and who is None:
         say("Choose an annotator first.")
     return (who, reason) if pressed and who else None
 
 
-def both_ways(one: StudyAnalysis) -> None:
+def both_ways(analysis: StudyAnalysis) -> None:
     """Every difference with and without excluded annotators; `one` is the analysis without them."""
-    if not one.contrasts:
+    if not analysis.contrasts:
         return
-    included = {(two.criterion, two.system, two.baseline): two for two in one.other_way or ()}
+    included = {(two.criterion, two.system, two.baseline): two for two in analysis.other_way or ()}
     rows = [
         {
-            "Criterion": one.title(contrast.criterion),
-            "Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}",
+            "Criterion": analysis.title(contrast.criterion),
+            "Difference": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}",
             "Without the excluded": _difference(contrast),
             "With them": _difference(included.get((contrast.criterion, contrast.system, contrast.baseline))),
         }
-        for contrast in one.contrasts
+        for contrast in analysis.contrasts
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="both-ways")
     st.caption("Mean difference with its 95 % interval; * where it is clear after the adjustment for many tests.")
@@ -171,6 +172,8 @@ def _difference(contrast: Contrast | None) -> str:
         return NONE
     if isinstance(contrast.difference, Undefined):
         return contrast.difference.reason
-    found = contrast.difference.headline
-    ends = "" if found.low is None else f" ({signed_limits(found.low, found.high, contrast.share)})"
-    return f"{signed(found.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"
+    interval = contrast.difference.headline
+    ends = ""
+    if interval.low is not None and interval.high is not None:
+        ends = f" ({signed_limits(interval.low, interval.high, contrast.share)})"
+    return f"{signed(interval.mean, contrast.share)}{ends}{' *' if contrast.clear else ''}"

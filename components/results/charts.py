@@ -1,5 +1,5 @@
-"""Figures of the results: means with intervals, distributions, shares. Colours hold in light and dark and for
-colour-blind readers (brown to blue-green, after ColorBrewer BrBG; options after Okabe & Ito)."""
+"""Figures of the results: means with intervals, distributions, shares. Their colours are in
+`triptych/rubric/palette.py`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
 import streamlit as st
-from plotly.colors import find_intermediate_color
 
 from components.shell.state import recall
 from triptych.results.criterion import CriterionResult, spoken
 from triptych.results.study_analysis import StudyAnalysis
+from triptych.rubric import palette
 from triptych.rubric.scales import Choice, Likert
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-LOW, MIDDLE, HIGH = (166, 97, 26), (205, 200, 190), (1, 133, 113)
-OPTIONS = ("#b8641b", "#8a8fc4", "#e0b040", "#6aa5d8", "#c98bb0", "#9a9a9a")
-POSITIVE = "#018571"
-DOT = "#23998a"
 ROW, FRAME = 44, 64
 NARROW = 0.07
 LONGEST_NAME = 32
@@ -41,9 +37,9 @@ def show(figure: go.Figure, key: str, name: str, alt: str) -> None:
     st.plotly_chart(figure, key=key, config=config, alt=alt)
 
 
-def kept(one: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
+def drawn_once(analysis: StudyAnalysis, key: str, draw: Callable[[], go.Figure | None]) -> go.Figure | None:
     """The figure as drawn once for this analysis: Plotly takes longer to build one than the page for all the rest."""
-    figures = _drawn.setdefault(one, {})
+    figures = _drawn.setdefault(analysis, {})
     if key not in figures:
         figures[key] = draw()
     return figures[key]
@@ -56,31 +52,31 @@ def choose_picture() -> None:
 
 def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     """A dot per system with its 95 % interval, on the whole scale; None where no system has a mean."""
-    known = [(one, one.interval) for one in result.systems if isinstance(one.interval, Interval)]
-    if not known:
+    intervals = [(system, system.interval) for system in result.systems if isinstance(system.interval, Interval)]
+    if not intervals:
         return None
     scale = 100 if result.share else 1
     dots = go.Scatter(
-        x=[scale * interval.mean for _, interval in known],
-        y=[_name(one, names) for one, _ in known],
+        x=[scale * interval.mean for _, interval in intervals],
+        y=[_name(system, names) for system, _ in intervals],
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in known],
-            "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in known],
+            "array": [scale * (i.high - i.mean) if i.high is not None else 0 for _, i in intervals],
+            "arrayminus": [scale * (i.mean - i.low) if i.low is not None else 0 for _, i in intervals],
             "thickness": 2,
-            "color": DOT,
+            "color": palette.THESE,
             "width": 5,
         },
         mode="markers",
-        marker={"size": 11, "color": DOT},
-        text=[f"{spoken(interval, result.share)}, n = {one.n}" for one, interval in known],
+        marker={"size": 11, "color": palette.THESE},
+        text=[f"{spoken(interval, result.share)}, n = {system.n}" for system, interval in intervals],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     low, high = (scale * end for end in result.ends)
     room = (high - low) * 0.04
     figure = go.Figure(dots)
-    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
     title = f"{result.counts_as}, % of answers" if result.share else "Mean and 95 % interval"
     ticks = [point for point in result.points if point == round(point)] or None
     figure.update_xaxes(range=[low - room, high + room], title=axis_title(title), showgrid=True, tickvals=ticks)
@@ -90,23 +86,25 @@ def means(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
 def answers(result: CriterionResult, names: dict[int, str]) -> go.Figure | None:
     """How answers spread: bars that diverge from the middle of a scale, or shares of options; None for a fine scale."""
     if isinstance(result.criterion.scale, Choice):
-        return _option_bars(result, names)
+        return _option_bars(result, result.criterion.scale, names)
     return _diverging_bars(result, names) if result.points else None
 
 
 def _diverging_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
     """Points below the middle to the left, above to the right, the middle one (if there is one) across it."""
     figure = go.Figure()
-    rows = [one for one in result.systems if sum(one.counts)]
-    shares = [[100 * count / sum(one.counts) for count in one.counts] for one in rows]
+    rows = [system for system in result.systems if sum(system.counts)]
+    shares = [[100 * count / sum(system.counts) for count in system.counts] for system in rows]
     starts = [-_left_of_middle(row) for row in shares]
     for place, (point, title) in enumerate(_point_titles(result)):
         widths = [row[place] for row in shares]
-        colour = _diverging(place / (len(result.points) - 1))
-        counts = [one.counts[place] for one in rows]
-        _bars(figure, title, [_name(one, names) for one in rows], widths, list(starts), colour, counts, f"{point:g}")
+        colour = palette.along_scale(place / (len(result.points) - 1))
+        counts = [system.counts[place] for system in rows]
+        _bars(
+            figure, title, [_name(system, names) for system in rows], widths, list(starts), colour, counts, f"{point:g}"
+        )
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
     figure.add_vline(x=0, line_width=1, line_color="rgba(128,128,128,0.7)")
     figure.update_xaxes(
         showticklabels=False, showgrid=False, zeroline=False, title=axis_title("Share of answers per point")
@@ -131,21 +129,21 @@ def _point_titles(result: CriterionResult) -> list[tuple[float, str]]:
     ]
 
 
-def _option_bars(result: CriterionResult, names: dict[int, str]) -> go.Figure:
+def _option_bars(result: CriterionResult, scale: Choice, names: dict[int, str]) -> go.Figure:
     """Shares of the options among the answers that are not missing."""
     figure = go.Figure()
-    rows = [(one, one.shares) for one in result.systems if not isinstance(one.shares, Undefined)]
-    starts, others = [0.0] * len(rows), iter(OPTIONS * 2)
-    for place, option in enumerate(result.criterion.scale.options):
+    rows = [(system, system.shares) for system in result.systems if not isinstance(system.shares, Undefined)]
+    starts = [0.0] * len(rows)
+    colours = palette.of_options([option.positive for option in scale.options])
+    for place, option in enumerate(scale.options):
         if option.missing:
             continue
         widths = [100 * (shares.options[place].share or 0) for _, shares in rows]
         counts = [shares.options[place].count for _, shares in rows]
-        colour = POSITIVE if option.positive else next(others)
-        labels = [_name(one, names) for one, _ in rows]
-        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colour, counts, "")
+        labels = [_name(system, names) for system, _ in rows]
+        _bars(figure, plain_label(option.title[:40]), labels, widths, list(starts), colours[place], counts, "")
         starts = [start + width for start, width in zip(starts, widths, strict=True)]
-    frame(figure, len(result.systems), [_name(one, names) for one in result.systems])
+    frame(figure, len(result.systems), [_name(system, names) for system in result.systems])
     figure.update_xaxes(range=[0, 100], showgrid=False, title=axis_title("Share of answers, %"))
     return figure
 
@@ -197,8 +195,8 @@ def axis_title(text: str) -> dict[str, object]:
     return {"text": plain_label(text), "standoff": 6, "font": {"size": 12}}
 
 
-def _name(one: SystemResult, names: dict[int, str]) -> str:
-    return short(names.get(one.system, "Item"), str(one.system), LONGEST_NAME)
+def _name(system: SystemResult, names: dict[int, str]) -> str:
+    return short(names.get(system.system, "Item"), str(system.system), LONGEST_NAME)
 
 
 def short(name: str, mark: str, longest: int) -> str:
@@ -209,9 +207,3 @@ def short(name: str, mark: str, longest: int) -> str:
 def plain_label(text: str) -> str:
     """Plotly reads a little HTML in every text; a name stays a name."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _diverging(share: float) -> str:
-    low, high = (LOW, MIDDLE) if share < 0.5 else (MIDDLE, HIGH)
-    found = find_intermediate_color(low, high, share * 2 if share < 0.5 else share * 2 - 1)
-    return "rgb({:.0f},{:.0f},{:.0f})".format(*found)

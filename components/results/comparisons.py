@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -31,95 +31,103 @@ from triptych.stats.undefined import Undefined
 MOST_ROWS, MOST_LINKS = 12, 6
 
 
-def criterion_block(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+def criterion_block(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
     """The verdict in a sentence, one figure of differences and one of answers, agreement, the numbers behind them."""
     key = result.criterion.key
     st.subheader(plain(result.criterion.title), anchor=False)
-    said = verdict(one, key) if result.n and one.contrasts_of(key) else headline(result, one.names)
-    st.text(said)
+    sentence = verdict(analysis, key) if result.n and analysis.contrasts_of(key) else headline(result, analysis.names)
+    st.text(sentence)
     if not result.n:
         return
-    _figures(one, result, slug, said)
-    pairs = len(one.contrasts_of(key))
-    cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all stand under Numbers. "
+    _figures(analysis, result, slug, sentence)
+    pairs = len(analysis.contrasts_of(key))
+    cut = f"{MOST_ROWS} of {pairs} differences are drawn, the clearest first; all are under Numbers. "
     st.caption(plain((cut if pairs > MOST_ROWS else "") + agreement_sentence(result)))
     with (box := st.expander("Numbers", key=f"numbers-{key}", on_change="rerun")):
         if box.open:
-            _numbers_behind(one, result)
-            _links(one, key, slug)
+            _numbers_behind(analysis, result)
+            _links(analysis, key, slug)
 
 
-def _figures(one: StudyAnalysis, result: CriterionResult, slug: str, said: str) -> None:
-    """Differences where systems can be compared, otherwise means; beside them the answers."""
+def _figures(analysis: StudyAnalysis, result: CriterionResult, slug: str, sentence: str) -> None:
+    """Differences where systems can be compared, otherwise means; next to them the answers."""
     key = result.criterion.key
-    left = charts.kept(one, f"difference-{key}", lambda: _differences(one, result))
-    spread = charts.kept(one, f"answers-{key}", lambda: _levels(one, result))
+    left = charts.drawn_once(analysis, f"difference-{key}", lambda: _differences(analysis, result))
+    spread = charts.drawn_once(analysis, f"answers-{key}", lambda: _levels(analysis, result))
     columns = st.columns([2, 3]) if left and spread else [st.container()] * 2
     if left:
         with columns[0]:
-            charts.show(left, f"difference-{key}", f"{slug}-{key}-differences", said)
+            charts.show(left, f"difference-{key}", f"{slug}-{key}-differences", sentence)
     if spread:
         with columns[1]:
-            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", headline(result, one.names))
+            charts.show(spread, f"answers-{key}", f"{slug}-{key}-answers", headline(result, analysis.names))
 
 
-def _differences(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    known = foremost(one.contrasts_of(result.criterion.key), MOST_ROWS)
-    if known:
-        return figures.forest(known, one.names, result.widest)
-    return charts.means(result, one.names)
+def _differences(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
+    contrasts = foremost(analysis.contrasts_of(result.criterion.key), MOST_ROWS)
+    if contrasts:
+        return figures.forest(contrasts, analysis.names, result.widest)
+    return charts.means(result, analysis.names)
 
 
-def _levels(one: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
-    """Where the systems stand: the answers, or their means on a scale too fine for bars."""
-    answers = charts.answers(result, one.names)
-    return answers or (charts.means(result, one.names) if one.contrasts_of(result.criterion.key) else None)
+def _levels(analysis: StudyAnalysis, result: CriterionResult) -> go.Figure | None:
+    """The level of each system: the answers, or their means on a scale too fine for bars."""
+    answers = charts.answers(result, analysis.names)
+    return answers or (charts.means(result, analysis.names) if analysis.contrasts_of(result.criterion.key) else None)
 
 
 def agreement_sentence(result: CriterionResult) -> str:
     """Percent and alpha with its interval, or why there is none; on a fine scale few ratings are ever the same."""
-    found = result.agreement
-    if isinstance(found.table, Undefined):
-        return f"Agreement: {found.table}"
+    agreement = result.agreement
+    if isinstance(agreement.table, Undefined):
+        return f"Agreement: {agreement.table}"
     fine = not result.points and not isinstance(result.criterion.scale, Choice)
-    same = "" if fine else f"two annotators give the same rating {percent(found.percent)} of the time; "
-    if isinstance(found.alpha, Undefined):
-        return f"Agreement: {same}{found.alpha}"
-    interval = "" if isinstance(found.interval, Undefined) else f" ({limits(*found.interval)})"
-    parts = (f"Agreement: {same}Krippendorff's alpha {number(found.alpha)}{interval}.", found.band, found.note)
+    same = ""
+    if not fine and not isinstance(agreement.percent, Undefined):
+        same = f"two annotators give the same rating {percent(agreement.percent)} of the time; "
+    if isinstance(agreement.alpha, Undefined):
+        return f"Agreement: {same}{agreement.alpha}"
+    interval = "" if isinstance(agreement.interval, Undefined) else f" ({limits(*agreement.interval)})"
+    parts = (
+        f"Agreement: {same}Krippendorff's alpha {number(agreement.alpha)}{interval}.",
+        agreement.band,
+        agreement.note,
+    )
     return " ".join(part for part in parts if part)
 
 
-def _numbers_behind(one: StudyAnalysis, result: CriterionResult) -> None:
+def _numbers_behind(analysis: StudyAnalysis, result: CriterionResult) -> None:
     key = result.criterion.key
-    mine = one.contrasts_of(key)
-    if mine:
-        st.dataframe(contrast_table(mine, one), hide_index=True, key=f"contrasts-{key}")
-        st.caption(plain(f"{whom_for(mine)} {one.family} {HOCHBERG}"))
-    st.dataframe(_systems(result, one.names), hide_index=True, key=f"table-{key}")
+    contrasts = analysis.contrasts_of(key)
+    if contrasts:
+        st.dataframe(contrast_table(contrasts, analysis), hide_index=True, key=f"contrasts-{key}")
+        st.caption(plain(f"{whom_for(contrasts)} {analysis.family} {HOCHBERG}"))
+    st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"table-{key}")
     st.caption(interval_note(result))
 
 
 def whom_for(contrasts: Sequence[Contrast]) -> str:
-    """Whom the intervals of differences speak for: each sentence once."""
-    known = [one.difference for one in contrasts if not isinstance(one.difference, Undefined)]
-    said = dict.fromkeys(sentence for one in known for sentence in (one.these.sentence, one.alike.sentence))
-    return " ".join(said)
+    """Which annotators the intervals of differences speak for: each sentence once."""
+    differences = [contrast.difference for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
+    sentences = dict.fromkeys(
+        sentence for difference in differences for sentence in (difference.these.sentence, difference.alike.sentence)
+    )
+    return " ".join(sentences)
 
 
-def contrast_table(contrasts: Sequence[Contrast], one: StudyAnalysis) -> pd.DataFrame:
-    return pd.DataFrame([_contrast_row(contrast, one) for contrast in contrasts])
+def contrast_table(contrasts: Sequence[Contrast], analysis: StudyAnalysis) -> pd.DataFrame:
+    return pd.DataFrame([_contrast_row(contrast, analysis) for contrast in contrasts])
 
 
-def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
-    row = {"Difference": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}"}
-    found = contrast.difference
-    if isinstance(found, Undefined):
-        return row | {"Mean": found.reason}
+def _contrast_row(contrast: Contrast, analysis: StudyAnalysis) -> dict[str, str]:
+    row = {"Difference": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}"}
+    difference = contrast.difference
+    if isinstance(difference, Undefined):
+        return row | {"Mean": difference.reason}
     row |= {
-        "Mean": signed(found.mean, contrast.share),
-        "These annotators": _interval(found.these, contrast.share),
-        "Annotators like these": _interval(found.alike, contrast.share),
+        "Mean": signed(difference.mean, contrast.share),
+        "These annotators": _interval(difference.these, contrast.share),
+        "Annotators like these": _interval(difference.alike, contrast.share),
         "p": p_value(contrast.p),
         "p (Holm)": p_value(contrast.holm),
         "p (BH)": p_value(contrast.benjamini_hochberg),
@@ -132,67 +140,83 @@ def _contrast_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
 
 
 def _interval(interval: Interval, share: bool) -> str:
-    return NONE if interval.low is None else signed_limits(interval.low, interval.high, share)
+    if interval.low is None or interval.high is None:
+        return NONE
+    return signed_limits(interval.low, interval.high, share)
 
 
 def _systems(result: CriterionResult, names: dict[int, str]) -> pd.DataFrame:
     return pd.DataFrame([_system_row(result, system, names) for system in result.systems]).fillna("")
 
 
-def _system_row(result: CriterionResult, one: SystemResult, names: dict[int, str]) -> dict[str, str]:
-    row = {"System": names.get(one.system, "The item"), "n": str(one.n), "Missing": str(one.missing)}
-    known = isinstance(one.summary, Summary)
-    if known and isinstance(one.interval, Interval):
-        row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(one.interval, result.share)
+def _system_row(result: CriterionResult, system: SystemResult, names: dict[int, str]) -> dict[str, str]:
+    row = {"System": names.get(system.system, "The item"), "n": str(system.n), "Missing": str(system.missing)}
+    has_summary = isinstance(system.summary, Summary)
+    if has_summary and isinstance(system.interval, Interval):
+        row[f"{'Share' if result.share else 'Mean'} (95 % interval)"] = spoken(system.interval, result.share)
         row |= {
-            column.title: with_limits(column, one) for column in SYSTEM if column.name in OF_POINTS and not result.share
+            column.title: with_limits(column, system)
+            for column in SYSTEM
+            if column.name in OF_POINTS and not result.share
         }
-    elif not isinstance(one.shares, Shares):
-        row["Mean"] = str(one.summary)
-    row |= {column.title: with_limits(column, one) for column in SYSTEM if column.limits}
-    row |= {f"{point:g}": str(count) for point, count in zip(result.points, one.counts, strict=False)}
-    if isinstance(one.shares, Shares):
-        titles = {option.key: option.title for option in result.criterion.scale.options}
-        row |= {titles[o.option]: ratio(o.count, o.of) for o in one.shares.options}
-    if isinstance(one.majority, MajorityShare):
-        found = one.majority
-        row["Positive by majority"] = f"{percent(found.share)} of {found.items} items, {found.undecided} undecided"
+    elif not isinstance(system.shares, Shares):
+        row["Mean"] = str(system.summary)
+    row |= {column.title: with_limits(column, system) for column in SYSTEM if column.limits}
+    row |= {f"{point:g}": str(count) for point, count in zip(result.points, system.counts, strict=False)}
+    scale = result.criterion.scale
+    if isinstance(system.shares, Shares) and isinstance(scale, Choice):
+        titles: dict[Hashable, str] = {option.key: option.title for option in scale.options}
+        row |= {titles[o.option]: ratio(o.count, o.of) for o in system.shares.options}
+    if isinstance(system.majority, MajorityShare):
+        majority = system.majority
+        row["Positive by majority"] = (
+            f"{percent(majority.share)} of {majority.items} items, {majority.undecided} undecided"
+        )
     return row
 
 
-def with_limits(column: Statistic, one: SystemResult) -> str:
+def with_limits(column: Statistic, system: SystemResult) -> str:
     """A statistic of a system as a report prints it, with its interval if it has one."""
-    value = written_or_reason(column.of(one), column.style)
-    interval = column.limits(one) if column.limits else None
+    value = written_or_reason(column.of(system), column.style)
+    interval = column.limits(system) if column.limits else None
     if interval is None or isinstance(interval, Undefined):
         return value
     return f"{value} ({' to '.join(written(end, column.style) for end in interval)})"
 
 
-def _links(one: StudyAnalysis, key: str, slug: str) -> None:
+def _links(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """From each difference to the ratings behind it."""
     with st.container(horizontal=True):
-        for contrast in foremost(one.contrasts_of(key), MOST_LINKS):
+        for contrast in foremost(analysis.contrasts_of(key), MOST_LINKS):
             both = frozenset({contrast.system, contrast.baseline})
-            label = f"Ratings of {one.name(contrast.system)} and {one.name(contrast.baseline)}"
-            ratings_link(label, Filters(systems=both, criteria=frozenset({key})), one, slug)
+            label = f"Ratings of {analysis.name(contrast.system)} and {analysis.name(contrast.baseline)}"
+            ratings_link(label, Filters(systems=both, criteria=frozenset({key})), analysis, slug)
 
 
-def wins(one: StudyAnalysis, key: str, slug: str) -> None:
+def wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
     """The win matrix of a criterion, with wins, ties and losses behind it."""
-    mine = [contrast for contrast in one.contrasts_of(key) if isinstance(contrast.dominance, Dominance)]
-    if not mine:
+    compared = [
+        (contrast, contrast.dominance)
+        for contrast in analysis.contrasts_of(key)
+        if isinstance(contrast.dominance, Dominance)
+    ]
+    if not compared:
         st.text("Not defined: no annotator rated two systems on the same item.")
         return
-    best = max(mine, key=lambda contrast: abs(contrast.dominance.estimate.mean))
-    found = best.dominance
-    said = (
-        f"{one.name(best.system)} was rated higher than {one.name(best.baseline)} {counted(found.wins, 'time')}, "
-        f"lower {counted(found.losses, 'time')}, and {counted(found.ties, 'time')} the same."
+    best, dominance = max(compared, key=lambda pair: abs(pair[1].estimate.mean))
+    sentence = (
+        f"{analysis.name(best.system)} was rated higher than {analysis.name(best.baseline)} "
+        f"{counted(dominance.wins, 'time')}, "
+        f"lower {counted(dominance.losses, 'time')}, and {counted(dominance.ties, 'time')} the same."
     )
-    st.text(said)
-    charts.show(figures.wins(mine, one.names), f"wins-{key}", f"{slug}-{key}-wins", said)
-    rows = [_win_row(contrast, one) for contrast in mine]
+    st.text(sentence)
+    charts.show(
+        figures.wins([contrast for contrast, _ in compared], analysis.names),
+        f"wins-{key}",
+        f"{slug}-{key}-wins",
+        sentence,
+    )
+    rows = [_win_row(contrast, dominance, analysis) for contrast, dominance in compared]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"wins-table-{key}")
     st.caption(
         "P(win) − P(loss) uses only which of the two was rated higher: −1 to 1, with the interval for annotators "
@@ -200,43 +224,43 @@ def wins(one: StudyAnalysis, key: str, slug: str) -> None:
     )
 
 
-def _win_row(contrast: Contrast, one: StudyAnalysis) -> dict[str, str]:
-    found, rank = contrast.dominance, contrast.signed_rank
+def _win_row(contrast: Contrast, dominance: Dominance, analysis: StudyAnalysis) -> dict[str, str]:
+    rank, interval = contrast.signed_rank, within((-1, 1), dominance.estimate.headline)
     row = {
-        "Pair": f"{one.name(contrast.system)} − {one.name(contrast.baseline)}",
-        "Wins": str(found.wins),
-        "Ties": str(found.ties),
-        "Losses": str(found.losses),
-        "P(win) − P(loss)": spoken(within((-1, 1), found.estimate.headline), False),
+        "Pair": f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}",
+        "Wins": str(dominance.wins),
+        "Ties": str(dominance.ties),
+        "Losses": str(dominance.losses),
+        "P(win) − P(loss)": interval.reason if isinstance(interval, Undefined) else spoken(interval, False),
     }
     if isinstance(rank, SignedRank):
         return row | {"Wilcoxon p (these annotators)": p_value(rank.p), "Rank-biserial": number(rank.effect)}
-    return row | {"Wilcoxon p (these annotators)": rank, "Rank-biserial": NONE}
+    return row | {"Wilcoxon p (these annotators)": rank.reason, "Rank-biserial": NONE}
 
 
-def means(one: StudyAnalysis, result: CriterionResult, slug: str) -> None:
+def means(analysis: StudyAnalysis, result: CriterionResult, slug: str) -> None:
     """Each system's own mean on the whole scale."""
-    said = headline(result, one.names)
-    st.text(said)
-    figure = charts.means(result, one.names)
+    sentence = headline(result, analysis.names)
+    st.text(sentence)
+    figure = charts.means(result, analysis.names)
     if figure:
-        charts.show(figure, f"means-{result.criterion.key}", f"{slug}-{result.criterion.key}-means", said)
-    st.dataframe(_systems(result, one.names), hide_index=True, key=f"means-table-{result.criterion.key}")
+        charts.show(figure, f"means-{result.criterion.key}", f"{slug}-{result.criterion.key}-means", sentence)
+    st.dataframe(_systems(result, analysis.names), hide_index=True, key=f"means-table-{result.criterion.key}")
     st.caption(interval_note(result))
 
 
-def behind(one: StudyAnalysis, key: str, slug: str) -> str | None:
-    """Items that speak for and against a difference; returns the item that the reader picks."""
-    mine = [contrast for contrast in one.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
-    if not mine:
+def behind(analysis: StudyAnalysis, key: str, slug: str) -> str | None:
+    """Items that support and contradict a difference; returns the item that the reader picks."""
+    contrasts = [contrast for contrast in analysis.contrasts_of(key) if not isinstance(contrast.difference, Undefined)]
+    if not contrasts:
         st.text("Not defined: no annotator rated two systems on the same item.")
         return None
     chosen = st.selectbox(
-        "Difference", mine, format_func=lambda c: figures.pair_label(c, one.names), key=f"behind-{slug}-{key}"
+        "Difference", contrasts, format_func=lambda c: figures.pair_label(c, analysis.names), key=f"behind-{slug}-{key}"
     )
     rows = [
         {"Item": e.item, "Mean difference": signed(e.difference, chosen.share), "Annotators": e.n}
-        for e in one.examples(chosen)
+        for e in analysis.examples(chosen)
     ]
-    st.text("Items that speak most for the difference stand first, those against it last. Pick one to read it.")
+    st.text("Items that support the difference most come first, those against it last. Pick one to read it.")
     return pick_item(pd.DataFrame(rows), f"examples-{slug}-{key}")

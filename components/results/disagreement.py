@@ -14,23 +14,24 @@ from triptych.results.study_analysis import StudyAnalysis
 NOTHING = "Nothing was rated by two annotators yet."
 
 
-def people(one: StudyAnalysis, slug: str) -> None:
-    """How far each annotator lies from the others, by criterion."""
-    found, titles = one.disagreement, _titles(one)
-    if not found.annotators:
+def people(analysis: StudyAnalysis, slug: str) -> None:
+    """How far each annotator is from the others, by criterion."""
+    disagreement, titles = analysis.disagreement, _titles(analysis)
+    if not disagreement.annotators:
         st.text(NOTHING)
         return
-    far = found.annotators[0]
+    far = disagreement.annotators[0]
     worst = max(far.criteria, key=far.criteria.__getitem__)
-    said = (
-        f"{far.annotator} lies farthest from the others, most of all on {one.title(worst)} "
+    sentence = (
+        f"{far.annotator} is farthest from the others, most of all on {analysis.title(worst)} "
         f"({percent(far.criteria[worst])} of the scale)."
     )
-    st.text(said)
-    charts.show(figures.distances(found, titles), "distances", f"{slug}-annotators", said)
+    st.text(sentence)
+    charts.show(figures.distances(disagreement, titles), "distances", f"{slug}-annotators", sentence)
     with st.expander("Numbers", key="numbers-distances"):
         rows = [
-            {"Annotator": a.annotator, "Ratings": a.n, **_by_criterion(a.criteria, titles)} for a in found.annotators
+            {"Annotator": a.annotator, "Ratings": a.n, **_by_criterion(a.criteria, titles)}
+            for a in disagreement.annotators
         ]
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="distances-table")
         st.caption(
@@ -39,24 +40,28 @@ def people(one: StudyAnalysis, slug: str) -> None:
         )
 
 
-def items(one: StudyAnalysis, slug: str) -> str | None:
-    """Items on which annotators lie farthest apart; returns the one that the reader picks."""
-    found, titles = one.disagreement, _titles(one)
-    if not found.items:
+def items(analysis: StudyAnalysis, slug: str) -> str | None:
+    """Items on which annotators are farthest apart; returns the one that the reader picks."""
+    disagreement, titles = analysis.disagreement, _titles(analysis)
+    if not disagreement.items:
         return None
-    said = f"Annotators lie farthest apart on {found.items[0].item}. Pick an item to read it."
-    st.text(said)
-    charts.show(figures.items(found, titles), "items", f"{slug}-items", said)
-    picked = pick_item(_item_table(found, titles), f"items-{slug}", height=260)
-    cut = f" The first {len(found.items)} of {found.of} are listed." if found.of > len(found.items) else ""
+    sentence = f"Annotators are farthest apart on {disagreement.items[0].item}. Pick an item to read it."
+    st.text(sentence)
+    charts.show(figures.items(disagreement, titles), "items", f"{slug}-items", sentence)
+    picked = pick_item(_item_table(disagreement, titles), f"items-{slug}", height=260)
+    cut = (
+        f" The first {len(disagreement.items)} of {disagreement.of} are listed."
+        if disagreement.of > len(disagreement.items)
+        else ""
+    )
     st.caption(f"Mean distance of two annotators, as a share of the scale.{cut}")
     return picked
 
 
-def _item_table(found: Disagreement, titles: dict[str, str]) -> pd.DataFrame:
+def _item_table(disagreement: Disagreement, titles: dict[str, str]) -> pd.DataFrame:
     rows = [
         {"Item": i.item, "Distance": percent(i.score), "Ratings": i.ratings, **_by_criterion(i.criteria, titles)}
-        for i in found.items
+        for i in disagreement.items
     ]
     return pd.DataFrame(rows)
 
@@ -65,5 +70,5 @@ def _by_criterion(parts: dict[str, float], titles: dict[str, str]) -> dict[str, 
     return {title: percent(parts[key]) if key in parts else NONE for key, title in titles.items()}
 
 
-def _titles(one: StudyAnalysis) -> dict[str, str]:
-    return {result.criterion.key: result.criterion.title for result in one.criteria}
+def _titles(analysis: StudyAnalysis) -> dict[str, str]:
+    return {result.criterion.key: result.criterion.title for result in analysis.criteria}

@@ -25,50 +25,51 @@ EVERY = "Every"
 LISTED = 300
 
 
-def reasons(one: StudyAnalysis) -> None:
+def reasons(analysis: StudyAnalysis) -> None:
     """Reasons by the tag that annotators do not see; nothing where nobody explained anything."""
+    reasons = [(result, reason) for result in analysis.criteria for reason in result.reasons]
     rows = [
         {
             "Criterion": result.criterion.title,
             "Tag": reason.tag,
             "Total": reason.total,
-            **{one.name(system.system): reason.systems.get(system.system, 0) for system in result.systems},
+            **{analysis.name(system.system): reason.systems.get(system.system, 0) for system in result.systems},
             "What annotators ticked": " / ".join(reason.texts),
         }
-        for result in one.criteria
-        for reason in result.reasons
+        for result, reason in reasons
     ]
-    if rows:
-        most = max(rows, key=lambda row: row["Total"])
-        st.text(f"The most frequent reason is “{most['Tag']}” ({most['Criterion']}, {counted(most['Total'], 'time')}).")
+    if reasons:
+        result, reason = max(reasons, key=lambda pair: pair[1].total)
+        times = counted(reason.total, "time")
+        st.text(f"The most frequent reason is “{reason.tag}” ({result.criterion.title}, {times}).")
         st.dataframe(pd.DataFrame(rows), hide_index=True, key="reasons")
-    elif any(result.free_texts for result in one.criteria):
+    elif any(result.free_texts for result in analysis.criteria):
         st.text("No reason has been ticked yet.")
 
 
-def browser(one: StudyAnalysis, slug: str) -> str | None:
+def browser(analysis: StudyAnalysis, slug: str) -> str | None:
     """Every explanation of a criterion, option and system; returns the item of the one that the reader picks."""
-    written = sum(result.free_texts for result in one.criteria)
-    if not written and not any(result.reasons for result in one.criteria):
+    written = sum(result.free_texts for result in analysis.criteria)
+    if not written and not any(result.reasons for result in analysis.criteria):
         st.text("No rating has an explanation or a ticked reason. They are listed here as soon as there is one.")
         return None
     st.text(f"Explanations in an annotator's own words: {written:,}.")
-    titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
     first, second, third = st.columns(3)
     criterion = first.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"why-{slug}")
-    options = _options(one, criterion)
+    options = _options(analysis, criterion)
     option = second.selectbox(
         "Answer", [EVERY, *options], format_func=lambda key: options.get(key, key), key=f"why-{slug}-{criterion}"
     )
-    systems = third.multiselect("System", one.frame.systems, format_func=one.name, key=f"why-system-{slug}")
-    wanted = Filters(
-        annotators=one.scope.annotators,
+    systems = third.multiselect("System", analysis.frame.systems, format_func=analysis.name, key=f"why-system-{slug}")
+    filters = Filters(
+        annotators=analysis.scope.annotators,
         systems=frozenset(systems),
         criteria=frozenset({criterion}),
         values=frozenset() if option == EVERY else frozenset({option}),
         marks=frozenset({"explained"}),
     )
-    table = ratings_table(one.counted_frame, wanted, one.names, LISTED)
+    table = ratings_table(analysis.counted_frame, filters, analysis.names, LISTED)
     pick = " Pick one to read its item." if table.count else ""
     st.caption(f"{counted(table.count, 'rating')} with an explanation or a ticked reason.{pick}")
     if not table.count:
@@ -78,9 +79,9 @@ def browser(one: StudyAnalysis, slug: str) -> str | None:
     return pick_item(table.rows[columns], f"explanations-{slug}", column_config=wide)
 
 
-def _options(one: StudyAnalysis, criterion: str) -> dict[str, str]:
+def _options(analysis: StudyAnalysis, criterion: str) -> dict[str, str]:
     """Answers of a criterion as the list of ratings writes them, with what a reader calls them."""
-    scale = one.ratings_of(criterion).criterion.scale
+    scale = analysis.ratings_of(criterion).criterion.scale
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
     points = getattr(scale, "points", ())
@@ -91,7 +92,7 @@ def highlights(
     readings: pd.DataFrame,
     agreement: Sequence[SpanAgreement] | Undefined,
     labels: Sequence[HighlightLabel],
-    one: StudyAnalysis,
+    analysis: StudyAnalysis,
     slug: str,
 ) -> None:
     """How often each label was given to each system, and how far annotators mark the same."""
@@ -104,33 +105,34 @@ def highlights(
     counts = marked.groupby(["label", "system"]).size().unstack(fill_value=0)
     rates = 100 * counts / read.reindex(counts.columns)
     label, system = rates.stack().idxmax()
-    said = (
-        f"{one.name(system)} gets “{titles.get(label, label)}” most: {rates.loc[label, system]:.0f} per 100 readings."
-    )
-    st.text(said)
-    charts.show(highlights_figure(rates, titles, one.names), "highlights", f"{slug}-highlights", said)
+    rate = rates.loc[label, system]
+    sentence = f"{analysis.name(system)} gets “{titles.get(label, label)}” most: {rate:.0f} per 100 readings."
+    st.text(sentence)
+    charts.show(highlights_figure(rates, titles, analysis.names), "highlights", f"{slug}-highlights", sentence)
     with st.expander("Numbers", key="numbers-highlights"):
-        table = counts.rename(index=titles, columns=one.names)
+        table = counts.rename(index=titles, columns=analysis.names)
         st.dataframe(table, key="highlights-table")
         _span_table(agreement, titles)
 
 
-def comments(found: pd.DataFrame, labels: Sequence[HighlightLabel], one: StudyAnalysis, slug: str) -> str | None:
-    """What annotators wrote beside their highlights, by label and system; returns the item that the reader picks."""
-    if found.empty:
+def comments(rows: pd.DataFrame, labels: Sequence[HighlightLabel], analysis: StudyAnalysis, slug: str) -> str | None:
+    """What annotators wrote on their highlights, by label and system; returns the item that the reader picks."""
+    if rows.empty:
         return None
     titles = {label.key: label.title for label in labels}
-    per = found["system"].value_counts()
-    st.text(f"Comments on highlights: {len(found):,}, most on {one.name(int(per.idxmax()))} ({per.max():,}).")
+    per = rows["system"].value_counts()
+    st.text(f"Comments on highlights: {len(rows):,}, most on {analysis.name(int(per.idxmax()))} ({per.max():,}).")
     first, second = st.columns(2)
-    given = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
-    systems = second.multiselect("System", one.frame.systems, format_func=one.name, key=f"comment-system-{slug}")
-    shown = found[found["label"].isin(given or titles) & found["system"].isin(systems or one.frame.systems)]
+    chosen_labels = first.multiselect("Label", list(titles), format_func=titles.__getitem__, key=f"comment-{slug}")
+    systems = second.multiselect(
+        "System", analysis.frame.systems, format_func=analysis.name, key=f"comment-system-{slug}"
+    )
+    shown = rows[rows["label"].isin(chosen_labels or titles) & rows["system"].isin(systems or analysis.frame.systems)]
     cut = f" The first {LISTED} of {len(shown):,} are listed; the export of highlights has them all."
     st.caption("Pick one to read its item." + (cut if len(shown) > LISTED else ""))
     listed = pd.DataFrame(
         {
-            "System": shown["system"].map(one.name),
+            "System": shown["system"].map(analysis.name),
             "Label": shown["label"].map(titles),
             "Passage": shown["quote"],
             "Comment": shown["comment"],
@@ -142,20 +144,20 @@ def comments(found: pd.DataFrame, labels: Sequence[HighlightLabel], one: StudyAn
     return pick_item(listed, f"comments-{slug}", column_config=wide)
 
 
-def _span_table(found: Sequence[SpanAgreement] | Undefined, titles: dict[str, str]) -> None:
-    if isinstance(found, Undefined):
-        st.text(found.reason)
+def _span_table(agreements: Sequence[SpanAgreement] | Undefined, titles: dict[str, str]) -> None:
+    if isinstance(agreements, Undefined):
+        st.text(agreements.reason)
         return
     rows = [
         {
-            "Label": "Any label" if one.label is None else titles.get(one.label, one.label),
-            "Texts read twice": one.texts,
-            "Highlights": one.spans,
-            "F1, same passage": number(one.exact),
-            "F1, overlapping": number(one.overlapping),
-            "Alpha over characters": number(one.alpha),
+            "Label": "Any label" if agreement.label is None else titles.get(agreement.label, agreement.label),
+            "Texts read twice": agreement.texts,
+            "Highlights": agreement.spans,
+            "F1, same passage": number(agreement.exact),
+            "F1, overlapping": number(agreement.overlapping),
+            "Alpha over characters": number(agreement.alpha),
         }
-        for one in found
+        for agreement in agreements
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="spans")
     st.caption("F1 is the mean over pairs of annotators. Alpha asks of every character whether it is marked.")

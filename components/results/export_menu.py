@@ -1,4 +1,4 @@
-"""Taking a study's data away: which format, what it asks, and the link."""
+"""Exporting a study's data: which format, what it asks, and the link."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def export_menu(study: Study, criteria: Mapping[str, str]) -> None:
 
 
 def _options(chosen: ExportFormat, criteria: Mapping[str, str], name: str) -> dict[str, str]:
-    """What the format asks, as it stands in the address."""
-    options = {}
+    """What the format asks, as it is in the address."""
+    options: dict[str, str] = {}
     if "criterion" in chosen.asks:
         titles = {EVERY: "Every criterion", **criteria}
         picked = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"{name}-criterion")

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from components.results.charts import DOT, axis_title, frame, plain_label, short
+from components.results.charts import axis_title, frame, plain_label, short
 from components.shell.words import signed
 from triptych.results.disagreement import Disagreement
+from triptych.rubric import palette
 from triptych.simulate.planner import Chances
-from triptych.stats.analysis.annotators import PeopleOf
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import Agreement
 from triptych.stats.coefficients import BANDS
 from triptych.stats.intervals import Interval
+from triptych.stats.pairs import AnnotatorPair
 from triptych.stats.undefined import Undefined
 
-LIKE, GREY = "#c8843c", "rgba(128,128,128,0.7)"
+GREY = "rgba(128,128,128,0.7)"
 SHADES = [[0, "#f1ebdf"], [0.5, "#7fb8ad"], [1, "#0b5a50"]]
 BAND = "rgba(128,128,128,0.14)"
 MOST_CELLS, MOST_ITEMS = 40, 15
@@ -30,34 +31,37 @@ def forest(contrasts: Sequence[Contrast], names: dict[int, str], widest: float) 
 
     widest: the largest difference that the scale allows; what an interval has beyond it is not drawn.
     """
-    known = [one for one in contrasts if not isinstance(one.difference, Undefined)]
-    rows = [pair_label(one, names) for one in known]
-    scale = 100 if known[0].share else 1
+    defined = [(c, c.difference) for c in contrasts if not isinstance(c.difference, Undefined)]
+    rows = [pair_label(contrast, names) for contrast, _ in defined]
+    share = defined[0][0].share
+    scale = 100 if share else 1
     figure = go.Figure()
-    thin = [one.difference.alike for one in known]
-    thick = [one.difference.these for one in known]
-    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", LIKE, 2))
-    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", DOT, 6))
+    thin = [difference.alike for _, difference in defined]
+    thick = [difference.these for _, difference in defined]
+    figure.add_scatter(**_limits(thin, rows, scale, "Annotators like these", palette.ALIKE, 2))
+    figure.add_scatter(**_limits(thick, rows, scale, "These annotators", palette.THESE, 6))
     figure.add_scatter(
-        x=[scale * one.difference.mean for one in known],
+        x=[scale * difference.mean for _, difference in defined],
         y=rows,
         mode="markers",
-        marker={"size": 11, "color": DOT, "line": {"width": 1.5, "color": "#ffffff"}},
+        marker={"size": 11, "color": palette.THESE, "line": {"width": 1.5, "color": "#ffffff"}},
         showlegend=False,
-        text=[signed(one.difference.mean, one.share) for one in known],
+        text=[signed(difference.mean, share) for _, difference in defined],
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
     frame(figure, len(rows), rows)
     figure.add_vline(x=0, line_width=1, line_color=GREY)
     figure.update_xaxes(range=_range([*thin, *thick], scale, widest))
-    unit = "Percentage points" if known[0].share else "Points"
+    unit = "Percentage points" if share else "Points"
     figure.update_xaxes(title=axis_title(f"{unit}; right: the first is higher"))
     return figure
 
 
 def _range(intervals: list[Interval], scale: int, widest: float) -> list[float]:
     """From the lowest limit to the highest that the scale allows, 0 among them, with some room."""
-    ends = [scale * end for one in intervals for end in (one.low, one.high, one.mean) if end is not None]
+    ends = [
+        scale * end for interval in intervals for end in (interval.low, interval.high, interval.mean) if end is not None
+    ]
     low, high = max(min(0.0, *ends), -scale * widest), min(max(0.0, *ends), scale * widest)
     room = 0.06 * (high - low) or 1.0
     return [low - room, high + room]
@@ -75,7 +79,7 @@ def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, c
     """Intervals as lines with gaps between them, so that the legend has one entry for all."""
     x, y = [], []
     for interval, row in zip(intervals, rows, strict=True):
-        if interval.low is not None:
+        if interval.low is not None and interval.high is not None:
             x += [scale * interval.low, scale * interval.high, None]
             y += [row, row, None]
     line = {"color": colour, "width": width}
@@ -84,28 +88,30 @@ def _limits(intervals: list[Interval], rows: list[str], scale: int, name: str, c
 
 def wins(contrasts: Sequence[Contrast], names: dict[int, str]) -> go.Figure:
     """How often the system of the row was rated higher than that of the column, among pairs by one annotator."""
-    codes = sorted({code for one in contrasts for code in (one.system, one.baseline)})
+    codes = sorted({code for pair in contrasts for code in (pair.system, pair.baseline)})
     labels = [_short(names, code) for code in codes]
     share = np.full((len(codes), len(codes)), np.nan)
-    for one in contrasts:
-        if isinstance(one.dominance, Undefined):
+    for contrast in contrasts:
+        if isinstance(contrast.dominance, Undefined):
             continue
-        n = one.dominance.wins + one.dominance.ties + one.dominance.losses
-        row, column = codes.index(one.system), codes.index(one.baseline)
-        share[row, column], share[column, row] = one.dominance.wins / n, one.dominance.losses / n
+        n = contrast.dominance.wins + contrast.dominance.ties + contrast.dominance.losses
+        row, column = codes.index(contrast.system), codes.index(contrast.baseline)
+        share[row, column], share[column, row] = contrast.dominance.wins / n, contrast.dominance.losses / n
     figure = _map(100 * share, labels, labels, "%{y} higher than %{x}: %{z:.0f} %<extra></extra>", 100)
     figure.update_xaxes(title=axis_title("was rated lower, % of pairs"), side="bottom")
     return figure
 
 
-def distances(found: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Annotators × criteria: how far each lies from the others."""
-    return _scores([(one.annotator, one.criteria) for one in found.annotators[:MOST_CELLS]], titles)
+def distances(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
+    """Annotators × criteria: how far each is from the others."""
+    return _scores(
+        [(annotator.annotator, annotator.criteria) for annotator in disagreement.annotators[:MOST_CELLS]], titles
+    )
 
 
-def items(found: Disagreement, titles: dict[str, str]) -> go.Figure:
-    """Items × criteria: how far apart their annotators lie."""
-    return _scores([(one.item, one.criteria) for one in found.items[:MOST_ITEMS]], titles)
+def items(disagreement: Disagreement, titles: dict[str, str]) -> go.Figure:
+    """Items × criteria: how far apart their annotators are."""
+    return _scores([(item.item, item.criteria) for item in disagreement.items[:MOST_ITEMS]], titles)
 
 
 def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) -> go.Figure:
@@ -115,14 +121,15 @@ def _scores(rows: list[tuple[str, dict[str, float]]], titles: dict[str, str]) ->
     return _map(100 * table, columns, labels, "%{y}, %{x}: %{z:.0f} % of the scale<extra></extra>", None)
 
 
-def pairs(one: PeopleOf) -> go.Figure:
+def pairs(pairs_of: Sequence[AnnotatorPair]) -> go.Figure:
     """Annotators × annotators: how often two of them gave the same rating."""
-    people = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})[:MOST_CELLS]
+    people = sorted({str(name) for pair in pairs_of for name in (pair.first, pair.second)})[:MOST_CELLS]
     place = {name: n for n, name in enumerate(people)}
     table = np.full((len(people), len(people)), np.nan)
-    for pair in one.pairs:
-        if pair.first in place and pair.second in place:
-            row, column = place[pair.first], place[pair.second]
+    for pair in pairs_of:
+        first, second = str(pair.first), str(pair.second)
+        if first in place and second in place:
+            row, column = place[first], place[second]
             table[row, column] = table[column, row] = 100 * pair.percent
     labels = [plain_label(name) for name in people]
     return _map(table, labels, labels, "%{y} and %{x}: same rating %{z:.0f} %<extra></extra>", 100)
@@ -130,7 +137,7 @@ def pairs(one: PeopleOf) -> go.Figure:
 
 def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, highest: float | None) -> go.Figure:
     """Cells from light to dark with their number in them; an empty cell stays empty."""
-    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would stand in
+    # turned here and not by the axis: Plotly picks the colour of a number by the cell in the row it would be in
     table, rows = table[::-1], rows[::-1]
     text = [["" if cell != cell else f"{cell:.0f}" for cell in row] for row in table]
     figure = go.Figure(
@@ -156,32 +163,35 @@ def _map(table: np.ndarray, columns: list[str], rows: list[str], hover: str, hig
     return figure
 
 
-def chances(found: Chances) -> go.Figure:
+def chances(chance: Chances) -> go.Figure:
     """Annotators × items: the chance of a plan to show its difference."""
     people, items = (
         [f"{count} {what}" for count in counts]
-        for counts, what in ((found.annotators, "annotators"), (found.items, "items"))
+        for counts, what in ((chance.annotators, "annotators"), (chance.items, "items"))
     )
-    return _map(100 * found.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
+    return _map(100 * chance.shares, items, people, "%{y}, %{x}: %{z:.0f} %<extra></extra>", 100)
 
 
-def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
+def alphas(agreements: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
     """Krippendorff's alpha of each criterion with its interval, against 0.667 and 0.800."""
-    known = [one for one in found if not isinstance(one.alpha, Undefined)]
-    rows = [short(titles[one.criterion], one.criterion, 30) for one in known]
-    limits = [one.interval if not isinstance(one.interval, Undefined) else (one.alpha, one.alpha) for one in known]
+    defined = [(a, a.alpha) for a in agreements if not isinstance(a.alpha, Undefined)]
+    rows = [short(titles[agreement.criterion], agreement.criterion, 30) for agreement, _ in defined]
+    limits = [
+        (alpha, alpha, alpha) if isinstance(agreement.interval, Undefined) else (alpha, *agreement.interval)
+        for agreement, alpha in defined
+    ]
     figure = go.Figure(
         go.Scatter(
-            x=[one.alpha for one in known],
+            x=[alpha for alpha, _, _ in limits],
             y=rows,
             mode="markers",
-            marker={"size": 11, "color": DOT},
+            marker={"size": 11, "color": palette.THESE},
             error_x={
                 "type": "data",
                 "symmetric": False,
-                "array": [high - one.alpha for one, (_, high) in zip(known, limits, strict=True)],
-                "arrayminus": [one.alpha - low for one, (low, _) in zip(known, limits, strict=True)],
-                "color": DOT,
+                "array": [high - alpha for alpha, _, high in limits],
+                "arrayminus": [alpha - low for alpha, low, _ in limits],
+                "color": palette.THESE,
                 "thickness": 2,
                 "width": 5,
             },
@@ -189,8 +199,8 @@ def alphas(found: Sequence[Agreement], titles: dict[str, str]) -> go.Figure:
         )
     )
     frame(figure, len(rows), rows)
-    lowest = min([0.0, *(low - 0.05 for low, _ in limits)])
-    for band in BANDS:  # they lie over each other, so that what is above both is darker
+    lowest = min([0.0, *(low - 0.05 for _, low, _ in limits)])
+    for band in BANDS:  # they overlap, so that what is above both is darker
         figure.add_vrect(x0=band, x1=1.02, fillcolor=BAND, line_width=0, layer="below")
     ticks = [n / 5 for n in range(int(lowest * 5) - 1, 6)]
     figure.update_xaxes(

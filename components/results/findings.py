@@ -38,34 +38,34 @@ def header(board: Board) -> None:
     st.caption(" · ".join([f"Last annotation: {moment(view.last_at)}", *extra]))
 
 
-def conclusions(found: Sequence[Finding], one: StudyAnalysis, slug: str) -> None:
-    """What would change the conclusion; the first few at once, the rest behind a line."""
-    found = [finding for finding in found if finding.kind != "simulated"]  # said above already, in colour
-    if not found:
+def conclusions(findings: Sequence[Finding], analysis: StudyAnalysis, slug: str) -> None:
+    """What would change the conclusion; the first few at once, the rest in an expander."""
+    findings = [finding for finding in findings if finding.kind != "simulated"]  # said above already, in colour
+    if not findings:
         st.text("Nothing stands out that would change the conclusion.")
         return
-    for place, finding in enumerate(found[:SHOWN_FIRST]):
-        _finding(finding, one, slug, place)
-    if len(found) > SHOWN_FIRST:
-        with st.expander(f"{len(found) - SHOWN_FIRST} more", key="more-findings"):
-            for place, finding in enumerate(found[SHOWN_FIRST:], SHOWN_FIRST):
-                _finding(finding, one, slug, place)
+    for place, finding in enumerate(findings[:SHOWN_FIRST]):
+        _finding(finding, analysis, slug, place)
+    if len(findings) > SHOWN_FIRST:
+        with st.expander(f"{len(findings) - SHOWN_FIRST} more", key="more-findings"):
+            for place, finding in enumerate(findings[SHOWN_FIRST:], SHOWN_FIRST):
+                _finding(finding, analysis, slug, place)
 
 
-def _finding(finding: Finding, one: StudyAnalysis, slug: str, place: int) -> None:
+def _finding(finding: Finding, analysis: StudyAnalysis, slug: str, place: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"finding-{place}"):
         st.text(f"{place + 1}.  {finding.sentence}", width="stretch")
         if finding.examples:
-            ratings_link("See the ratings", finding.examples, one, slug)
+            ratings_link("See the ratings", finding.examples, analysis, slug)
 
 
-def ratings_link(label: str, examples: Filters, one: StudyAnalysis, slug: str) -> None:
+def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: str) -> None:
     """A link to the list of ratings, filtered to those behind a number."""
-    titles = {criterion.key: criterion.title for criterion in one.frame.rubric.asked(one.frame.round)}
+    titles = {criterion.key: criterion.title for criterion in analysis.frame.rubric.asked(analysis.frame.round)}
     query = {
         "study": slug,
         "annotator": sorted(examples.annotators),
-        "system": [one.name(code) for code in sorted(examples.systems)],
+        "system": [analysis.name(code) for code in sorted(examples.systems)],
         "criterion": [titles[key] for key in sorted(examples.criteria) if key in titles],
         "value": sorted(examples.values),
         "item": examples.item,
@@ -75,10 +75,13 @@ def ratings_link(label: str, examples: Filters, one: StudyAnalysis, slug: str) -
     st.page_link("lead/ratings.py", label=plain(label), icon=":material/table_rows:", query_params=asked)
 
 
-def not_run(found: Sequence[NotRun]) -> None:
+def not_run(checks: Sequence[NotRun]) -> None:
     """Checks that these data do not allow, with the reason."""
-    if not found:
+    if not checks:
         st.text("Every check could run.")
         return
-    rows = [{"Check": one.check, "Criterion": ", ".join(one.criteria) or "All", "Why not": one.why} for one in found]
+    rows = [
+        {"Check": check.check, "Criterion": ", ".join(check.criteria) or "All", "Why not": check.why}
+        for check in checks
+    ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})

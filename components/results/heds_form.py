@@ -13,7 +13,7 @@ from triptych.reports.heds_questions import FORM, SECTIONS, Question
 from triptych.rubric.model import Criterion
 
 NOTE = (
-    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here goes before it. "
+    "These go into heds.json and heds.md. What the study knows by itself is filled in; an answer here overrides it. "
     "Nothing has to be answered."
 )
 
@@ -23,7 +23,7 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
     st.text(NOTE)
     st.caption(f"The form with its explanations: {FORM}")
     titles = {criterion.key: criterion.title for criterion in criteria}
-    given: Sheet = {}
+    answers: Sheet = {}
     with st.form(f"heds-{key}", border=False):
         for section, questions in groupby(asked(list(criteria)), key=lambda pair: pair[0].number[0]):
             with st.expander(f"{section} {SECTIONS[section]}"):
@@ -32,9 +32,9 @@ def heds_form(criteria: Sequence[Criterion], sheet: Sheet, key: str) -> Sheet | 
                         st.markdown(f"**{plain(titles[criterion])}**")
                     for question, _ in ones:
                         place = question.number, criterion
-                        given[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
+                        answers[place] = _ask(question, sheet.get(place, Answer()), f"{key}-{place}")
         stored = st.form_submit_button("Save these answers", type="primary")
-    return given if stored else None
+    return answers if stored else None
 
 
 def _ask(question: Question, now: Answer, key: str) -> Answer:
@@ -52,9 +52,13 @@ def _ask(question: Question, now: Answer, key: str) -> Answer:
 def _options(question: Question, label: str, now: Answer, key: str) -> tuple[int, ...]:
     """The numbers of the options chosen, from 1."""
     numbers = range(1, len(question.options) + 1)
-    shown = {"format_func": lambda number: question.options[number - 1], "key": key}
+
+    def name(number: int) -> str:
+        return question.options[number - 1]
+
     if question.kind == "several":
-        return tuple(st.multiselect(label, numbers, [n for n in now.chosen if n in numbers], **shown))
+        before = [number for number in now.chosen if number in numbers]
+        return tuple(st.multiselect(label, numbers, before, format_func=name, key=key))
     place = now.chosen[0] - 1 if now.chosen else None
-    found = st.selectbox(label, numbers, place, placeholder="Not answered", **shown)
-    return () if found is None else (found,)
+    chosen = st.selectbox(label, numbers, place, format_func=name, placeholder="Not answered", key=key)
+    return () if chosen is None else (chosen,)

@@ -15,9 +15,9 @@ from components.shell.words import NONE, moment, percent, read_aloud
 from triptych.results.adjudication import Agreement, FinalValue
 from triptych.results.item_review import ItemLine, Look, about
 from triptych.rubric.model import Criterion
-from triptych.rubric.scales import Best, Choice, Likert
+from triptych.rubric.scales import Best, Choice, Likert, NumberScale, Scale
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 KINDS = {
     "with a note": lambda line: line.notes,
     "skipped or ignored": lambda line: line.skipped or line.ignored,
@@ -25,7 +25,7 @@ KINDS = {
     "without a final value": lambda line: not line.final,
     "taken out": lambda line: line.retired,
 }
-MOST_STEPS = 21
+MAX_LISTED_STEPS = 21
 
 
 def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
@@ -34,7 +34,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
     part = left.text_input("Item id contains", key=f"find-{slug}")
     kinds = right.multiselect("Only items", list(KINDS), placeholder="All", key=f"only-{slug}")
     shown = [line for line in lines if part.lower() in line.item.lower() and all(KINDS[kind](line) for kind in kinds)][
-        :MOST_LINES
+        :MAX_LINES
     ]
     if not shown:
         st.info("No item passes these filters.")
@@ -49,7 +49,7 @@ def choose_item(lines: Sequence[ItemLine], asked: str, slug: str) -> str | None:
         selection_mode="single-row",
     )
     st.caption(
-        f"{len(shown)} of {len(lines)} items, those first on which annotators lie farthest apart (mean distance of two "
+        f"{len(shown)} of {len(lines)} items, those first on which annotators are farthest apart (mean distance of two "
         "annotators, as a share of the scale). Click the box at the left of a line to read it."
     )
     rows = picked.selection.rows
@@ -89,19 +89,23 @@ def draw_look(look: Look, slug: str) -> None:
         st.text("Nobody has rated this item yet.")
     else:
         st.dataframe(look.ratings, hide_index=True, key=f"ratings-{slug}")
-    _table("What they say", "Nobody explained a rating of this item.", [_explained(one) for one in look.explained])
-    remarks = [{"Annotator": one.annotator, "About": one.what, "Text": one.text} for one in look.remarks]
+    _table(
+        "What they say",
+        "Nobody explained a rating of this item.",
+        [_explained(explanation) for explanation in look.explained],
+    )
+    remarks = [{"Annotator": remark.annotator, "About": remark.what, "Text": remark.text} for remark in look.remarks]
     _table("Notes and reasons", "Nobody skipped or ignored this item, or left a note.", remarks)
 
 
-def _explained(one: Any) -> dict[str, str]:
+def _explained(explanation: Any) -> dict[str, str]:
     return {
-        "Annotator": one.annotator,
-        "Response": one.system,
-        "Criterion": one.criterion,
-        "Value": one.value,
-        "Reasons": " · ".join(one.reasons),
-        "Explanation": one.text,
+        "Annotator": explanation.annotator,
+        "Response": explanation.system,
+        "Criterion": explanation.criterion,
+        "Value": explanation.value,
+        "Reasons": " · ".join(explanation.reasons),
+        "Explanation": explanation.text,
     }
 
 
@@ -118,22 +122,22 @@ def final_state(final: FinalValue | None) -> None:
     """Who decided, when and why; or who was asked; or that nobody has."""
     if final is None:
         st.text(
-            "No final value yet. Decide yourself below, or ask an annotator, who rates the item on her own workbench "
+            "No final value yet. Decide yourself below, or ask an annotator, who rates the item on their own workbench "
             "without seeing the others' ratings."
         )
     elif final.waiting:
-        st.text(f"{final.by} was asked and has not answered yet. She gets it when she has finished what she holds.")
+        st.text(f"{final.by} was asked and has not answered yet. They get it after finishing their current items.")
     else:
         st.text(f"Decided by {final.by}, {moment(final.at)}. {final.reason}")
 
 
 def ask_somebody(people: Sequence[str], name: str) -> str | None:
-    """The annotator whom the lead asks, when she does."""
+    """The annotator that the lead asks, or None."""
     if not people:
         return None
     with st.form(f"ask-{name}", border=False, width=420):
         chosen = st.selectbox("Ask an annotator", people, key=f"asked-{name}")
-        return chosen if st.form_submit_button("Make it her next item") else None
+        return chosen if st.form_submit_button("Assign as their next item") else None
 
 
 def take_back(name: str) -> str | None:
@@ -144,7 +148,7 @@ def take_back(name: str) -> str | None:
 
 
 def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[dict[tuple[int, str], Any], str] | None:
-    """What the lead chose and why, when she sends it. Annotations stay as they are."""
+    """What the lead chose and why, or None before they submit. Annotations stay as they are."""
     before = look.final.values if look.final else {}
     name = f"final-{slug}-{look.texts.external_id}"
     chosen: dict[tuple[int, str], Any] = {}
@@ -166,29 +170,30 @@ def final_form(look: Look, criteria: Sequence[Criterion], slug: str) -> tuple[di
 
 def _ask(criterion: Criterion, label: str, before: Any, key: str) -> Any:
     """One value of the criterion's scale, or None, under its name."""
-    options = _options(criterion)
     named: Any = {"label": read_aloud(label), "label_visibility": "collapsed", "key": key}
-    if options is None:
-        scale = criterion.scale
+    scale = criterion.scale
+    if isinstance(scale, NumberScale) and _steps(scale) > MAX_LISTED_STEPS:
         return st.number_input(min_value=scale.low, max_value=scale.high, value=before, step=scale.step, **named)
+    options = _options(scale)
     values = [None, *options]
     at = values.index(before) if before in values else 0
-    return st.selectbox(options=values, index=at, format_func=lambda one: options.get(one, NONE), **named)
+    return st.selectbox(options=values, index=at, format_func=lambda option: options.get(option, NONE), **named)
 
 
-def _options(criterion: Criterion) -> dict[Any, str] | None:
-    """Value → name; None for a scale with too many steps to list."""
-    scale = criterion.scale
+def _steps(scale: NumberScale) -> int:
+    return round((scale.high - scale.low) / scale.step)
+
+
+def _options(scale: Scale) -> dict[Any, str]:
+    """Value → name."""
     if isinstance(scale, Choice):
         return {option.key: option.title for option in scale.options}
     if isinstance(scale, Likert):
         return {point.value: f"{point.value:g} {point.title or ''}".strip() for point in scale.points}
     if isinstance(scale, Best):
         return {1.0: "the best, or one of them", 0.0: "not the best"}
-    steps = round((scale.high - scale.low) / scale.step)
-    if steps > MOST_STEPS:
-        return None
-    return {round(float(value), 9): f"{value:g}" for value in np.linspace(scale.low, scale.high, steps + 1)}
+    values = np.linspace(scale.low, scale.high, _steps(scale) + 1)
+    return {round(float(value), 9): f"{value:g}" for value in values}
 
 
 def agreement_with_final(shares: Sequence[Agreement]) -> None:
@@ -197,8 +202,13 @@ def agreement_with_final(shares: Sequence[Agreement]) -> None:
         return
     with st.expander("Ratings that equal the final value", key="equal-final"):
         rows = [
-            {"Annotator": one.annotator, "Equal": one.same, "Of": one.of, "Share": percent(one.same / one.of)}
-            for one in shares
+            {
+                "Annotator": agreement.annotator,
+                "Equal": agreement.same,
+                "Of": agreement.of,
+                "Share": percent(agreement.same / agreement.of),
+            }
+            for agreement in shares
         ]
         st.dataframe(pd.DataFrame(rows, columns=["Annotator", "Equal", "Of", "Share"]), hide_index=True)
         st.caption("A low share is a reason to read, not to exclude: items are decided where opinions differ.")

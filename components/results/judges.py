@@ -1,4 +1,4 @@
-"""What a judge model is worth beside the annotators."""
+"""How a judge model compares with the annotators."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from triptych.study.settings import EXPERTISE
 
 NO_JUDGE = (
     "No judge model has rated these candidates. *Import ratings* takes its scores, or those of a metric, as a file of "
-    "their own beside the ratings, such as an export of this study whose names of systems the scores use too. They "
+    "their own next to the ratings, such as an export of this study whose names of systems the scores use too. They "
     "never mix with people's ratings."
 )
-NOT_RATED = "No annotator rated this. What judges gave here stands beside the other criteria, as a metric."
+NOT_RATED = "No annotator rated this. What judges gave here is shown under the other criteria, as a metric."
 
 
-def beside_annotators(one: StudyAnalysis, key: str, slug: str) -> None:
-    """May a judge stand in for an annotator, and do its scores go along with the ratings?"""
-    if not judges_in(one.frame):
+def judge_analysis(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    """May a judge replace an annotator, and do its scores correlate with the ratings?"""
+    if not judges_in(analysis.frame):
         st.write(NO_JUDGE)
         return
-    found = [each for each in judges(one.frame, one.scope, one.ratings) if each.criterion == key]
-    if not found:
-        st.text("No judge rated this criterion." if len(one.ratings_of(key)) else NOT_RATED)
+    results = [each for each in judges(analysis.frame, analysis.scope, analysis.ratings) if each.criterion == key]
+    if not results:
+        st.text("No judge rated this criterion." if len(analysis.ratings_of(key)) else NOT_RATED)
         return
-    st.dataframe(pd.DataFrame([_row(each, one) for each in found]), hide_index=True, key=f"judges-{slug}")
+    st.dataframe(pd.DataFrame([_row(each, analysis) for each in results]), hide_index=True, key=f"judges-{slug}")
     st.caption(
         "The alternative annotator test leaves out each annotator in turn. The annotators are "
-        f"{EXPERTISE[one.frame.settings.expertise]}, so epsilon is {margin(one.frame):g}, here and in reports. "
-        "Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
+        f"{EXPERTISE[analysis.frame.settings.expertise]}, so epsilon is {margin(analysis.frame):g}, here and in "
+        "reports. Correlations are Kendall's tau-b with 95 % intervals, within items and over the systems' means."
     )
     place = {"study": slug, "section": "Panel and pay"}
     st.page_link("lead/design.py", label="Change what the annotators are", icon=":material/tune:", query_params=place)
-    for each in found:
-        _in_words(each, one)
+    for each in results:
+        _in_words(each, analysis)
 
 
-def _row(each: JudgeOf, one: StudyAnalysis) -> dict[str, object]:
+def _row(each: JudgeOf, analysis: StudyAnalysis) -> dict[str, object]:
     test = each.stand_in if isinstance(each.stand_in, AltTest) else None
     return {
         "Judge": each.judge,
-        "Its scores": one.title(each.scores),
+        "Its scores": analysis.title(each.scores),
         "Candidates shared": each.shared,
         "May stand in": NONE if test is None else ("yes" if test.passes else "no"),
         "Won against": NONE if test is None else percent(test.winning_rate),
@@ -58,21 +58,21 @@ def _row(each: JudgeOf, one: StudyAnalysis) -> dict[str, object]:
     }
 
 
-def _shown(found: Correlations | Undefined) -> str:
-    if isinstance(found, Undefined):
+def _shown(correlations: Correlations | Undefined) -> str:
+    if isinstance(correlations, Undefined):
         return NONE
-    return signed(found.kendall.value) + _interval(found.kendall)
+    return signed(correlations.kendall.value) + _interval(correlations.kendall)
 
 
-def _interval(one: Correlation) -> str:
-    return "" if isinstance(one.interval, Undefined) else f" ({signed_limits(*one.interval)})"
+def _interval(correlation: Correlation) -> str:
+    return "" if isinstance(correlation.interval, Undefined) else f" ({signed_limits(*correlation.interval)})"
 
 
-def _in_words(each: JudgeOf, one: StudyAnalysis) -> None:
+def _in_words(each: JudgeOf, analysis: StudyAnalysis) -> None:
     """The sentences behind a row: what was found, or why it is not defined."""
-    who = f"{each.judge}, {one.title(each.scores)}" if each.is_metric else each.judge
-    for found in (each.stand_in, each.within_items, each.of_systems):
-        st.text(f"{who}: {found if isinstance(found, Undefined) else found.sentence}")
+    who = f"{each.judge}, {analysis.title(each.scores)}" if each.is_metric else each.judge
+    for finding in (each.stand_in, each.within_items, each.of_systems):
+        st.text(f"{who}: {finding if isinstance(finding, Undefined) else finding.sentence}")
     if isinstance(each.stand_in, AltTest):
         with st.expander(f"{each.judge} against each annotator"):
             st.dataframe(pd.DataFrame(_against(each.stand_in)), hide_index=True, key=f"against-{each.judge}")
@@ -81,12 +81,12 @@ def _in_words(each: JudgeOf, one: StudyAnalysis) -> None:
 def _against(test: AltTest) -> Sequence[dict[str, str]]:
     return [
         {
-            "Annotator": str(one.annotator),
-            "Items": str(one.n),
-            "Judge at least as close": percent(one.judge_wins),
-            "Annotator at least as close": percent(one.annotator_wins),
-            "p, corrected": p_value(one.corrected),
-            "Judge holds its own": "yes" if one.won else "no",
+            "Annotator": str(comparison.annotator),
+            "Items": str(comparison.n),
+            "Judge at least as close": percent(comparison.judge_wins),
+            "Annotator at least as close": percent(comparison.annotator_wins),
+            "p, corrected": p_value(comparison.corrected),
+            "Judge holds its own": "yes" if comparison.won else "no",
         }
-        for one in test.comparisons
+        for comparison in test.comparisons
     ]

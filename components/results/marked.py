@@ -8,11 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from triptych.results.frame.highlights import HighlightedItem, Passage
+from triptych.rubric import palette
 
-STYLE = """
-.tm { --tm-1: 37 129 196; --tm-2: 214 110 30; --tm-3: 20 145 110; --tm-4: 178 80 150; --tm-5: 190 150 20;
-      --tm-6: 95 100 200; --tm-7: 120 120 120; --tm-8: 150 90 50; --tm-9: 200 60 80;
-      color: var(--st-text-color); font-family: var(--st-font); line-height: 1.6; }
+STYLE = (
+    f".tm {{ {palette.label_variables(palette.LABELS_LIGHT)} }}"
+    + """
+.tm { color: var(--st-text-color); font-family: var(--st-font); line-height: 1.6; }
 .tm-legend { display: flex; flex-wrap: wrap; gap: .4rem 1rem; font-size: .85rem; margin-bottom: .75rem; }
 .tm-columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem; }
 .tm-card { border: 1px solid var(--st-border-color); border-radius: .5rem; padding: .75rem 1rem; min-width: 0; }
@@ -25,6 +26,7 @@ STYLE = """
 .tm-swatch { padding: .05em .4em; border-radius: .2em; }
 .tm-none { font-size: .85rem; opacity: .75; margin: 0; }
 """
+)
 
 SCRIPT = """
 const make = (name, className, text) => {
@@ -48,14 +50,15 @@ const units = (text, offsets) => {
   return found;
 };
 
-const colour = (number, strength) => `rgb(var(--tm-${((number - 1) % 9) + 1}) / ${strength})`;
+const colour = (number, strength) =>
+  `color-mix(in srgb, var(--label-${(number - 1) % 9}) ${100 * strength}%, transparent)`;
 
 // A piece between two ends of spans: tinted by its most frequent label, underlined once for every label.
 const paint = (mark, spans, labels) => {
   const counts = new Map();
   for (const span of spans) counts.set(span.label, (counts.get(span.label) ?? 0) + 1);
   const ordered = [...counts].sort((a, b) => b[1] - a[1]);
-  const number = (key) => labels.findIndex((label) => label.key === key) + 1 || 7;
+  const number = (key) => labels.findIndex((label) => label.key === key) + 1 || 9;
   mark.style.backgroundColor = colour(number(ordered[0][0]), Math.min(0.16 + 0.12 * spans.length, 0.6));
   mark.style.boxShadow = ordered.map(([key], n) => `0 ${2 * (n + 1)}px 0 ${colour(number(key), 1)}`).join(', ');
   const title = (key) => labels.find((label) => label.key === key)?.title ?? key;

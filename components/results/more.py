@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import pandas as pd
 import streamlit as st
 
 from components.results import comparisons, trust
 from components.results.findings import not_run
-from components.results.judges import beside_annotators
+from components.results.judges import judge_analysis
 from components.shell.words import NONE, number, p_value, signed, signed_limits
 from triptych.results import warnings
 from triptych.results.study_analysis import StudyAnalysis, lengths
@@ -31,7 +32,7 @@ class Analysis:
     of_criterion: bool = False
 
 
-def more(one: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
+def more(analysis: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
     """A box to choose an analysis, and the analysis."""
     every = {**ANALYSES, "lengths": Analysis("Length of responses", LENGTHS, _lengths_with(texts))}
     chosen = every[
@@ -40,64 +41,64 @@ def more(one: StudyAnalysis, texts: Callable[[], Texts], slug: str) -> None:
     st.caption(chosen.when)
     key = ""
     if chosen.of_criterion:
-        titles = {result.criterion.key: result.criterion.title for result in one.criteria}
+        titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
         key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"more-{slug}")
-    chosen.draw(one, key, slug)
+    chosen.draw(analysis, key, slug)
 
 
-def _means(one: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.means(one, next(result for result in one.criteria if result.criterion.key == key), slug)
+def _means(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.means(analysis, next(result for result in analysis.criteria if result.criterion.key == key), slug)
 
 
-def _wins(one: StudyAnalysis, key: str, slug: str) -> None:
-    comparisons.wins(one, key, slug)
+def _wins(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    comparisons.wins(analysis, key, slug)
 
 
-def _pairs(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.pairs(next(found for found in one.people if found.criterion == key), slug)
+def _pairs(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.pairs(next(people for people in analysis.people if people.criterion == key), slug)
 
 
-def _without_each(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.without_each(next(found for found in one.people if found.criterion == key))
+def _without_each(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.without_each(next(people for people in analysis.people if people.criterion == key))
 
 
-def _reliability(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.reliability(one.people, one)
+def _reliability(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.reliability(analysis.people, analysis)
 
 
-def _effects(one: StudyAnalysis, key: str, slug: str) -> None:
-    trust.effects(one.effects, one)
+def _effects(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    trust.effects(analysis.effects, analysis)
 
 
-def _not_run(one: StudyAnalysis, key: str, slug: str) -> None:
-    not_run(warnings.not_run(one))
+def _not_run(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    not_run(warnings.not_run(analysis))
 
 
 def _lengths_with(texts: Callable[[], Texts]) -> Callable[[StudyAnalysis, str, str], None]:
-    return lambda one, key, slug: trust.lengths(lengths(one, texts()), one)
+    return lambda analysis, key, slug: trust.lengths(lengths(analysis, texts()), analysis)
 
 
-def _ranks(one: StudyAnalysis, key: str, slug: str) -> None:
-    found = next((ranked for ranked in one.rankings if ranked.criterion == key), None)
-    if found is None:
-        st.text(one.not_compared[key])
+def _ranks(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    ranking = next((ranked for ranked in analysis.rankings if ranked.criterion == key), None)
+    if ranking is None:
+        st.text(analysis.not_compared[key])
         return
-    _friedman(found, one)
-    _strengths(found, one)
+    _friedman(ranking, analysis)
+    _strengths(ranking, analysis)
 
 
-def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
-    ranked = found.ranking
+def _friedman(ranking: RankingOf, analysis: StudyAnalysis) -> None:
+    ranked = ranking.ranking
     if isinstance(ranked, Undefined):
         st.text(ranked.reason)
         return
     st.text(f"Friedman's test over {ranked.items} items: chi-square {number(ranked.statistic)}, p {_equals(ranked.p)}.")
     means = zip(ranked.systems, ranked.mean_ranks, strict=True)
-    rows = [{"System": one.name(system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
+    rows = [{"System": _name(analysis, system), "Mean rank (1 is highest)": number(mean)} for system, mean in means]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="ranks")
     pairs = [
         {
-            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
             "Difference of ranks": signed(pair.difference),
             "Nemenyi's p": p_value(pair.p),
         }
@@ -106,42 +107,51 @@ def _friedman(found: RankingOf, one: StudyAnalysis) -> None:
     st.dataframe(pd.DataFrame(pairs), hide_index=True, key="nemenyi")
 
 
+def _name(analysis: StudyAnalysis, label: object) -> str:
+    """The name of a system that a statistic knows by the label it was computed with: its blind code."""
+    return analysis.name(cast(int, label))
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    return NONE if low is None or high is None else signed_limits(low, high)
+
+
 def _equals(p: float) -> str:
     return p_value(p) if p < 0.001 else f"= {p_value(p)}"
 
 
-def _strengths(found: RankingOf, one: StudyAnalysis) -> None:
-    if not isinstance(found.preferences, Preferences):
-        st.text(f"Bradley-Terry strengths. {found.preferences}")
+def _strengths(ranking: RankingOf, analysis: StudyAnalysis) -> None:
+    if not isinstance(ranking.preferences, Preferences):
+        st.text(f"Bradley-Terry strengths. {ranking.preferences}")
         return
     rows = [
         {
-            "System": one.name(strength.system),
+            "System": _name(analysis, strength.system),
             "Strength (log)": signed(strength.value),
-            "95 % interval": NONE if strength.low is None else signed_limits(strength.low, strength.high),
+            "95 % interval": _limits(strength.low, strength.high),
         }
-        for strength in found.preferences.strengths
+        for strength in ranking.preferences.strengths
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="strengths")
-    st.caption(found.preferences.sentence)
+    st.caption(ranking.preferences.sentence)
 
 
-def _ordinal(one: StudyAnalysis, key: str, slug: str) -> None:
-    if key in one.not_compared:
-        st.text(one.not_compared[key])
+def _ordinal(analysis: StudyAnalysis, key: str, slug: str) -> None:
+    if key in analysis.not_compared:
+        st.text(analysis.not_compared[key])
         return
     with st.spinner("Fitting the model"):
-        model = one.ordinal_model_of(key)
+        model = analysis.ordinal_model_of(key)
     if isinstance(model, Undefined):
         st.text(model.reason)
         return
-    st.dataframe(pd.DataFrame(_model_rows(model, one)), hide_index=True, key=f"ordinal-{key}")
+    st.dataframe(pd.DataFrame(_model_rows(model, analysis)), hide_index=True, key=f"ordinal-{key}")
 
 
-def _model_rows(model: OrdinalModel, one: StudyAnalysis) -> list[dict[str, str]]:
+def _model_rows(model: OrdinalModel, analysis: StudyAnalysis) -> list[dict[str, str]]:
     return [
         {
-            "Pair": f"{one.name(pair.system)} − {one.name(pair.baseline)}",
+            "Pair": f"{_name(analysis, pair.system)} − {_name(analysis, pair.baseline)}",
             "Logits": signed(pair.estimate),
             "95 % interval": signed_limits(pair.low, pair.high),
             "p": p_value(pair.p),
@@ -152,7 +162,7 @@ def _model_rows(model: OrdinalModel, one: StudyAnalysis) -> list[dict[str, str]]
     ]
 
 
-LENGTHS = "When you suspect that longer responses please by their length: correlation within items."
+LENGTHS = "When longer responses may get higher ratings for their length: correlation within items."
 ANALYSES = {
     "means": Analysis("Mean of each system", "When you report each system by itself.", _means, True),
     "wins": Analysis(
@@ -169,12 +179,12 @@ ANALYSES = {
     ),
     "ordinal": Analysis(
         "Ordinal mixed model",
-        "When somebody doubts that points may be averaged. Takes seconds; needs eight annotators.",
+        "When points may not be averaged. Takes seconds; needs eight annotators.",
         _ordinal,
         True,
     ),
     "effects": Analysis(
-        "Place on screen and time", "When you suspect that the first response has it easier, or fatigue.", _effects
+        "Place on screen and time", "When the first response may have an advantage, or annotators tire.", _effects
     ),
     "reliability": Analysis(
         "How many annotators per item", "When you plan the next study, or defend the size of this one.", _reliability
@@ -189,10 +199,10 @@ ANALYSES = {
         "Agreement without each annotator", "When one annotator may pull agreement down.", _without_each, True
     ),
     "judges": Analysis(
-        "A judge model beside the annotators",
-        "When a model or a metric scored the same candidates: may it stand in for an annotator, does it go along?",
-        beside_annotators,
+        "A judge model compared with the annotators",
+        "When a model or a metric scored the same candidates: may it replace one, does it correlate with them?",
+        judge_analysis,
         True,
     ),
-    "not_run": Analysis("Checks that could not run", "Before you report: what these data do not tell.", _not_run),
+    "not_run": Analysis("Checks that could not run", "Before you report: what these data cannot show.", _not_run),
 }

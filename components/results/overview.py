@@ -16,34 +16,38 @@ from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.intervals import Interval
 from triptych.stats.undefined import Undefined
 
-NOBODY = "No system stands clearly above all others on {}."
+NO_LEADER = "No system stands clearly above all others on {}."
 HERE = " For these annotators only: there are too few to speak for others."
 
 
-def overview(one: StudyAnalysis) -> None:
+def overview(analysis: StudyAnalysis) -> None:
     """Nothing where there is one criterion: its own sentence says it all."""
-    shown = [result for result in one.criteria if one.contrasts_of(result.criterion.key)]
+    shown = [result for result in analysis.criteria if analysis.contrasts_of(result.criterion.key)]
     if len(shown) < 2:
         return
-    st.text(leaders(one, [result.criterion.key for result in shown]))
-    rows = [_row(one.name(code), code, shown) for code in one.frame.systems]
+    st.text(leaders(analysis, [result.criterion.key for result in shown]))
+    rows = [_row(analysis.name(code), code, shown) for code in analysis.frame.systems]
     alphas = {result.criterion.title: number(_alpha(result)) for result in shown}
     st.dataframe(pd.DataFrame([*rows, {"System": "Krippendorff's alpha", **alphas}]), hide_index=True, key="overview")
     st.caption(
-        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on stands under each "
+        f"Means or shares, each with its 95 % interval. {APPROXIMATE} What the numbers rest on is shown under each "
         "criterion."
     )
 
 
-def leaders(one: StudyAnalysis, criteria: Iterable[str]) -> str:
+def leaders(analysis: StudyAnalysis, criteria: Iterable[str]) -> str:
     """Where one system stands clearly above all others, and where none does."""
-    found: dict[tuple[int, bool] | None, list[str]] = defaultdict(list)
+    criteria_led: dict[tuple[int, bool], list[str]] = defaultdict(list)
+    undecided: list[str] = []
     for key in criteria:
-        found[leader(one.contrasts_of(key))].append(one.title(key))
-    nobody = found.pop(None, [])
-    said = [f"{one.name(code)} stands clearly above all others on {joined(on)}." for (code, _), on in found.items()]
-    said += [NOBODY.format(joined(nobody))] if nobody else []
-    return " ".join(said) + (HERE if any(not alike for _, alike in found) else "")
+        system = leader(analysis.contrasts_of(key))
+        (undecided if system is None else criteria_led[system]).append(analysis.title(key))
+    sentences = [
+        f"{analysis.name(code)} stands clearly above all others on {joined(on)}."
+        for (code, _), on in criteria_led.items()
+    ]
+    sentences += [NO_LEADER.format(joined(undecided))] if undecided else []
+    return " ".join(sentences) + (HERE if any(not alike for _, alike in criteria_led) else "")
 
 
 def leader(contrasts: Sequence[Contrast]) -> tuple[int, bool] | None:
@@ -73,6 +77,6 @@ def _cell(result: CriterionResult, system: SystemResult | None) -> str:
 
 
 def _alpha(result: CriterionResult) -> float | None:
-    """Words why there is none stand under the criterion."""
+    """None where alpha is not defined; the criterion's block says why."""
     alpha = result.agreement.alpha
     return None if isinstance(alpha, Undefined) else alpha

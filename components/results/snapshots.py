@@ -15,15 +15,15 @@ from triptych.storage.models import Study
 
 def snapshots(study: Study, made: Sequence[Frozen]) -> None:
     """One block per report, newest first."""
-    for one in made:
+    for frozen in made:
         with st.container(border=True):
-            later = study.event_number - one.event_number
+            later = study.event_number - frozen.event_number
             since = "nothing has happened since" if not later else f"{counted(later, 'event')} since"
-            st.text(f"{moment(one.made_at)} · by {one.made_by} · event {one.event_number}, {since}")
-            st.caption(plain(one.counted.sentence))
-            st.code(one.sha256, language=None, wrap_lines=True)
-            link = f"report/{study.slug}.zip?snapshot={one.sha256}"
-            st.link_button(f"Download ({_size(one.size)})", link, icon=":material/download:")
+            st.text(f"{moment(frozen.made_at)} · by {frozen.made_by} · event {frozen.event_number}, {since}")
+            st.caption(plain(frozen.counted.sentence))
+            st.code(frozen.sha256, language=None, wrap_lines=True)
+            link = f"report/{study.slug}.zip?snapshot={frozen.sha256}"
+            st.link_button(f"Download ({_size(frozen.size)})", link, icon=":material/download:")
 
 
 def _size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What a lead does with results besides reading them: every rating, files to take away, unblinding."""
+"""What a lead does with results besides reading them: every rating, exports, unblinding."""
 
 from __future__ import annotations
 

@@ -29,54 +29,61 @@ COLUMNS = {
     "ac": "Gwet's AC1 / AC2",
     "fleiss": "Fleiss' kappa",
 }
-TOLD_BY = {
-    "With the others": "Whether somebody rates against the others",
-    "Severity": "How severe somebody is",
-    "All equal": "Whether somebody gives equal ratings throughout",
+CHECKS = {
+    "With the others": "Correlation with the others",
+    "Severity": "Severity",
+    "All equal": "Equal ratings throughout",
     "Seconds": "Speed",
 }
 
 
-def agreement(one: StudyAnalysis, slug: str) -> None:
+def agreement(analysis: StudyAnalysis, slug: str) -> None:
     """Every coefficient of every criterion with its interval; alpha drawn against its bands."""
-    titles = {result.criterion.key: result.criterion.title for result in one.criteria}
-    known = [found for found in one.agreement if not isinstance(found.alpha, Undefined)]
-    said = _agreement_sentence(one)
-    st.text(said)
-    if known:
-        charts.show(figures.alphas(known, titles), "alphas", f"{slug}-agreement", said)
-    rows = [_agreement_row(titles[found.criterion], found.level, found.table) for found in one.agreement]
-    rows += [
-        _agreement_row(f"{titles[found.criterion]}, missing as a category", "nominal", found.category)
-        for found in one.agreement
-        if found.note
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
+    defined = [agreement for agreement in analysis.agreement if not isinstance(agreement.alpha, Undefined)]
+    sentence = _agreement_sentence(analysis)
+    st.text(sentence)
+    if defined:
+        charts.show(figures.alphas(defined, titles), "alphas", f"{slug}-agreement", sentence)
+    rows = [
+        _agreement_row(titles[agreement.criterion], agreement.level, agreement.table)
+        for agreement in analysis.agreement
     ]
     rows += [
-        _agreement_row(f"{titles[key]}, without {titles_apart(result.criterion)}", found.level, found.apart)
-        for key, result, found in zip(titles, one.criteria, one.agreement, strict=True)
-        if found.apart is not None
+        _agreement_row(f"{titles[agreement.criterion]}, missing as a category", "nominal", agreement.category)
+        for agreement in analysis.agreement
+        if agreement.note
+    ]
+    rows += [
+        _agreement_row(f"{titles[key]}, without {titles_apart(result.criterion)}", agreement.level, agreement.apart)
+        for key, result, agreement in zip(titles, analysis.criteria, analysis.agreement, strict=True)
+        if agreement.apart is not None
     ]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="agreement")
-    for words in dict.fromkeys(found.note for found in one.agreement if found.note):
+    for words in dict.fromkeys(agreement.note for agreement in analysis.agreement if agreement.note):
         st.text(words)
     st.caption(
-        "A unit is one response, or one item where the question is about the item. Alpha stands at the level of the "
+        "A unit is one response, or one item where the question is about the item. Alpha is at the level of the "
         "scale; AC1 for nominal scales, otherwise AC2 with ordinal or quadratic weights; Fleiss' kappa generalised to "
-        "missing ratings. 95 % intervals draw units anew and speak for these annotators. Krippendorff draws "
+        "missing ratings. 95 % intervals resample units and speak for these annotators. Krippendorff draws "
         "conclusions from 0.800 on and tentative ones from 0.667 on."
     )
 
 
-def _agreement_sentence(one: StudyAnalysis) -> str:
-    known = {found.criterion: found.alpha for found in one.agreement if not isinstance(found.alpha, Undefined)}
-    if not known:
+def _agreement_sentence(analysis: StudyAnalysis) -> str:
+    alphas = {
+        agreement.criterion: agreement.alpha
+        for agreement in analysis.agreement
+        if not isinstance(agreement.alpha, Undefined)
+    }
+    if not alphas:
         return "Agreement is not defined for any criterion yet; the table says why."
-    low, high = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+    low, high = min(alphas, key=alphas.__getitem__), max(alphas, key=alphas.__getitem__)
     if low == high:
-        return f"Krippendorff's alpha of {one.title(low)} is {number(known[low])}."
+        return f"Krippendorff's alpha of {analysis.title(low)} is {number(alphas[low])}."
     return (
-        f"Annotators agree most on {one.title(high)} (alpha {number(known[high])}) and least on {one.title(low)} "
-        f"({number(known[low])})."
+        f"Annotators agree most on {analysis.title(high)} (alpha {number(alphas[high])}) and least on "
+        f"{analysis.title(low)} ({number(alphas[low])})."
     )
 
 
@@ -85,37 +92,41 @@ def _agreement_row(title: str, level: str, table: AgreementTable | Undefined | N
     if not isinstance(table, AgreementTable):
         return row | {"Percent agreement": str(table)}
     row["Units"] = str(table.units)
-    return row | {COLUMNS[found.key]: _with_ends(found) for found in table.coefficients}
+    return row | {COLUMNS[coefficient.key]: _with_ends(coefficient) for coefficient in table.coefficients}
 
 
-def _with_ends(found: Coefficient) -> str:
+def _with_ends(coefficient: Coefficient) -> str:
     """A coefficient with its interval, percent agreement in percent."""
-    if isinstance(found.value, Undefined):
-        return found.value.reason
-    show = percent if found.key == "percent" else number
-    ends = "" if isinstance(found.interval, Undefined) else f" ({' to '.join(show(end) for end in found.interval)})"
-    return f"{show(found.value)}{ends}"
+    if isinstance(coefficient.value, Undefined):
+        return coefficient.value.reason
+    show = percent if coefficient.key == "percent" else number
+    ends = (
+        ""
+        if isinstance(coefficient.interval, Undefined)
+        else f" ({' to '.join(show(end) for end in coefficient.interval)})"
+    )
+    return f"{show(coefficient.value)}{ends}"
 
 
 def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> None:
-    """A line per annotator; those that ask for a look first."""
+    """A line per annotator; the flagged ones first."""
     if not looks:
         st.text("No annotator's ratings count here.")
         return
     flagged = [look for look in looks if look.flags]
     fast = {} if isinstance(speeds, Undefined) else {speed.annotator: speed for speed in speeds}
-    hurried = [speed.annotator for speed in fast.values() if speed.flagged]
+    hurried = [str(speed.annotator) for speed in fast.values() if speed.flagged]
     names = list(dict.fromkeys([look.annotator for look in flagged] + hurried))
-    untold = _untold(looks, speeds)
+    unchecked = _unchecked(looks, speeds)
     if names:
         st.text(f"{', '.join(names)}: have a look.")
-    elif len(untold) < len(TOLD_BY):
+    elif len(unchecked) < len(CHECKS):
         st.text("No annotator stands out.")
     order = sorted(looks, key=lambda look: (look.annotator not in names, look.annotator))
-    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*untold])
+    rows = pd.DataFrame([look_row(look, fast.get(look.annotator)) for look in order]).drop(columns=[*unchecked])
     st.dataframe(rows, hide_index=True, key="looks", column_config={"Why to look": {"width": "large"}})
-    if untold:
-        st.text("\n".join(f"{TOLD_BY[column]} could not be looked at. {why}" for column, why in untold.items()))
+    if unchecked:
+        st.text("\n".join(f"{CHECKS[column]} could not be checked. {why}" for column, why in unchecked.items()))
     st.caption(
         "Only the correlation with the others, equal ratings, drift, speed and missing answers raise a flag. Severity "
         "(own rating minus the mean of the others, % of the scale) is not misconduct. A flag asks you to look; nobody "
@@ -123,16 +134,23 @@ def annotators(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefin
     )
 
 
-def _untold(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
+def _unchecked(looks: Sequence[AnnotatorLook], speeds: Sequence[Speed] | Undefined) -> dict[str, str]:
     """Columns that have nothing to say about anybody, with the reason."""
-    reasons = {
+    measures: dict[str, Sequence[object]] = {
         "With the others": [look.agreement for look in looks],
         "Severity": [look.severity for look in looks],
         "All equal": [look.equal for look in looks],
         "Seconds": [speeds],
     }
-    untold = {column: found for column, found in reasons.items() if all(isinstance(one, Undefined) for one in found)}
-    return {column: found[0].reason for column, found in untold.items() if found}
+    reasons = {
+        column: [value.reason for value in values if isinstance(value, Undefined)]
+        for column, values in measures.items()
+    }
+    return {
+        column: undefined[0]
+        for column, undefined in reasons.items()
+        if undefined and len(undefined) == len(measures[column])
+    }
 
 
 def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
@@ -151,23 +169,23 @@ def look_row(look: AnnotatorLook, speed: Speed | None) -> dict[str, str]:
     }
 
 
-def _correlation(found: AnnotatorAgreement | Undefined) -> str:
-    if isinstance(found, Undefined) or found.value is None:
+def _correlation(correlation: AnnotatorAgreement | Undefined) -> str:
+    if isinstance(correlation, Undefined) or correlation.low is None or correlation.high is None:
         return NONE
-    return f"{number(found.value)} ({limits(found.low, found.high)})"
+    return f"{number(correlation.value)} ({limits(correlation.low, correlation.high)})"
 
 
-def pairs(found: PeopleOf, slug: str) -> None:
-    """Who agrees with whom, and what agreement would be without each."""
-    if isinstance(found.pairs, Undefined):
-        st.text(found.pairs.reason)
+def pairs(people: PeopleOf, slug: str) -> None:
+    """How often each two annotators agree."""
+    if isinstance(people.pairs, Undefined):
+        st.text(people.pairs.reason)
         return
-    low = min(found.pairs, key=lambda pair: pair.percent)
-    said = (
+    low = min(people.pairs, key=lambda pair: pair.percent)
+    sentence = (
         f"{low.first} and {low.second} agree least: the same rating {percent(low.percent)} of {counted(low.n, 'time')}."
     )
-    st.text(said)
-    charts.show(figures.pairs(found), f"pairs-{found.criterion}", f"{slug}-{found.criterion}-pairs", said)
+    st.text(sentence)
+    charts.show(figures.pairs(people.pairs), f"pairs-{people.criterion}", f"{slug}-{people.criterion}-pairs", sentence)
     rows = [
         {
             "Annotators": f"{pair.first} and {pair.second}",
@@ -177,16 +195,16 @@ def pairs(found: PeopleOf, slug: str) -> None:
             "Correlation": number(pair.pearson),
             "Mean distance": number(pair.mae),
         }
-        for pair in found.pairs
+        for pair in people.pairs
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{found.criterion}")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"pairs-table-{people.criterion}")
 
 
-def without_each(found: PeopleOf) -> None:
-    if isinstance(found.without_each, Undefined):
-        st.text(found.without_each.reason)
+def without_each(people: PeopleOf) -> None:
+    if isinstance(people.without_each, Undefined):
+        st.text(people.without_each.reason)
         return
-    first = found.without_each[0]
+    first = people.without_each[0]
     if not isinstance(first.change, Undefined):
         st.text(f"Without {first.annotator} alpha would be {number(first.alpha)} ({signed(first.change)}).")
     rows = [
@@ -196,40 +214,42 @@ def without_each(found: PeopleOf) -> None:
             "Change": str(row.change) if isinstance(row.change, Undefined) else signed(row.change),
             "Units": row.units,
         }
-        for row in found.without_each
+        for row in people.without_each
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{found.criterion}")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"without-{people.criterion}")
 
 
-def reliability(people: Sequence[PeopleOf], one: StudyAnalysis) -> None:
+def reliability(people: Sequence[PeopleOf], analysis: StudyAnalysis) -> None:
     """What the mean of several annotators is worth, and how many are needed."""
-    rows = [_reliability_row(one.title(found.criterion), found.reliability) for found in people]
+    rows = [_reliability_row(analysis.title(person.criterion), person.reliability) for person in people]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="reliability")
     st.caption("Single: one rating. Mean: the mean of k ratings. Needed: annotators per item for a reliability of 0.8.")
 
 
-def _reliability_row(title: str, found: Reliability | Undefined) -> dict[str, str]:
-    if isinstance(found, Undefined):
-        return {"Criterion": title, "ICC(1), single": found.reason}
-    row = {"Criterion": title, "k": number(found.k)}
-    forms = {"ICC(1)": found.one_way, "ICC(A)": found.absolute, "ICC(C)": found.consistency}
+def _reliability_row(title: str, reliability: Reliability | Undefined) -> dict[str, str]:
+    if isinstance(reliability, Undefined):
+        return {"Criterion": title, "ICC(1), single": reliability.reason}
+    row = {"Criterion": title, "k": number(reliability.k)}
+    forms = {"ICC(1)": reliability.one_way, "ICC(A)": reliability.absolute, "ICC(C)": reliability.consistency}
     for name, form in forms.items():
         row[f"{name}, single"] = number(form.single) if isinstance(form, Intraclass) else NONE
         row[f"{name}, mean"] = number(form.mean) if isinstance(form, Intraclass) else NONE
-    row["Needed"] = str(found.one_way.needed) if isinstance(found.one_way, Intraclass) else str(found.one_way)
+    row["Needed"] = (
+        str(reliability.one_way.needed) if isinstance(reliability.one_way, Intraclass) else str(reliability.one_way)
+    )
     return row
 
 
-def effects(found: Sequence[EffectsOf], one: StudyAnalysis) -> None:
+def effects(results: Sequence[EffectsOf], analysis: StudyAnalysis) -> None:
     """Shift at each place on screen, and change from the first to the last annotation."""
-    for effect in found:
+    for effect in results:
         position = effect.position
         words = position.reason if isinstance(position, Undefined) else position.sentence
-        st.text(f"{one.title(effect.criterion)}: {words}")
-    rows = [_effect_row(one.title(effect.criterion), effect) for effect in found]
+        st.text(f"{analysis.title(effect.criterion)}: {words}")
+    rows = [_effect_row(analysis.title(effect.criterion), effect) for effect in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="effects")
     st.caption(
-        "Shift from the mean of all places, in scale points, and how often the best response stood there. Places are "
+        "Shift from the mean of all places, in scale points, and how often the best response was there. Places are "
         "balanced, so a shift adds noise to a comparison of systems, not bias."
     )
 
@@ -251,21 +271,21 @@ def _shift(interval) -> str:
     return f"{signed(interval.mean)}{ends}"
 
 
-def lengths(found: Sequence[LengthOf], one: StudyAnalysis) -> None:
+def lengths(results: Sequence[LengthOf], analysis: StudyAnalysis) -> None:
     """Whether longer responses are rated higher."""
-    rows = [_length_row(one.title(length.criterion), length) for length in found]
+    rows = [_length_row(analysis.title(length.criterion), length) for length in results]
     st.dataframe(pd.DataFrame(rows).fillna(""), hide_index=True, key="lengths")
-    for words in dict.fromkeys(x.correlations.sentence for x in found if not isinstance(x.correlations, Undefined)):
+    for words in dict.fromkeys(x.correlations.sentence for x in results if not isinstance(x.correlations, Undefined)):
         st.caption(words)
 
 
 def _length_row(title: str, length: LengthOf) -> dict[str, str]:
-    found = length.correlations
-    if isinstance(found, Undefined):
-        return {"Criterion": title, "Kendall's tau-b": found.reason}
-    parts = {"Kendall's tau-b": found.kendall, "Pearson's r": found.pearson}
+    correlations = length.correlations
+    if isinstance(correlations, Undefined):
+        return {"Criterion": title, "Kendall's tau-b": correlations.reason}
+    parts = {"Kendall's tau-b": correlations.kendall, "Pearson's r": correlations.pearson}
     row = {"Criterion": title}
     for name, part in parts.items():
         ends = "" if isinstance(part.interval, Undefined) else f" ({signed_limits(*part.interval)})"
         row[name] = f"{signed(part.value)}{ends}"
-    return row | {"Pairs of responses": str(found.pairs)}
+    return row | {"Pairs of responses": str(correlations.pairs)}

@@ -46,9 +46,9 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else written(p, "p")
 
 
-def number(found: float | Undefined | None) -> str:
+def number(result: float | Undefined | None) -> str:
     """A number, or the sentence that stands in its place."""
-    return NONE if found is None else written_or_reason(found, "number")
+    return NONE if result is None else written_or_reason(result, "number")
 
 
 def signed(difference: float, share: bool = False) -> str:

@@ -93,7 +93,7 @@ def _row(check: Check) -> dict[str, str]:
         "Planted effect": check.effect,
         "About": check.about,
         "Planted": check.planted,
-        "Found": check.found,
+        "Found": check.observed,
         "Recovered": MARKS[check.recovered],
     }
 

@@ -99,10 +99,10 @@ def choose_difference(basis: Basis, slug: str) -> float:
     unit = "percentage points" if basis.width == PERCENT else f"points (the scale has {basis.width:g} from end to end)"
     label, key = f"Difference to show, in {unit}", f"d-{slug}-{basis.title}"
     shift = st.slider(label, step, most, min(max(usual, step), most), step, key=key)
-    if basis.found is not None:
+    if basis.mean_difference is not None:
         st.caption(
-            f"In that round two systems were {basis.found:.2f} points apart on average. Plan for the smallest "
-            "difference that matters to you, not for the one that a small round happened to show."
+            f"In that round two systems were {basis.mean_difference:.2f} points apart on average. Plan for the "
+            "smallest difference that matters to you, not for the one that a small round happened to show."
         )
     return shift
 

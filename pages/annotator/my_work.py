@@ -58,11 +58,11 @@ def work_table(work: list) -> pd.DataFrame:
     rows = [
         {
             "Item": number,
-            "State": STATE_NAMES.get(one.state, one.state),
-            "Submitted": one.submitted_at,
-            "Minutes": round(one.active_seconds / 60, 1),
+            "State": STATE_NAMES.get(assignment.state, assignment.state),
+            "Submitted": assignment.submitted_at,
+            "Minutes": round(assignment.active_seconds / 60, 1),
         }
-        for number, one in enumerate(work, 1)
+        for number, assignment in enumerate(work, 1)
     ]
     return pd.DataFrame(rows[::-1])
 
@@ -84,7 +84,7 @@ with state.reading() as session:
         for s in studies
     ]
     joinable = [] if accounts.came_from_panel(session, who) else lifecycle.open_to_all(session)
-    others = [study for study in joinable if study.slug not in {one.slug for one in studies}]
+    others = [study for study in joinable if study.slug not in {joined.slug for joined in studies}]
 for study, member, done, work in parts:
     draw(study, member, done, work)
 if not parts:

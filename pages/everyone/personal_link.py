@@ -1,4 +1,4 @@
-"""A personal link: signs in whom it was made for; an invited lead chooses a passcode first."""
+"""A personal link: signs in the person it was made for; an invited lead chooses a passcode first."""
 
 from __future__ import annotations
 

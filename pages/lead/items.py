@@ -16,14 +16,14 @@ from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
 
-def run(command, *given, done: str, **named) -> None:
-    """A command about the item; the page is drawn anew with what it said."""
-    state.run_command(command, study, *given, who, done=done, **named)
+def run(command, *arguments, done: str, **named) -> None:
+    """Runs a command about the item and redraws the page with its message."""
+    state.run_command(command, study, *arguments, who, done=done, **named)
     st.rerun()
 
 
 def decide(look: Look) -> None:
-    """The final value as it stands, and the ways to one."""
+    """The current final value, and how to set one."""
     item = look.texts.external_id
     st.subheader("Final value", anchor=False)
     second_look.final_state(look.final)
@@ -49,8 +49,8 @@ def look_at(study: Study, item: str) -> Look:
 who = state.require("lead")
 st.title("Items", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
@@ -58,9 +58,9 @@ with state.reading() as session:
 scope = choose_scope(frame, kinds, slug)
 scope_notes(frame, scope, kinds)
 state.show_messages()
-one = analyse(frame, scope, names)
+analysis = analyse(frame, scope, names)
 with state.reading() as session:
-    lines = item_review.lines(session, study, one.disagreement, scope)
+    lines = item_review.lines(session, study, analysis.disagreement, scope)
     people = adjudication.adjudicators(session, study)
     finals = adjudication.final_values(session, study)
 if not lines:

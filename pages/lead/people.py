@@ -88,7 +88,7 @@ with state.reading() as session:
 annotators = [member for member in everybody if member.role == Role.annotator]
 state.show_messages()
 what_is_left()
-forms.links([one for where, one in state.recall(NEW_LINKS, []) if where == slug])
+forms.links([link for where, link in state.recall(NEW_LINKS, []) if where == slug])
 st.subheader("Invite annotators", anchor=False)
 invite()
 st.subheader("Annotators", anchor=False)

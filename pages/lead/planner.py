@@ -53,7 +53,7 @@ with state.reading() as session:
     studies = lifecycle.for_lead(session, who)
 st.text(INTRODUCTION)
 slug = planner_form.choose_for(studies)
-study = next((one for one in studies if one.slug == slug), None)
+study = next((led for led in studies if led.slug == slug), None)
 bases = bases_of(study, who) if study else []
 if study and not bases:
     st.caption("No round of this series has enough ratings yet to show how much they scatter.")

@@ -26,22 +26,22 @@ from triptych.study.settings import settings_of
 from triptych.study.system_names import system_names
 
 
-def lines_of(one: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list[Line]:
+def lines_of(analysis: StudyAnalysis, everybody: StudyAnalysis, twice: Frame) -> list[Line]:
     with state.reading() as session:
         read = texts.texts_of(session, study)
         people = watched.standings(session, study, kinds)
-    speeds = speeds_of(one.frame, everybody.scope, read)
-    return watched.lines(people, one, everybody, speeds, repeated(twice, everybody.scope))
+    speeds = speeds_of(analysis.frame, everybody.scope, read)
+    return watched.lines(people, analysis, everybody, speeds, repeated(twice, everybody.scope))
 
 
-def exclusions_of(lines: list[Line], one: StudyAnalysis, who: Who) -> None:
+def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
     """Who is out, two forms, and what it changes."""
     st.subheader("Exclusions", anchor=False)
     annotators.excluded(lines)
     out = [line.standing.annotator for line in lines if line.standing.excluded_at]
     counted = [line.standing.annotator for line in lines if not line.standing.excluded_at]
-    with st.expander("Exclude or reinstate somebody"):
-        st.caption("Excluding takes nothing away: the ratings stay, marked, and every result can be shown with them.")
+    with st.expander("Exclude or reinstate an annotator"):
+        st.caption("Excluding deletes nothing: the ratings stay, marked, and every result can be shown with them.")
         left, right = st.columns(2)
         with left:
             decide(exclusions.exclude, annotators.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
@@ -49,7 +49,7 @@ def exclusions_of(lines: list[Line], one: StudyAnalysis, who: Who) -> None:
             taken_in = annotators.decision("Excluded annotator", out, "Reinstate", slug)
             decide(exclusions.reinstate, taken_in, who, "counts again")
     if out:
-        annotators.both_ways(one)
+        annotators.both_ways(analysis)
 
 
 def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: Who, now: str) -> None:
@@ -58,20 +58,20 @@ def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: 
         st.rerun()
 
 
-def pay_of(frame: Frame, mine: Iterable[Study]) -> None:
+def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
     """Live from this study, before from its pilot, before that from a guess."""
     st.subheader("Pay", anchor=False)
     settings = settings_of(study).pay
     if settings.per_item is None:
         st.text("No pay per item is set. Where it is, this shows what it comes to per hour.")
         return
-    pilot = next((s for s in mine if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
-    found, whose = pay.meter_of(settings, frame, kinds), "this study"
-    if isinstance(found, Undefined) and pilot is not None:
+    pilot = next((s for s in studies if s.series == study.series and s.round == Round.pilot and s.id != study.id), None)
+    meter, whose = pay.meter_of(settings, frame, kinds), "this study"
+    if isinstance(meter, Undefined) and pilot is not None:
         with state.reading() as session:
-            found, whose = pay.meter_of(settings, frame_of(session, pilot), kinds), "the pilot"
-    if not isinstance(found, Undefined):
-        pay_meter.pay_meter(found, whose)
+            meter, whose = pay.meter_of(settings, frame_of(session, pilot), kinds), "the pilot"
+    if not isinstance(meter, Undefined):
+        pay_meter.pay_meter(meter, whose)
     elif seconds := pay_meter.guess(slug):
         st.text(pay.expected(settings, seconds))
 
@@ -79,22 +79,22 @@ def pay_of(frame: Frame, mine: Iterable[Study]) -> None:
 who = state.require("lead")
 st.title("Quality", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names, twice = system_names(session, study), twice_rated(session, study, frame)
 state.show_messages()
-one = analyse(frame, Counted(kinds), names)
+analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
-lines = lines_of(one, everybody, twice)
+lines = lines_of(analysis, everybody, twice)
 annotators.annotators(lines)
-annotators.rubric_warnings(list(missing_answers(one)), one, slug)
+annotators.rubric_warnings(list(missing_answers(analysis)), analysis, slug)
 if not twice.ratings.empty:
     st.subheader("The same item twice", anchor=False)
-    annotators.with_self(with_self(twice, one.scope), {c.key: c.title for c in frame.rubric.criteria})
-exclusions_of(lines, one, who)
-pay_of(frame, mine)
+    annotators.with_self(with_self(twice, analysis.scope), {c.key: c.title for c in frame.rubric.criteria})
+exclusions_of(lines, analysis, who)
+pay_of(frame, studies)
 every = 1 if len(frame.ratings) < 100_000 else 1000
 live.follow(lambda: live.number_now(study) // every, frame.number // every)

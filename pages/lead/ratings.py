@@ -16,17 +16,22 @@ LIMIT = 2000
 
 
 def filters(frame: Frame, names: dict[int, str]) -> Filters:
-    """What to list; an empty box lets everything through. The boxes stand in the address, where a link can set them."""
+    """What to list; an empty box lets everything through. The address holds the boxes, so that a link can set them."""
     titles = {criterion.key: criterion.title for criterion in frame.rubric.asked(frame.round)}
     first, second, third, fourth = st.columns(4)
-    bound = {"bind": "query-params"}
-    people = first.multiselect("Annotator", sorted(frame.work["annotator"].cat.categories), key="annotator", **bound)
-    systems = second.multiselect("System", frame.systems, format_func=names.__getitem__, key="system", **bound)
-    criteria = third.multiselect("Criterion", list(titles), format_func=titles.__getitem__, key="criterion", **bound)
-    values = fourth.multiselect("Value", values_in(frame), key="value", **bound)
-    item = first.text_input("Item id contains", key="item", **bound)
-    text = second.text_input("Explanation contains", key="text", **bound)
-    marks = third.multiselect("Only", MARKS, key="only", **bound)
+    people = first.multiselect(
+        "Annotator", sorted(frame.work["annotator"].cat.categories), key="annotator", bind="query-params"
+    )
+    systems = second.multiselect(
+        "System", frame.systems, format_func=names.__getitem__, key="system", bind="query-params"
+    )
+    criteria = third.multiselect(
+        "Criterion", list(titles), format_func=titles.__getitem__, key="criterion", bind="query-params"
+    )
+    values = fourth.multiselect("Value", values_in(frame), key="value", bind="query-params")
+    item = first.text_input("Item id contains", key="item", bind="query-params")
+    text = second.text_input("Explanation contains", key="text", bind="query-params")
+    marks = third.multiselect("Only", MARKS, key="only", bind="query-params")
     return Filters(
         annotators=frozenset(people),
         item=item,
@@ -40,8 +45,8 @@ def filters(frame: Frame, names: dict[int, str]) -> Filters:
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     frame = frame_of(session, study)

@@ -17,8 +17,8 @@ from triptych.study import lifecycle
 from triptych.study.persons import Who
 
 WHAT = (
-    "A report freezes the study as it stands now: tables for LaTeX and spreadsheets, a page to read without a network, "
-    "a paragraph about methods, a datasheet, the data, and a script that makes every number again. All of its files "
+    "A report freezes the study at this moment: tables for LaTeX and spreadsheets, a page to read without a network, "
+    "a paragraph about methods, a datasheet, the data, and a script that recomputes every number. All of its files "
     "carry the same hash."
 )
 BLIND = (
@@ -28,7 +28,7 @@ BLIND = (
 
 
 def make(who: Who, slug: str, scope: Counted) -> None:
-    """Builds the report while others go on writing, and keeps it."""
+    """Builds the report while others go on writing, and saves it."""
     with st.spinner("Making the report …"), state.reading() as session:
         exports.see_one_state(session)
         study = lifecycle.led_by(session, who, slug)
@@ -45,17 +45,17 @@ def datasheet(study: Study, who: Who) -> None:
     sheet = heds.stored(study.settings.get("heds", {}))
     questions = len(heds.asked(criteria))
     with st.expander(f"Datasheet (HEDS 3.0): {len(sheet)} of {questions} questions answered"):
-        given = heds_form(criteria, sheet, study.slug)
-    if given is not None:
-        state.run_command(heds.store, study, given, who.pseudonym, done="The answers are kept.")
+        answers = heds_form(criteria, sheet, study.slug)
+    if answers is not None:
+        state.run_command(heds.store, study, answers, who.pseudonym, done="Answers saved.")
         st.rerun()
 
 
 who = state.require("lead")
 st.title("Report", anchor=False)
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with state.reading() as session:
     study = lifecycle.led_by(session, who, slug)
     frame = frame_of(session, study)

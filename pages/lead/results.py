@@ -31,67 +31,67 @@ def texts_of(study: Study) -> texts.Texts:
         return texts.texts_of(session, study)
 
 
-def compared(one: StudyAnalysis, board: Board) -> None:
-    overview(one)
-    for result in one.criteria:
-        comparisons.criterion_block(one, result, board.study.slug)
+def compared(analysis: StudyAnalysis, board: Board) -> None:
+    overview(analysis)
+    for result in analysis.criteria:
+        comparisons.criterion_block(analysis, result, board.study.slug)
 
 
-def trusted(one: StudyAnalysis, board: Board) -> None:
-    trust.agreement(one, board.study.slug)
+def trusted(analysis: StudyAnalysis, board: Board) -> None:
+    trust.agreement(analysis, board.study.slug)
     st.subheader("Annotators", anchor=False)
-    trust.annotators(one.annotators, speeds_of(one.frame, one.scope, texts_of(board.study)))
+    trust.annotators(analysis.annotators, speeds_of(analysis.frame, analysis.scope, texts_of(board.study)))
 
 
-def disagreed(one: StudyAnalysis, board: Board) -> None:
+def disagreed(analysis: StudyAnalysis, board: Board) -> None:
     study = board.study
-    disagreement.people(one, study.slug)
-    item(one, study, disagreement.items(one, study.slug), "apart")
+    disagreement.people(analysis, study.slug)
+    item(analysis, study, disagreement.items(analysis, study.slug), "apart")
     st.subheader("Items behind a difference", anchor=False)
-    titles = {key: one.title(key) for key in one.tables}
+    titles = {key: analysis.title(key) for key in analysis.tables}
     if titles:
         key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"difference-{study.slug}")
-        item(one, study, comparisons.behind(one, key, study.slug), "behind")
+        item(analysis, study, comparisons.behind(analysis, key, study.slug), "behind")
 
 
-def item(one: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
+def item(analysis: StudyAnalysis, study: Study, chosen: str | None, where: str) -> None:
     """The item that was picked there, as its annotators saw it, with everybody's highlights."""
     if chosen is None:
         return
     with state.reading() as session:
-        found = highlights_of_item(session, study, chosen, one.scope)
-    marked_item(found, key=f"marked-{where}-{study.slug}-{chosen}")
-    findings.ratings_link(f"Ratings of {chosen}", Filters(item=chosen), one, study.slug)
-    if found.unaligned:
-        st.caption(f"{found.unaligned} imported quotes are not in the text and are not shown.")
+        highlighted = highlights_of_item(session, study, chosen, analysis.scope)
+    marked_item(highlighted, key=f"marked-{where}-{study.slug}-{chosen}")
+    findings.ratings_link(f"Ratings of {chosen}", Filters(item=chosen), analysis, study.slug)
+    if highlighted.unaligned:
+        st.caption(f"{highlighted.unaligned} imported quotes are not in the text and are not shown.")
 
 
-def said(one: StudyAnalysis, board: Board) -> None:
-    study, labels = board.study, one.frame.rubric.highlights
-    explanations.reasons(one)
-    item(one, study, explanations.browser(one, study.slug), "explained")
+def explained(analysis: StudyAnalysis, board: Board) -> None:
+    study, labels = board.study, analysis.frame.rubric.highlights
+    explanations.reasons(analysis)
+    item(analysis, study, explanations.browser(analysis, study.slug), "explained")
     if not labels:
         return
     st.subheader("Highlights", anchor=False)
     with state.reading() as session:
-        readings = texts.readings_of(session, study, one.frame, one.scope)
-        comments = texts.comments_of(session, study, one.frame, one.scope)
-    explanations.highlights(readings, spans(readings), labels, one, study.slug)
-    item(one, study, explanations.comments(comments, labels, one, study.slug), "comment")
+        readings = texts.readings_of(session, study, analysis.frame, analysis.scope)
+        comments = texts.comments_of(session, study, analysis.frame, analysis.scope)
+    explanations.highlights(readings, spans(readings), labels, analysis, study.slug)
+    item(analysis, study, explanations.comments(comments, labels, analysis, study.slug), "comment")
     if board.highlights:
         marked = [f"{name} ({count})" for name, count in board.highlights.items()]
         chosen = st.selectbox("Item, most highlighted first", marked, key=f"item-{study.slug}")
-        item(one, study, list(board.highlights)[marked.index(chosen)], "marked")
+        item(analysis, study, list(board.highlights)[marked.index(chosen)], "marked")
 
 
-def beyond(one: StudyAnalysis, board: Board) -> None:
-    more(one, lambda: texts_of(board.study), board.study.slug)
+def beyond(analysis: StudyAnalysis, board: Board) -> None:
+    more(analysis, lambda: texts_of(board.study), board.study.slug)
 
 
 who = state.require("lead")
 with state.reading() as session:
-    mine = lifecycle.for_lead(session, who)
-slug = choose_study(mine)
+    studies = lifecycle.for_lead(session, who)
+slug = choose_study(studies)
 with live.drawing(slug):
     with state.reading() as session:
         study = lifecycle.led_by(session, who, slug)
@@ -109,12 +109,12 @@ with live.drawing(slug):
     if board.frame.ratings.empty:
         st.info("There is no rating yet. Results appear here by themselves as soon as the first annotation is in.")
         st.stop()
-    one = analyse(board.frame, scope, board.names)
+    analysis = analyse(board.frame, scope, board.names)
     st.subheader("Before you conclude", anchor=False)
-    found_in = warnings.all_findings if one.n_ratings <= SMALL else warnings.findings
-    findings.conclusions(found_in(one), one, slug)
+    found_in = warnings.all_findings if analysis.n_ratings <= SMALL else warnings.findings
+    findings.conclusions(found_in(analysis), analysis, slug)
     sections = st.tabs(SECTIONS, key=f"section-{slug}", on_change="rerun")
-    for section, draw in zip(sections, (compared, trusted, disagreed, said, beyond), strict=True):
+    for section, draw in zip(sections, (compared, trusted, disagreed, explained, beyond), strict=True):
         if section.open:
             with section:
-                draw(one, board)
+                draw(analysis, board)

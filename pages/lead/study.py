@@ -24,7 +24,7 @@ from triptych.study import duplicate, lifecycle
 STEPS = {
     StudyState.open: ("Reopen", "Annotators can join and begin."),
     StudyState.paused: ("Pause", "Nobody gets a new item. What is on screen may be submitted for 30 minutes."),
-    StudyState.closed: ("Close", "Nothing more is accepted. Unfinished work is kept; you can reopen the study."),
+    StudyState.closed: ("Close", "Nothing more is accepted. Unfinished work is saved; you can reopen the study."),
 }
 STATES = {
     StudyState.draft: "This study is a draft: nobody can annotate yet. Go through its design, then launch it there.",

@@ -20,7 +20,7 @@ INTRODUCTION = (
 
 
 def make(study: Study) -> None:
-    """A new workbook, for an annotator of the study or for somebody new."""
+    """A new workbook, for an annotator of the study or for a new one."""
     with state.reading() as session:
         pseudonyms = workbooks.eligible(session, study)
     annotator, is_name, count = choose_annotator(pseudonyms)

@@ -115,7 +115,7 @@ class Tap:
         self.heard += [("source", page.content().encode()), ("storage and address", stored.encode())]
         self.heard.append(("cookies", json.dumps([c["name"] for c in self.context.cookies()]).encode()))
 
-    def found(self, *planted: str) -> set[str]:
+    def leaks(self, *planted: str) -> set[str]:
         """Which of these names came through, with the way they took."""
         forms = {name: spellings(name) for name in planted}
         return {
@@ -155,7 +155,7 @@ def new_tap(chromium: Any, app: browser.App, person: int | None = None) -> tuple
 
 def assert_blind(tap: Tap) -> None:
     assert tap.frames, "the tap heard nothing"
-    assert tap.found(*PLANTED) == set()
+    assert tap.leaks(*PLANTED) == set()
     assert tap.numbers_found(CANDIDATE_BASE, 2 * len(ITEM_IDS) * len(SYSTEMS) + 50) == set()
 
 
@@ -170,12 +170,12 @@ def test_the_first_visitors_of_a_fresh_server_get_nothing_of_the_leads_pages(app
             browser.settled(page)
             tap.look(page)
         assert_blind(tap)
-        assert tap.found(*LEADS_ONLY) == set()
+        assert tap.leaks(*LEADS_ONLY) == set()
         page.context.close()
 
 
 @pytest.mark.parametrize("path", ["export/{}/ratings.csv", "export/{}/highlights.csv"])
-def test_an_export_answers_nobody_but_its_lead(app, world, chromium, path):
+def test_an_export_answers_its_lead_only(app, world, chromium, path):
     address = f"{app.url}/{path.format(world.slugs['succession'])}"
     for person, status in ((None, 401), (world.annotator, 403), (world.lead, 200)):
         context = chromium.new_context()
@@ -236,7 +236,7 @@ def test_no_planted_name_reaches_an_annotator_by_any_way(app, world, chromium, p
     browser.settled(page)
     tap.look(page)
     assert_blind(tap)
-    assert tap.found(*LEADS_ONLY) == set()
+    assert tap.leaks(*LEADS_ONLY) == set()
     page.context.close()
 
 
@@ -257,7 +257,7 @@ def visit_as_lead(app: browser.App, world: World, chromium: Any) -> set[str]:
         tap.look(page)
     browser.expect(page.frame_locator("iframe").first.locator(".ag-row").first).to_be_attached()
     page.context.close()
-    return {line.split(" in ")[0] for line in tap.found(*PLANTED)}
+    return {line.split(" in ")[0] for line in tap.leaks(*PLANTED)}
 
 
 def test_the_lead_sees_the_names_after_unblinding_and_not_before(app, world, chromium):

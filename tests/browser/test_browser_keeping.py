@@ -39,7 +39,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, forked: Any) -> Iterator[brows
 
 @pytest.fixture
 def annotator(app: browser.App, request: pytest.FixtureRequest) -> Callable[[str], int]:
-    """Makes a new annotator of the study; returns her id."""
+    """Makes a new annotator of the study; returns their id."""
 
     def make(name: str = "Anna") -> int:
         with app.writing() as session:
@@ -56,7 +56,7 @@ def context(chromium: Any) -> Any:
 
 @pytest.fixture
 def page(app: browser.App, context: Any, annotator: Callable[[str], int]) -> Any:
-    """A new annotator's first item, open in a browser that knows of nobody before her."""
+    """A new annotator's first item, open in a browser that nobody used before."""
     page = browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
     browser.open_workbench(page, app, SLUG)
@@ -80,9 +80,9 @@ def stored(app: browser.App, name: str) -> Assignment:
 
 
 def count(app: browser.App, table: Any, name: str) -> int:
-    wanted = select(table.id).where(table.assignment_id == stored(app, name).id)
+    query = select(table.id).where(table.assignment_id == stored(app, name).id)
     with app.reading() as session:
-        return len(session.exec(wanted).all())
+        return len(session.exec(query).all())
 
 
 def reload(page: Any) -> None:
@@ -108,7 +108,7 @@ def test_a_reload_brings_back_ratings_text_and_highlights(app, page):
     assert (count(app, Rating, name), count(app, Highlight, name)) == (6, 1)
 
 
-def test_a_cut_network_is_said_and_made_up_for(app, page, context):
+def test_a_network_outage_is_reported_and_recovered(app, page, context):
     context.set_offline(True)
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_text("Not saved yet, trying again")
@@ -170,7 +170,7 @@ def test_a_submit_that_a_killed_server_never_got_is_sent_again(app, page):
     assert (count(app, Submission, name), count(app, Rating, name)) == (1, 6)
 
 
-def test_a_second_tab_overwrites_nothing_before_it_is_told_to(app, page, context):
+def test_a_second_tab_overwrites_nothing_unasked(app, page, context):
     other = opened(context, app)
     radio(page, "A:fluency", 1).check()
     is_saved(page)
@@ -200,7 +200,7 @@ def test_a_second_tab_cannot_submit_over_what_the_first_stored(app, page, contex
     assert (now.state, now.draft) == ("reserved", before)
 
 
-def test_a_submit_refused_because_another_tab_wrote_last_can_go_on_here(app, page, context):
+def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     browser.answer_all(page)
     is_saved(page)
     other = opened(context, app)
@@ -262,18 +262,18 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
         sent.append(request.post_data or "")
 
     context.on("request", hear)
-    hers = opened(context, app)
-    assert token(hers) != name
-    assert hers.locator("[data-tw-question] input:checked").count() == 0
-    radio(hers, "A:fluency", 1).check()
-    is_saved(hers)
-    browser.answer_all(hers)
-    mine = token(hers)
-    browser.submit(hers)
+    second = opened(context, app)
+    assert token(second) != name
+    assert second.locator("[data-tw-question] input:checked").count() == 0
+    radio(second, "A:fluency", 1).check()
+    is_saved(second)
+    browser.answer_all(second)
+    own_token = token(second)
+    browser.submit(second)
     context.remove_listener("request", hear)
     assert not any(name in body or "Annas words" in body for body in sent)
-    assert "Annas words" not in hers.content()
-    assert stored(app, mine).draft["ratings"]["A"]["fluency"] == 1
+    assert "Annas words" not in second.content()
+    assert stored(app, own_token).draft["ratings"]["A"]["fluency"] == 1
     assert stored(app, name).draft["ratings"] == {"A": {"fluency": 3}}
 
 
@@ -309,7 +309,7 @@ def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, pag
     assert page.evaluate(LOCAL) == []
 
 
-def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
+def test_cancelling_a_sign_out_keeps_unsent_answers(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:fluency", 2).check()
     expect(saved(page)).to_have_attribute("data-state", "waiting")
@@ -323,10 +323,10 @@ def test_whoever_takes_back_her_sign_out_keeps_what_is_unsent(app, page):
     assert stored(app, token(page)).draft["ratings"] == {"A": {"fluency": 2}, "B": {"fluency": 3}}
 
 
-def test_whoever_signs_out_all_the_same_leaves_nothing_on_this_computer(app, page):
+def test_signing_out_anyway_leaves_nothing_on_the_computer(app, page):
     page.route(DRAFT, lambda route: route.abort())
     radio(page, "A:verdict", "reject").check()
-    page.locator(REJECTED).fill("words of hers")
+    page.locator(REJECTED).fill("words of their own")
     expect(saved(page)).to_have_attribute("data-state", "waiting")
     page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Sign out").click()
@@ -356,14 +356,14 @@ class Line:
 
 @pytest.fixture
 def lined(app: browser.App, context: Any, annotator: Callable[[str], int]) -> tuple[Any, Line]:
-    """A page whose websocket can be cut, for an annotator who has yet to open her first item."""
+    """A page whose websocket can be cut, for an annotator who has yet to open their first item."""
     browser.afresh(context, app)
     browser.signed_in(context, app, annotator())
     page = context.new_page()
     return page, Line(page)
 
 
-def test_an_annotator_who_leaves_while_the_line_is_down_still_has_what_she_wrote(app, lined):
+def test_answers_written_offline_survive_leaving_the_page(app, lined):
     page, line = lined
     name = browser.open_workbench(page, app, SLUG)
     line.drop()
@@ -399,7 +399,7 @@ def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined)
     assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
 
 
-def test_a_sign_out_cut_off_is_said_and_the_next_asks_about_what_was_written_since(app, page):
+def test_an_interrupted_sign_out_is_reported_and_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
     page.get_by_role("button", name="Sign out").click()
@@ -428,12 +428,12 @@ def test_six_keys_in_quick_succession_are_six_right_ratings(app, page):
     page.keyboard.type("321132", delay=30)
     is_saved(page)
     questions = [q.get_attribute("data-tw-question") for q in page.locator("[data-tw-question]").all()]
-    given = stored(app, token(page)).draft["ratings"]
-    wanted = dict(zip(questions, "321132", strict=True))
+    ratings = stored(app, token(page)).draft["ratings"]
+    expected = dict(zip(questions, "321132", strict=True))
     keys = ["accept", "reject", "unsure"]
-    for question, digit in wanted.items():
+    for question, digit in expected.items():
         slot, criterion = question.split(":")
-        assert given[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
+        assert ratings[slot][criterion] == (int(digit) if criterion == "fluency" else keys[int(digit) - 1])
 
 
 def test_a_plain_http_address_of_the_lab_works(app, chromium, annotator):

@@ -222,7 +222,7 @@ class Watch:
     def look(self, page: Any) -> None:
         """Looks through every frame of the page as it is now."""
         for frame in page.frames:
-            self.wrong += [f"{page.url}: {found}" for found in frame.evaluate(INTRUDERS)]
+            self.wrong += [f"{page.url}: {intruder}" for intruder in frame.evaluate(INTRUDERS)]
 
 
 @pytest.fixture(scope="module")
@@ -252,10 +252,10 @@ def watched(app: browser.App, watch: Watch) -> Iterator[tuple[Watch, Any]]:
     assert watch.wrong == []
 
 
-def missing(page: Any, selector: str, wanted: tuple[str, ...] = PAYLOADS) -> list[str]:
+def missing(page: Any, selector: str, payloads: tuple[str, ...] = PAYLOADS) -> list[str]:
     """The payloads that do not stand literally in the text of an element; invisible joiners and breaks aside."""
     flat = visible(" ".join(page.locator(selector).all_text_contents()))
-    return [payload for payload in wanted if visible(payload) not in flat]
+    return [payload for payload in payloads if visible(payload) not in flat]
 
 
 def visible(words: str) -> str:

@@ -34,45 +34,45 @@ class Acknowledged:
     count: int = 0
 
 
-async def work(annotator: Annotator, known: Acknowledged, enough: asyncio.Event, goal: int) -> None:
+async def work(annotator: Annotator, acknowledged: Acknowledged, enough: asyncio.Event, goal: int) -> None:
     """Drafts and submits, one item after another, until the server is gone."""
     while True:
         view = annotator.view
         token, answers = view["work"]["token"], annotator.answers(view)
-        known.drafts[token] = [view["draft"]]
+        acknowledged.drafts[token] = [view["draft"]]
         for note in ("begun", "nearly done"):
             draft = {**answers, "note": note}
-            known.drafts[token].append(draft)
-            status, said = await annotator.save_draft(view["work"], draft)
-            assert status == 200, said
-            known.drafts[token] = [draft]
-            known.count += 1
+            acknowledged.drafts[token].append(draft)
+            status, answer = await annotator.save_draft(view["work"], draft)
+            assert status == 200, answer
+            acknowledged.drafts[token] = [draft]
+            acknowledged.count += 1
         done, _ = await annotator.submit(view, answers)
-        known.submissions.add(done)
-        known.count += 1
-        if known.count >= goal:
+        acknowledged.submissions.add(done)
+        acknowledged.count += 1
+        if acknowledged.count >= goal:
             enough.set()
 
 
-def check_draft_is_back(annotator: Annotator, known: Acknowledged) -> None:
+def check_draft_is_back(annotator: Annotator, acknowledged: Acknowledged) -> None:
     """The page shows the draft confirmed last, or one that was on its way when the server died."""
     view = annotator.view
-    sent = known.drafts.get(view["work"]["token"])
+    sent = acknowledged.drafts.get(view["work"]["token"])
     if sent:
         assert view["draft"] in sent
-        known.restored += view["draft"] is not None
+        acknowledged.restored += view["draft"] is not None
 
 
-async def load_then_kill(world: World, server: Server, known: Acknowledged, draw: random.Random) -> None:
+async def load_then_kill(world: World, server: Server, acknowledged: Acknowledged, draw: random.Random) -> None:
     """Four annotators at work; the server is killed some thousandths of a second after enough was confirmed."""
     async with AsyncExitStack() as stack:
         people = [world.annotator(server.url, n, draw.randrange(2**32)) for n in range(ANNOTATORS)]
         await asyncio.gather(*(stack.enter_async_context(person) for person in people))
         for person in people:
-            check_draft_is_back(person, known)
+            check_draft_is_back(person, acknowledged)
         enough = asyncio.Event()
-        goal = known.count + draw.randint(4, 40)
-        working = [asyncio.create_task(work(person, known, enough, goal)) for person in people]
+        goal = acknowledged.count + draw.randint(4, 40)
+        working = [asyncio.create_task(work(person, acknowledged, enough, goal)) for person in people]
         waiting = asyncio.create_task(enough.wait())
         await asyncio.wait([waiting, *working], timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
         asyncio.get_running_loop().call_later(draw.uniform(0, 0.06), server.process.kill)
@@ -83,12 +83,12 @@ async def load_then_kill(world: World, server: Server, known: Acknowledged, draw
     assert not unexpected, unexpected
 
 
-def check_stored(home: Path, known: Acknowledged) -> None:
+def check_stored(home: Path, acknowledged: Acknowledged) -> None:
     """Every confirmed submission is stored; every stored one is complete; the event chain holds."""
     engine = database.open_engine(f"sqlite:///{home / 'triptych.db'}")
     with database.reading(engine) as session:
         stored = {s.id: s.assignment_id for s in session.scalars(select(Submission))}
-        assert not known.submissions - set(stored), "an acknowledged submission is lost"
+        assert not acknowledged.submissions - set(stored), "an acknowledged submission is lost"
         ratings = dict(session.execute(select(Rating.assignment_id, func.count()).group_by(Rating.assignment_id)).all())
         assert ratings == dict.fromkeys(stored.values(), RATINGS), "a submission is there by half"
         done = select(Assignment.id).where(Assignment.state == AssignmentState.submitted)
@@ -102,15 +102,15 @@ def check_stored(home: Path, known: Acknowledged) -> None:
 
 def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path, forked: Any):
     draw = random.Random(20)
-    world, known = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()
+    world, acknowledged = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()
 
     for _ in range(ROUNDS):
         with running_app(tmp_path, start=forked) as server:
-            asyncio.run(load_then_kill(world, server, known, draw))
-        check_stored(tmp_path, known)
+            asyncio.run(load_then_kill(world, server, acknowledged, draw))
+        check_stored(tmp_path, acknowledged)
 
-    assert len(known.submissions) >= ROUNDS
-    assert known.restored >= ROUNDS
+    assert len(acknowledged.submissions) >= ROUNDS
+    assert acknowledged.restored >= ROUNDS
 
 
 def test_a_submission_repeated_after_a_kill_is_stored_once(tmp_path: Path, forked: Any):

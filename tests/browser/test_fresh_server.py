@@ -68,7 +68,7 @@ def session_of(page) -> dict | None:
     return next((cookie for cookie in page.context.cookies() if cookie["name"] == COOKIE), None)
 
 
-def test_a_stranger_who_types_the_address_of_a_lead_page_sees_the_sign_in_page(page, tmp_path):
+def test_a_lead_page_shows_strangers_the_sign_in_page(page, tmp_path):
     # a server of its own: the hole that this guards against closes with the first visit of any page
     with running_app(tmp_path / "home") as fresh:
         frames = frames_of(page)
@@ -92,7 +92,7 @@ def test_no_source_file_is_served(server, path, name):
     assert b"state.require" not in body
 
 
-def test_the_setup_link_is_printed_once_makes_the_lead_and_then_works_no_more(server, page, chromium):  # noqa: F811
+def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F811
     link = server.setup_link()
     page.goto(link)
     page.get_by_label("Your name").fill("Ada")
@@ -132,7 +132,7 @@ def test_signing_out_in_one_tab_ends_the_other_and_removes_the_cookie(server, da
     expect(page.get_by_role("tab", name="Lead")).to_be_visible()
 
 
-def test_a_newcomer_on_a_plain_http_host_gets_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
+def test_newcomers_over_plain_http_get_a_code_and_no_lead_page(server, data, chromium, make_study):  # noqa: F811
     with writing(data) as session:
         study = make_study(session, annotators=0)[0]
     here = server.url.replace("127.0.0.1", "lab.test")

@@ -29,7 +29,7 @@ chromium = browser.chromium
 
 @dataclass
 class Entered:
-    """What one annotator entered in her browser: (item text, response text, criterion) → value."""
+    """What one annotator entered in their browser: (item text, response text, criterion) → value."""
 
     name: str
     ratings: dict[tuple[str, str, str], str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def skip(page: Page, entered: Entered) -> None:
 
 def compare(rows: list[dict[str, str]], items: list[dict], people: list[Entered], who: dict[str, str]) -> None:
     """Every rating entered is in the CSV and nothing else is; texts lead from the screen to item and system."""
-    found = {
+    texts = {
         (who[row["annotator"]], row["item_id"], row["system"], row["criterion"]): row["option"]
         or f"{float(row['value']):g}"
         for row in rows
@@ -81,7 +81,7 @@ def compare(rows: list[dict[str, str]], items: list[dict], people: list[Entered]
         for person in people
         for (_, text, criterion), value in person.ratings.items()
     }
-    assert found == expected
+    assert texts == expected
 
 
 def with_highlights(tmp_path: Path) -> Path:
@@ -192,14 +192,14 @@ def test_conversations_are_judged_whole(tmp_path: Path, chromium: Any, forked: A
         who = {pseudonym: name for name, pseudonym in pseudonyms(tmp_path / "home").items()}
 
     spoken = {squeezed("".join(turn["text"] for turn in item["context"])): key for key, item in items.items()}
-    found = {(who[r["annotator"]], r["item_id"], r["criterion"]): f"{float(r['value']):g}" for r in rows}
+    stored = {(who[r["annotator"]], r["item_id"], r["criterion"]): f"{float(r['value']):g}" for r in rows}
     expected = {
         (person.name, spoken[squeezed(text)], criterion): value
         for person in people
         for (_, text, criterion), value in person.ratings.items()
     }
     assert len(expected) == 3 * 5 * 6
-    assert found == expected
+    assert stored == expected
 
 
 def finish_training(page: Page, criteria: list[str]) -> None:

@@ -53,7 +53,7 @@ def test_offsets_count_characters_even_after_emoji_and_accents(draw):
     assert page.locator(".tm-columns .tm-text").evaluate("e => e.textContent") == text
 
 
-def test_overlapping_highlights_are_cut_where_they_meet_and_name_everybody(draw):
+def test_overlapping_highlights_are_cut_and_name_all_annotators(draw):
     page = draw("one two three four", span(0, 7), span(4, 13, "bad", "A-2", "too <b>long</b>"))
     assert marks(page) == ["one ", "two", " three"]
     both = page.locator("mark").nth(1)

@@ -31,7 +31,9 @@ SOURCE = {squeezed(text): (item["item_id"], system) for item in ITEMS for system
 RUBRIC = load_rubric(shipped_rubrics()["mental_health_qa"])
 EXPERT = ["relevance", "empathy", "specificity", "usefulness"]
 CROWD = [*EXPERT, "personal_tone"]
-TITLES = {one.key: {point.value: point.title for point in one.scale.points} for one in RUBRIC.criteria}
+TITLES = {
+    criterion.key: {point.value: point.title for point in criterion.scale.points} for criterion in RUBRIC.criteria
+}
 CONSENT = "You rate answers to posts about mental health, for pay, and may stop at any time."
 BACK = "https://panel.example/back?cc={code}"
 SYSTEMS = list(ITEMS[0]["candidates"])
@@ -40,16 +42,16 @@ BEST_FIRST = {"expert": SYSTEMS, "crowd": SYSTEMS[::-1]}
 
 def opinion(round_: str, item: str, system: str, criterion: str) -> int:
     """What the one annotator of a round gives: the rounds disagree about which system is best."""
-    number = [one["item_id"] for one in ITEMS].index(item) + CROWD.index(criterion)
+    number = [item["item_id"] for item in ITEMS].index(item) + CROWD.index(criterion)
     place = BEST_FIRST[round_].index(system)
     return 4 - place + (number + place) % 3 - 1
 
 
-def told(round_: str) -> str:
+def summary_sentence(round_: str) -> str:
     """The sentence about best and worst system that a results page owes this round, if no other rating gets in."""
     best, _, worst = BEST_FIRST[round_]
-    given = [[opinion(round_, one["item_id"], system, "relevance") for one in ITEMS] for system in (best, worst)]
-    return f"{best} is higher than {worst} by {(sum(given[0]) - sum(given[1])) / len(ITEMS):.2f}"
+    opinions = [[opinion(round_, item["item_id"], system, "relevance") for item in ITEMS] for system in (best, worst)]
+    return f"{best} is higher than {worst} by {(sum(opinions[0]) - sum(opinions[1])) / len(ITEMS):.2f}"
 
 
 def choose(page: Page, label: str, option: str) -> None:
@@ -89,9 +91,9 @@ def make_workbook(page: Page, server: Server, slug: str, path: Path) -> None:
     page.get_by_label("Name", exact=True).press("Enter")
     page.get_by_role("button", name="Make a workbook").click()
     expect(page.get_by_text(f"holds {len(ITEMS)} items")).to_be_visible()
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
-    found.value.save_as(path)
+    download.value.save_as(path)
 
 
 def fill(path: Path) -> Ratings:
@@ -106,8 +108,8 @@ def fill(path: Path) -> Ratings:
         source = SOURCE[squeezed(sheet.cell(row, columns["text"]).value)]
         for number, criterion in enumerate(EXPERT):
             point = opinion("expert", *source, criterion)
-            given = point if number % 2 else TITLES[criterion][point]
-            sheet.cell(row, columns[f"rating:{criterion}"]).value = given
+            answer = point if number % 2 else TITLES[criterion][point]
+            sheet.cell(row, columns[f"rating:{criterion}"]).value = answer
             entered[*source, criterion] = point
     book.save(path)
     return entered
@@ -166,7 +168,7 @@ def codes(page: Page, server: Server, slug: str) -> dict[str, str]:
 
 @contextmanager
 def sent_by_the_panel(chromium: Any, address: str, person: str) -> Iterator[Page]:
-    """Somebody whom the panel sends: she agrees, reads, and comes to the page before the test."""
+    """A person sent by the panel: they agree, read, and reach the page before the test."""
     context = chromium.new_context()
     page = context.new_page()
     page.goto(address.replace("{{%PROLIFIC_PID%}}", person).replace("{{%SESSION_ID%}}", f"visit-{person}"))
@@ -213,15 +215,15 @@ def results_of(page: Page, server: Server, slug: str, round_: str) -> list[dict[
     page.get_by_role("button", name=re.compile("^Unblind")).click()
     page.get_by_role("button", name="Show the system names").click()
     expect(page.get_by_text(re.compile("^Unblinded "))).to_be_visible()
-    expect(page.get_by_text(told(round_)).first).to_be_visible()
+    expect(page.get_by_text(summary_sentence(round_)).first).to_be_visible()
     return download(page, server, slug, "ratings")
 
 
 def ratings_in(rows: list[dict[str, str]]) -> Ratings:
     assert all(row["purpose"] == "main" for row in rows)
-    found = {(row["item_id"], row["system"], row["criterion"]): int(float(row["value"])) for row in rows}
-    assert len(found) == len(rows)
-    return found
+    values = {(row["item_id"], row["system"], row["criterion"]): int(float(row["value"])) for row in rows}
+    assert len(values) == len(rows)
+    return values
 
 
 def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chromium: Any):
@@ -262,10 +264,10 @@ def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chrom
     assert len(by_crowd) == len(ITEMS) * 3 * 5
     assert ratings_in(rows["expert"]) == by_expert
     assert ratings_in(rows["crowd"]) == by_crowd
-    for name, found in rows.items():
-        assert {row["round"] for row in found} == {name}
-        assert len({row["annotator"] for row in found}) == 1
-    hashes = [{row["design_hash"] for row in found} for found in rows.values()]
+    for name, ratings in rows.items():
+        assert {row["round"] for row in ratings} == {name}
+        assert len({row["annotator"] for row in ratings}) == 1
+    hashes = [{row["design_hash"] for row in ratings} for ratings in rows.values()]
     assert [len(each) for each in hashes] == [1, 1]
     assert hashes[0] != hashes[1]
 

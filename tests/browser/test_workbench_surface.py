@@ -172,15 +172,15 @@ def test_six_digits_in_quick_succession_are_six_ratings(open_view):
     page = open_view()
     focus_heading(page)
     page.keyboard.type("436217", delay=30)
-    given = {
+    props = {
         q: page.locator(f'[data-tw-question="{q}"] input:checked').get_attribute("value")
         for q in ("A:relevance", "B:relevance", "C:relevance", "A:fluency", "B:fluency", "C:fluency")
     }
-    assert list(given.values()) == ["4", "3", "6", "2", "1", "7"]
+    assert list(props.values()) == ["4", "3", "6", "2", "1", "7"]
     expect(page.locator('[data-tw-question="A:sentiment"]')).to_have_class("tw-q tw-q-likert tw-current")
 
 
-def test_a_digit_is_the_point_of_that_number_and_a_full_stop_adds_a_half(open_view):
+def test_a_digit_key_selects_its_point_and_a_stop_adds_half(open_view):
     page = open_view("conversation")
     focus_heading(page)
     page.keyboard.type("2.13.0", delay=10)
@@ -211,7 +211,7 @@ def test_a_full_stop_adds_a_half_to_nothing_but_the_last_digit(open_view, since,
     assert [answer.get_attribute("value") for answer in checked.all()] == left
 
 
-def test_the_first_item_takes_the_focus_from_nobody_so_that_keys_act_at_once(open_view):
+def test_keys_act_on_the_first_item_without_a_click(open_view):
     page = open_view()
     expect(page.locator("[data-tw-progress]")).to_be_focused()
     page.evaluate("""() => {
@@ -302,7 +302,7 @@ def test_a_click_in_the_middle_of_an_untouched_slider_is_an_answer(open_view):
     expect(page.locator(".tw-range")).to_have_attribute("aria-valuetext", "50 %")
 
 
-def test_a_scroll_that_begins_on_an_untouched_slider_is_no_answer_nor_is_a_right_click(open_view):
+def test_scrolling_or_right_clicking_an_untouched_slider_is_no_answer(open_view):
     page = open_view("conversation")
     slider = page.locator(".tw-range")
     slider.dispatch_event("pointerdown", {"button": 0, "pointerType": "touch"})
@@ -426,7 +426,7 @@ def test_a_notice_that_was_closed_stays_away_when_the_page_is_drawn_again(open_v
     notice.locator("[data-tw-banner-close]").click()
     page.evaluate("show({...data})")
     expect(notice).to_have_count(0)
-    page.evaluate("show({...data, notice: {...data.notice}})")  # said anew
+    page.evaluate("show({...data, notice: {...data.notice}})")  # shown again
     expect(notice).to_have_count(1)
 
 
@@ -594,7 +594,7 @@ def test_back_leave_unchanged_and_stop_are_one_action_each(open_view):
     ]
 
 
-def test_in_succession_the_next_response_opens_when_the_shown_one_is_answered(open_view):
+def test_answering_a_response_opens_the_next_in_succession(open_view):
     page = open_view("succession")
     expect(page.locator('[data-tw-text="A"]')).to_be_visible()
     expect(page.locator('[data-tw-text="B"]')).to_be_hidden()
@@ -715,9 +715,9 @@ def test_signing_out_saves_first_and_leaves_nothing_on_the_computer(open_view, s
     assert page.evaluate("Object.keys(localStorage).filter((k) => k.startsWith('triptych:'))") == []
 
 
-def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(open_view):
+def test_signing_out_forgets_only_that_persons_drafts(open_view):
     page = open_view()
-    kept = page.evaluate("""() => {
+    sizes = page.evaluate("""() => {
       for (const key of ['one.a:pen', 'one.b:other', 'two.a:pen']) {
         localStorage.setItem(`triptych:${key}`, JSON.stringify({time: Date.now(), base: 0, seq: 1, draft: {}}));
       }
@@ -725,7 +725,7 @@ def test_signing_out_forgets_what_one_person_left_and_keeps_what_others_left(ope
       window.dispatchEvent(new CustomEvent('triptych:signed-out'));
       return Object.keys(localStorage).filter((key) => key.startsWith('triptych:'));
     }""")
-    assert kept == ["triptych:two.a:pen"]
+    assert sizes == ["triptych:two.a:pen"]
 
 
 def test_leaving_the_page_sends_what_is_unsent(open_view, server):

@@ -34,8 +34,8 @@ def run(monkeypatch, capsys):
     def running(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSCODE}\n"))
         code = program.main(words)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return running
 
@@ -43,21 +43,21 @@ def run(monkeypatch, capsys):
 def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqlite_engine, tmp_path):
     assert run("add-lead", "Dr Lead")[0] == 0
     words = ("create-study", "Dr Lead", "Next turns", "dialogue_response", ITEMS)
-    code, said, _ = run(*words)
-    assert (code, "Nothing was written" in said) == (0, True)
+    code, output, _ = run(*words)
+    assert (code, "Nothing was written" in output) == (0, True)
     assert run("studies")[1] == ""
     assert run(*words, "--raters", "2", "--access", "invited", "--write")[0] == 0
     assert run("set-state", "Dr Lead", "next-turns", "open")[0] == 0
     guests = tmp_path / "guests.csv"
     guests.write_text("name,email\nAnna,anna@lab.example\nBen,\n")
-    code, said, _ = run("invite", "Dr Lead", "next-turns", "--list", str(guests), "--address", "http://lab:8501/")
+    code, output, _ = run("invite", "Dr Lead", "next-turns", "--list", str(guests), "--address", "http://lab:8501/")
     assert code == 0
 
     with reading(sqlite_engine) as session:
         study = session.scalars(select(Study)).one()
         assert (study.state, study.raters_per_item, study.access) == ("open", 2, "invited")
         assert settings_of(study).checks.repeat_percent == 5
-        secrets = [line.rpartition("join=")[2] for line in said.splitlines()]
+        secrets = [line.rpartition("join=")[2] for line in output.splitlines()]
         assert [accounts.accept_invitation(session, secret).name for secret in secrets] == ["Anna", "Ben"]
         roles = session.execute(select(Person.name, Membership.role).join(Membership)).all()
     assert sorted(map(tuple, roles)) == [("Anna", "annotator"), ("Ben", "annotator"), ("Dr Lead", "lead")]
@@ -65,11 +65,11 @@ def test_a_study_is_made_launched_and_given_people_without_the_browser(run, sqli
 
 
 @pytest.mark.parametrize("words", [("migrate",), ("studies",), ("verify",), ("add-lead", "Dr Lead"), ("backup",)])
-def test_a_database_that_is_away_is_said_in_words(run, monkeypatch, words):
+def test_an_unavailable_database_is_reported(run, monkeypatch, words):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
-    code, said, complaint = run(*words)
+    code, output, complaint = run(*words)
 
-    assert (code, said) == (2, "")
+    assert (code, output) == (2, "")
     assert complaint.startswith("The database does not answer: ")
     assert complaint.rstrip().endswith("python -m triptych doctor")
     assert "geheim" not in complaint
@@ -88,8 +88,8 @@ READING = [
 @pytest.mark.parametrize("words", READING)
 def test_a_command_that_reads_makes_no_database_and_changes_none_of_another_version(run, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    code, said, complaint = run(*words)
-    assert (code, said) == (2, "")
+    code, output, complaint = run(*words)
+    assert (code, output) == (2, "")
     assert "There is no study here" in complaint
     assert list(tmp_path.iterdir()) == []
 
@@ -98,8 +98,8 @@ def test_a_command_that_reads_makes_no_database_and_changes_none_of_another_vers
         older.setattr(database, "HEAD", "0002")
         database.migrate(engine)
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.db")}
-    code, said, complaint = run(*words)
-    assert (code, said) == (2, "")
+    code, output, complaint = run(*words)
+    assert (code, output) == (2, "")
     assert "version 0002" in complaint
     assert complaint.rstrip().endswith("python -m triptych migrate")
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.db")} == before
@@ -108,9 +108,9 @@ def test_a_command_that_reads_makes_no_database_and_changes_none_of_another_vers
 
 
 def test_where_nothing_can_be_verified_the_command_says_so(run, sqlite_engine):
-    code, said, complaint = run("verify")
+    code, output, complaint = run("verify")
 
-    assert (code, said) == (2, "")
+    assert (code, output) == (2, "")
     assert "no study in this database" in complaint
 
 
@@ -126,13 +126,13 @@ def test_what_is_opened_to_read_takes_no_change(sqlite_engine, make_study):
     engine.dispose()
 
 
-def test_a_file_that_is_no_database_is_said_in_words(run, tmp_path, monkeypatch):
+def test_a_file_that_is_no_database_is_reported(run, tmp_path, monkeypatch):
     (tmp_path / "triptych.db").write_text("no database, but long enough to be looked at as one\n" * 100)
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path))
     monkeypatch.delenv("TRIPTYCH_DATABASE_URL", raising=False)
-    code, said, complaint = run("studies")
+    code, output, complaint = run("studies")
 
-    assert (code, said) == (2, "")
+    assert (code, output) == (2, "")
     assert "file is not a database" in complaint
 
 
@@ -140,8 +140,8 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
     for system in ("one", "two"):
         (tmp_path / f"{system}.csv").write_text("item_id,context,text\n1,Why?,Because\n2,How?,So\n")
     files = [f"{system}={tmp_path / system}.csv" for system in ("one", "two")]
-    code, said, _ = run("create-study", "Dr Lead", "Two", "dialogue_response", *files)
-    assert "2 items of 2 systems" in said
+    code, output, _ = run("create-study", "Dr Lead", "Two", "dialogue_response", *files)
+    assert "2 items of 2 systems" in output
     code, _, complaint = run("create-study", "Dr Lead", "Two", "dialogue_response", files[0], str(tmp_path / "two.csv"))
     assert code == 2
     assert "SYSTEM=FILE" in complaint
@@ -159,11 +159,11 @@ def test_files_of_one_system_each_are_joined(run, tmp_path):
         (("create-study", "L", "T", "dialogue_response", "nowhere.csv"), "nowhere.csv cannot be read"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
-    code, _, said = run(*words)
+def test_a_refused_command_prints_one_sentence_with_exit_code_2(run, sqlite_engine, words, complaint):
+    code, _, stderr = run(*words)
     assert code == 2
-    assert complaint in said
-    assert "Traceback" not in said
+    assert complaint in stderr
+    assert "Traceback" not in stderr
 
 
 def lead_in(engine, name="Dr Lead"):
@@ -292,13 +292,13 @@ def test_an_export_into_a_pipe_leaves_the_pipe(run, rated, tmp_path):
     assert pipe.is_fifo()
 
 
-def test_somebody_elses_study_is_not_there_for_a_lead(run, sqlite_engine, make_study):
+def test_a_lead_cannot_see_studies_of_other_leads(run, sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         accounts.create_lead(session, "Dr Other", PASSCODE)
-    code, _, said = run("set-state", "Dr Other", study.slug, "closed")
+    code, _, complaint = run("set-state", "Dr Other", study.slug, "closed")
     assert code == 2
-    assert "You lead no study" in said
+    assert "You lead no study" in complaint
 
 
 @pytest.fixture
@@ -316,8 +316,8 @@ def test_a_running_server_keeps_writing_commands_out_and_lets_backups_and_export
     try:
         refused = [("add-lead", "Dr Lead"), ("restore", "x.db"), ("set-state", "L", rated.slug, "closed")]
         for words in refused:
-            code, _, said = run(*words)
-            assert (code, "Another Triptych is using triptych.db" in said) == (2, True), words
+            code, _, complaint = run(*words)
+            assert (code, "Another Triptych is using triptych.db" in complaint) == (2, True), words
         assert run("backup")[0] == 0
         assert run("export", rated.slug, "ratings", str(tmp_path / "ratings.csv"))[0] == 0
         assert run("export", rated.slug, "events", str(tmp_path / "events.zip"))[0] == 0
@@ -336,14 +336,14 @@ def test_a_backup_is_restored_and_a_capsule_opened_by_command(run, sqlite_engine
         session.add(Person(pseudonym="P-late", created_at=rated.created_at))
     made = backup.listed()[0]
 
-    code, said, _ = run("restore", str(made.path))
+    code, output, _ = run("restore", str(made.path))
 
-    assert code == 0, said
-    assert rated.slug in said
+    assert code == 0, output
+    assert rated.slug in output
     with reading(sqlite_engine) as session:
         assert session.scalars(select(Person).where(Person.pseudonym == "P-late")).first() is None
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "elsewhere"))
-    code, said, complaint = run("open-capsule", str(tmp_path / "study.zip"), "Dr New")
+    code, output, complaint = run("open-capsule", str(tmp_path / "study.zip"), "Dr New")
     assert code == 0, complaint
-    assert "Dr New leads it" in said
+    assert "Dr New leads it" in output
     assert run("verify")[0] == 0

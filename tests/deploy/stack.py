@@ -277,13 +277,13 @@ class Journal:
 
     submissions: set[str] = field(default_factory=set)
     drafts: dict[str, list[Any]] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     opened: int = 0
 
 
 class Visitor(Annotator):
-    """An annotator who comes through the proxy and, like the workbench, goes on until she is answered."""
+    """An annotator who comes through the proxy and, like the workbench, retries until answered."""
 
     def __init__(self, stack: Stack, number: int) -> None:
         world = stack.world
@@ -300,7 +300,7 @@ class Visitor(Annotator):
         return self
 
     async def look(self) -> None:
-        """Runs the page, as its own timers do, until it shows a workbench; opens it anew where the socket broke."""
+        """Runs the page, as its own timers do, until it shows a workbench; opens it again where the socket broke."""
         while True:
             try:
                 if self.page is None or self.page.socket is None or self.page.socket.closed:
@@ -311,7 +311,7 @@ class Visitor(Annotator):
                     await self.page.run()
                 if self._workbenches():
                     return
-                self.journal.said += [element.alert.body for element in self.page.find("alert")]
+                self.journal.messages += [element.alert.body for element in self.page.find("alert")]
             except GONE:
                 if self.page.socket is not None:
                     await self.page.socket.close()
@@ -329,16 +329,16 @@ class Visitor(Annotator):
         sent.append(draft)
         while True:
             try:
-                status, said = await self.save_draft(work, draft)
+                status, answer = await self.save_draft(work, draft)
             except (*GONE, aiohttp.ContentTypeError) as error:
-                status, said = getattr(error, "status", 0), {}
+                status, answer = getattr(error, "status", 0), {}
             if status == 200:
                 self.journal.drafts[work["token"]] = [draft]
                 return
-            assert status == 0 or status >= 500, said
+            assert status == 0 or status >= 500, answer
             self.journal.statuses.append(status)
-            if "message" in said:
-                self.journal.said.append(said["message"])
+            if "message" in answer:
+                self.journal.messages.append(answer["message"])
             await asyncio.sleep(BACKOFF)
 
     async def hand_in(self, message: dict[str, Any]) -> None:
@@ -349,7 +349,7 @@ class Visitor(Annotator):
             if self.view["work"]["receipt"] == message["submission"]:
                 break
             if self.view["notice"]:
-                self.journal.said.append(self.view["notice"]["text"])
+                self.journal.messages.append(self.view["notice"]["text"])
             await asyncio.sleep(BACKOFF)
         self.journal.submissions.add(message["submission"])
         self.seq, self.done = 0, self.done + 1
@@ -389,5 +389,5 @@ def metric(server: Server, name: str, labels: str = "") -> float:
     """One number of a process, 0 where it is not there."""
     status, _, text = get(f"{server.url}/metrics", Authorization=f"Bearer {TOKEN}")
     assert status == 200
-    found = re.search(rf"^{name}{re.escape(labels)} (\S+)$", text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
+    match = re.search(rf"^{name}{re.escape(labels)} (\S+)$", text, re.MULTILINE)
+    return float(match[1]) if match else 0.0

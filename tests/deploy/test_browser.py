@@ -45,7 +45,7 @@ def process_of(stack: Stack) -> int:
     return next(n for n, server in enumerate(stack.servers) if metric(server, "triptych_connections"))
 
 
-def test_the_page_works_through_tls_and_a_draft_goes_on_when_its_process_is_killed(stack, page):
+def test_a_draft_over_tls_survives_the_death_of_its_process(stack, page):
     rate(page, 2)
     expect(browser.saved(page)).to_have_attribute("data-state", "saved")
     before, killed = browser.token(page), process_of(stack)
@@ -65,7 +65,7 @@ def test_the_page_works_through_tls_and_a_draft_goes_on_when_its_process_is_kill
     stack.start(killed)
 
 
-def test_while_the_database_is_away_the_workbench_keeps_the_draft_and_the_page_says_why(stack, page, request):
+def test_while_the_database_is_unavailable_the_workbench_keeps_the_draft(stack, page, request):
     request.addfinalizer(stack.cluster.start)
     rate(page, 3)
     expect(browser.saved(page)).to_have_attribute("data-state", "saved")

@@ -72,7 +72,7 @@ def under_load(stack: Stack, disturb: Disturb) -> list[Visitor]:
     return visitors
 
 
-def test_a_person_signs_in_through_the_proxy_and_every_process_knows_her(stack):
+def test_a_sign_in_through_the_proxy_holds_in_every_process(stack):
     with database.writing(stack.engine) as session:
         person = session.scalars(select(Person).where(Person.name == "Annotator 7")).one()
         ticket = accounts.issue_sign_in_ticket(session, person)
@@ -113,7 +113,7 @@ def test_a_draft_saved_at_one_process_is_on_the_page_of_the_other(stack):
     asyncio.run(move())
 
 
-def test_a_process_killed_in_mid_draft_loses_nothing_and_its_annotators_go_on_at_the_other(stack):
+def test_annotators_of_a_killed_process_continue_at_the_other(stack):
     killed: list[int] = []
 
     async def kill(visitors: list[Visitor]) -> None:
@@ -135,29 +135,29 @@ def test_a_process_killed_in_mid_draft_loses_nothing_and_its_annotators_go_on_at
     assert sum(visitor.journal.opened for visitor in visitors) > VISITORS
 
 
-def test_the_database_away_for_ten_seconds_is_said_clearly_and_overcome_without_a_restart(stack, request):
+def test_a_database_outage_is_reported_and_survived_without_restart(stack, request):
     request.addfinalizer(stack.cluster.start)
     processes = [server.process.pid for server in stack.servers]
 
     async def stop_for_a_while(visitors: list[Visitor]) -> None:
         for visitor in visitors:
-            visitor.journal.said.clear()
+            visitor.journal.messages.clear()
             visitor.journal.statuses.clear()
         began = time.monotonic()
         await asyncio.to_thread(stack.cluster.stop)
-        await until(lambda: all(visitor.journal.said for visitor in visitors), "everybody was told")
+        await until(lambda: all(visitor.journal.messages for visitor in visitors), "everybody was told")
         for server in stack.servers:
             assert (await asyncio.to_thread(get, f"{server.url}/healthz"))[0] == 200
-            status, _, said = await asyncio.to_thread(get, f"{server.url}/readyz")
-            assert (status, json.loads(said)["database"]) == (503, "does not answer")
+            status, _, answer = await asyncio.to_thread(get, f"{server.url}/readyz")
+            assert (status, json.loads(answer)["database"]) == (503, "does not answer")
             assert await asyncio.to_thread(metric, server, "triptych_database_up") == 0
         await until(lambda: time.monotonic() > began + OUTAGE, "ten seconds are over")
         await asyncio.to_thread(stack.cluster.start)
 
     visitors = under_load(stack, stop_for_a_while)
 
-    said = {sentence for visitor in visitors for sentence in visitor.journal.said}
-    assert {sentence.replace("\\", "") for sentence in said} == {AWAY}
+    sentences = {sentence for visitor in visitors for sentence in visitor.journal.messages}
+    assert {sentence.replace("\\", "") for sentence in sentences} == {AWAY}
     assert {status for visitor in visitors for status in visitor.journal.statuses} <= {503}
     assert [server.process.pid for server in stack.servers] == processes
     assert all(server.process.poll() is None and stack.is_ready(n) for n, server in enumerate(stack.servers))
@@ -182,7 +182,7 @@ def test_a_rolling_restart_of_both_processes_under_load_loses_nothing(stack):
     assert not [status for visitor in visitors for status in visitor.journal.statuses if status >= 500]
 
 
-def test_the_logs_hold_one_json_object_per_line_and_nobodys_texts_or_addresses(stack):
+def test_logs_are_json_lines_without_texts_or_addresses(stack):
     written = "".join(server.output() for server in stack.servers)
     lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
 
@@ -193,7 +193,7 @@ def test_the_logs_hold_one_json_object_per_line_and_nobodys_texts_or_addresses(s
     assert "request:" not in stack.proxy.log.read_text()
 
 
-def test_the_numbers_show_the_work_and_only_to_who_has_the_token(stack):
+def test_the_metrics_are_shown_with_the_token_only(stack):
     server = stack.servers[0]
 
     assert get(f"{server.url}/metrics")[0] == 401
@@ -275,12 +275,12 @@ def test_the_nightly_dump_keeps_thirty_days(stack, tmp_path):
     shell(lines[0].replace("%%", "%"), env)
     shell(lines[1].replace("*.dump", "'*.dump'"), env)  # systemd expands no pattern
 
-    kept = sorted(path.name for path in tmp_path.iterdir())
-    assert kept[0] == "29.dump"
-    assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in kept[1:]] == [True]
+    backups = sorted(path.name for path in tmp_path.iterdir())
+    assert backups[0] == "29.dump"
+    assert [re.fullmatch(r"triptych-\d{8}-\d{6}\.dump", name) is not None for name in backups[1:]] == [True]
 
 
-def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_ones_place(stack, tmp_path):
+def test_a_dump_restored_by_the_guide_holds_every_event(stack, tmp_path):
     cluster, dump = stack.cluster, tmp_path / "triptych.dump"
     env = cluster.administering()
     run([cluster.program("pg_dump"), "--format=custom", f"--file={dump}", "triptych"], env)
@@ -302,34 +302,34 @@ def test_a_dump_restored_as_the_guide_says_holds_every_event_and_takes_the_old_o
     owner.dispose()
 
 
-def test_what_was_erased_is_wiped_by_the_administrators_command_and_not_by_the_app(stack):
+def test_erased_rows_are_wiped_by_the_administrators_command_only(stack):
     assert database.wipe(stack.engine, ["person"]) == database.Wiped.not_ours
     (line,) = guide("Erasing somebody")
     shell(line, stack.cluster.administering())
 
 
-def test_a_study_goes_back_to_one_machine_and_again_to_a_server(stack, tmp_path):
+def test_a_study_moves_between_a_machine_and_a_server(stack, tmp_path):
     small = f"sqlite:///{tmp_path / 'triptych.db'}"
-    said = command("move", small, "--study", stack.world.slug, **stack.env())
+    output = command("move", small, "--study", stack.world.slug, **stack.env())
 
-    assert "Every event chain holds" in said
+    assert "Every event chain holds" in output
     assert "every row is as it says" in command("verify", TRIPTYCH_DATABASE_URL=small)
 
     cluster = stack.cluster
     shell("createdb -T template0 -O triptych_owner second", cluster.administering())
     owner = cluster.url("triptych_owner", "second", OWNER)
-    said = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
+    output = command("move", owner, TRIPTYCH_DATABASE_URL=small, TRIPTYCH_SECRET=SECRET)
     cluster.psql("rights.sql", "triptych_owner", "second", OWNER)
     second = {**stack.env(), "TRIPTYCH_DATABASE_URL": cluster.url("triptych_app", "second", APP)}
-    assert "Every event chain holds" in said
-    assert OWNER not in said
+    assert "Every event chain holds" in output
+    assert OWNER not in output
     assert "every row is as it says" in command("verify", **second)
     assert "No problem found" in command("doctor", **second)
 
 
-def test_the_doctor_finds_nothing_wrong_here_and_says_what_is_when_the_password_is_wrong(stack):
-    assert "PostgreSQL" in (said := command("doctor", **stack.env()))
-    assert "No problem found" in said
+def test_the_doctor_reports_a_wrong_password_and_nothing_else(stack):
+    assert "PostgreSQL" in (output := command("doctor", **stack.env()))
+    assert "No problem found" in output
     wrong = {**stack.env(), "TRIPTYCH_DATABASE_URL": stack.cluster.url("triptych_app", password="wrong")}
     with pytest.raises(AssertionError, match="(?s)password authentication failed.*1 problem found"):
         command("doctor", **wrong)

@@ -90,32 +90,32 @@ def study_of_all(sqlite_engine):
 
 def stored_ratings(session, study, with_missing: bool = False) -> set[tuple]:
     """(item, system or None, annotator, criterion, value as text) of everything rated; "" where it was set aside."""
-    found = set()
+    rated = set()
     for item in exports.read_finished(session, study).items(MAIN_WORK):
         for work in item.annotations:
             places = [(None, work.about_item), *((slot.system, slot.ratings) for slot in work.slots)]
-            found |= {
+            rated |= {
                 (item.item_id, system, work.annotator, r.criterion, r.option or ("" if r.missing else f"{r.number:g}"))
                 for system, ratings in places
                 for r in ratings
             }
-    valued = {rating for rating in found if rating[-1]}
-    assert (len(valued), len(found)) == (4 * 9, 4 * 13)
-    return found if with_missing else valued
+    valued = {rating for rating in rated if rating[-1]}
+    assert (len(valued), len(rated)) == (4 * 9, 4 * 13)
+    return rated if with_missing else valued
 
 
 def stored_highlights(session, study) -> set[tuple]:
     """(item, system, annotator, label, start, end, quote): code points."""
-    found = set()
+    explained_rows = set()
     for item in exports.read_finished(session, study).items(MAIN_WORK):
         texts = {candidate.system: candidate.text for candidate in item.candidates}
         for work in item.annotations:
             for slot in work.slots:
                 for m in slot.highlights:
                     assert m.quote == texts[slot.system][m.start : m.end]
-                    found.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
-    assert len(found) == 8
-    return found
+                    explained_rows.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
+    assert len(explained_rows) == 8
+    return explained_rows
 
 
 def explanations(session, study) -> set[tuple]:
@@ -129,11 +129,11 @@ def explanations(session, study) -> set[tuple]:
     }
 
 
-def explained(found) -> set[tuple]:
+def explained(ratings) -> set[tuple]:
     """The same of what is about to be imported."""
     return {
         (work.item, rating.system, work.annotator, rating.explanation, rating.reasons)
-        for work in found.works
+        for work in ratings.works
         for rating in work.ratings
         if rating.explanation
     }
@@ -159,15 +159,15 @@ def given_ratings(read) -> set[tuple]:
 
 def given_highlights(read) -> set[tuple]:
     """With offsets turned to code points, cut out of the texts that the same file brought."""
-    found = set()
+    spans = set()
     for m in read.highlights:
         text = read.texts[m.item, m.system]
         units = text.encode("utf-16-le")
         unit = 2 if m.utf16 else None
         start, end = (len(units[: at * 2].decode("utf-16-le")) if unit else at for at in (m.start, m.end))
-        found.add((m.item, m.system, m.annotator, m.label, start, end, text[start:end]))
+        spans.add((m.item, m.system, m.annotator, m.label, start, end, text[start:end]))
         assert m.quote in (None, text[start:end])
-    return found
+    return spans
 
 
 def download(session, study, key) -> bytes:
@@ -181,18 +181,18 @@ def test_an_export_of_tables_comes_back_as_the_zip_that_was_downloaded(study_of_
     assert ratings.ok
     assert highlights.ok
     assert given_ratings(ratings) == stored_ratings(session, study, with_missing=True)
-    found = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights)))
-    assert not found.problems
-    assert explained(found) == explanations(session, study)
-    spans = [(work, mark, mark.span) for work in found.works for mark in work.highlights]
+    assembled = assemble((ratings, highlights), asked_by(EVERY_KIND, (ratings, highlights)))
+    assert not assembled.problems
+    assert explained(assembled) == explanations(session, study)
+    spans = [(work, mark, mark.span) for work in assembled.works for mark in work.highlights]
     marks = {(w.item, m.system, w.annotator, m.label, span.start, span.end, span.quote) for w, m, span in spans}
     assert marks == stored_highlights(session, study)
     assert {mark.comment for _, mark, _ in spans} == {"+ so so"}
-    assert {(item.external_id, c.text) for item in found.items for c in item.candidates} == {
+    assert {(item.external_id, c.text) for item in assembled.items for c in item.candidates} == {
         (item.external_id, c.text) for item in items() for c in item.candidates
     }
-    assert all(item.context_turns == items()[0].context_turns for item in found.items)
-    assert [item.meta for item in found.items] == [item.meta for item in items()]
+    assert all(item.context_turns == items()[0].context_turns for item in assembled.items)
+    assert [item.meta for item in assembled.items] == [item.meta for item in items()]
 
 
 def test_a_spreadsheet_saved_as_xlsx_brings_every_rating_back(study_of_all):

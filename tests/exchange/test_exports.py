@@ -167,13 +167,13 @@ def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
     assert (marked[people[0].pseudonym]["surplus"], marked[people[1].pseudonym]["excluded"]) == ("1", "1")
 
 
-def test_what_a_lead_rated_after_the_unblinding_is_marked_beside_every_export(sqlite_engine, make_study):
+def test_ratings_of_an_unblinded_lead_are_marked_in_exports(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=3, raters_per_item=3)
-        mine = join(session, study, lead)
-        annotate(session, study, mine, fluency())
+        own_row = join(session, study, lead)
+        annotate(session, study, own_row, fluency())
         lifecycle.unblind(session, study, lead.pseudonym)
-        late = [annotate(session, study, who, fluency()) for who in (mine, *people)][0]
+        late = [annotate(session, study, who, fluency()) for who in (own_row, *people)][0]
         rows = table(unzipped(session, study, "potato")["annotations.csv"])
         typed = pd.read_parquet(io.BytesIO(unzipped(session, study, "parquet")["data/annotations.parquet"]))
     assert [row["annotation"] for row in rows if row["after_unblinding"] != "0"] == [str(late.id)]
@@ -270,7 +270,7 @@ def test_the_event_log_keeps_every_superseded_value_and_its_chain_can_be_checked
     assert previous == study.event_hash
 
 
-def test_the_log_of_a_blind_study_withholds_the_order_of_candidates_but_no_rating(filled):
+def test_a_blind_studys_log_hides_the_order_but_no_rating(filled):
     session, study, *_ = filled
     log = lines(unzipped(session, study, "events")["events.jsonl"])
     assert {event["kind"] for event in log if event["withheld"]} == {"reserved"}
@@ -284,18 +284,18 @@ def pairs_of(session, study, **options):
     return lines(unzipped(session, study, "trl", **options)["pairs.jsonl"])
 
 
-def test_a_pair_takes_the_higher_mean_of_those_who_rated_both_and_states_its_margin(sqlite_engine, make_study):
+def test_a_pair_prefers_the_higher_mean_among_raters_of_both(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people = make_study(session, items=1)
         annotate(session, study, people[0], fluency(plumbum=3, stannum=1, ferrum=2))
         annotate(session, study, people[1], fluency(plumbum=2, stannum=1, ferrum=3))
         lifecycle.unblind(session, study, lead.pseudonym)
-        found = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
-        assert {pair: (row["margin"], row["n_annotators"]) for pair, row in found.items()} == {
+        pair_of = {(row["chosen_system"], row["rejected_system"]): row for row in pairs_of(session, study)}
+        assert {pair: (row["margin"], row["n_annotators"]) for pair, row in pair_of.items()} == {
             ("plumbum", "stannum"): (1.5, 2),
             ("ferrum", "stannum"): (1.5, 2),
         }
-        row = found["plumbum", "stannum"]
+        row = pair_of["plumbum", "stannum"]
         assert row["prompt"] == "Question number 1?"
         assert (row["chosen"][-1], row["rejected"][-1], row["criterion"]) == ("p", "s", "fluency")
 
@@ -347,7 +347,7 @@ def test_a_dialogue_becomes_messages_in_which_the_last_speaker_is_the_user(dialo
 # Tools
 
 
-def test_the_viewer_gets_scores_within_its_range_and_positive_where_the_first_is_better(dialogues):
+def test_viewer_scores_are_in_range_and_positive_for_the_better_first(dialogues):
     session, study = dialogues
     lifecycle.unblind(session, study, "P-lead")
     (example,) = json.loads(unzipped(session, study, "llm-comparator")["system-1-and-2.json"])["examples"]
@@ -388,7 +388,7 @@ def test_hostile_titles_stay_text_in_the_labelling_config(sqlite_engine):
     assert '"/><script>alert(1)</script>' in [header.get("value") for header in config.iter("Header")]
 
 
-def test_half_points_are_doubled_for_argilla_with_a_note_and_long_scales_become_text(dialogues):
+def test_argilla_doubles_half_points_and_turns_long_scales_into_text(dialogues):
     session, study = dialogues
     files = unzipped(session, study, "argilla")
     (record,) = json.loads(files["records.json"])
@@ -420,7 +420,7 @@ TURNS = st.lists(st.builds(FinishedTurn, st.text(max_size=5), st.text(min_size=1
 
 
 @given(turns=TURNS, data=st.data())
-def test_a_span_of_a_turn_keeps_its_words_in_the_text_of_the_whole_dialogue(turns, data):
+def test_spans_of_turns_keep_their_words_in_the_whole_dialogue(turns, data):
     n = data.draw(st.integers(0, len(turns) - 1))
     start = data.draw(st.integers(0, len(turns[n].text) - 1))
     text, starts = task.flat(FinishedCandidate("System 1", None, tuple(turns)))
@@ -480,7 +480,7 @@ def test_a_request_that_asks_for_what_is_not_there_is_refused_in_words(ask):
     assert asking(lead, f"/export/{study.slug}/trl.zip?margin=0.5&criterion=fluency").status_code == 200
 
 
-def test_a_core_caller_is_refused_at_once_and_not_in_the_middle_of_a_file(filled):
+def test_a_core_caller_is_refused_before_any_row_is_read(filled):
     session, study, *_ = filled
     with pytest.raises(NotFound):
         exports.export_zip(session, study, "docx", ExportOptions())

@@ -33,7 +33,7 @@ def read(value: Any, name: str = "tasks.json") -> ItemFile:
 # One file per system
 
 
-def test_files_of_one_system_each_are_joined_on_the_item_id_whatever_their_order_and_format() -> None:
+def test_files_of_one_system_each_are_joined_by_item_id() -> None:
     file = join_files([("a.csv", A, "gpt"), ("b.jsonl", B, "t5")])
     assert file.ok
     assert texts(file) == {"1": {"gpt": "Because.", "t5": "So."}, "2": {"gpt": "You.", "t5": "Me."}}
@@ -129,7 +129,7 @@ def test_a_conversation_of_label_studio_names_its_authors() -> None:
     assert texts(file) == {"7": {"response_a": "one", "response_b": "two"}}
 
 
-def test_a_table_of_label_studio_with_a_row_per_annotation_gives_each_item_once() -> None:
+def test_a_label_studio_table_gives_each_item_once() -> None:
     table = (
         "id,dialogue,resp_a,resp_b,fluency_a,annotator,annotation_id,lead_time\n"
         "1,Hi,x,y,4,ann@lab,11,3.5\n1,Hi,x,y,2,bob@lab,12,9.1\n2,Yo,z,w,1,ann@lab,13,2\n"
@@ -179,7 +179,7 @@ def test_a_campaign_of_pearmut_gives_each_segment_once(data: list[Any]) -> None:
     assert file.items[0].context_text == "Hello"
 
 
-def test_segments_without_an_id_are_named_for_their_place_and_those_with_a_validation_are_checks() -> None:
+def test_segments_without_id_are_named_by_place() -> None:
     plain = {name: SEGMENT[name] for name in ("src", "tgt")}
     check = plain | {"src": "Mark this 90.", "validation": {"gpt": {"score": [80, 90]}}}
     file = read({"info": INFO, "data": [[plain, plain], [check]]})
@@ -209,7 +209,7 @@ def test_one_segment_with_two_texts_is_an_error_not_a_choice() -> None:
         ([{"id": 1, "fields": {"context": "Hi", "response_a": None}, "responses": {}}], "is null"),
     ],
 )
-def test_tasks_that_make_no_item_are_told_and_nothing_is_imported(tasks: Any, words: str) -> None:
+def test_tasks_without_items_are_reported_and_nothing_is_imported(tasks: Any, words: str) -> None:
     file = read(tasks)
     assert not file.ok
     assert any(words in problem for problem in messages(file)), file.problems

@@ -136,7 +136,7 @@ def test_a_key_that_stands_twice_is_an_error_not_a_lost_text() -> None:
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
-def test_numbers_that_json_does_not_have_are_errors_with_row_and_field(literal: str) -> None:
+def test_non_json_numbers_are_errors_with_row_and_field(literal: str) -> None:
     file = read(ITEM, f'{{"item_id": "2", "context": "c", "candidates": {{"gpt2": {literal}, "t5": "x"}}}}')
     assert (errors(file)[0].row, errors(file)[0].column) == (2, "candidates")
 

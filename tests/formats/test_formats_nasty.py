@@ -47,7 +47,7 @@ def texts(file: ItemFile) -> list[list[str | None]]:
 
 
 @pytest.mark.parametrize(("name", "count"), READ_AS_THEY_ARE.items())
-def test_a_file_with_unusual_but_sound_content_is_read_without_a_word(name: str, count: int) -> None:
+def test_unusual_but_valid_files_are_read_without_warning(name: str, count: int) -> None:
     file = read(name)
     assert (len(file.items), file.problems, file.ok) == (count, (), True)
 
@@ -65,7 +65,7 @@ def test_windows_1252_is_read_with_a_warning_and_no_control_characters() -> None
     assert "Windows-1252" in messages(file, "warning")[0][1]
 
 
-def test_a_file_whose_encoding_cannot_be_told_is_refused_with_the_line() -> None:
+def test_a_file_of_unknown_encoding_is_refused_with_the_line() -> None:
     with pytest.raises(ImportRefused, match=r"Line 3: byte 0xE9 is not UTF-8"):
         read("mixed_encoding.csv")
 
@@ -117,7 +117,7 @@ def test_a_file_without_items_is_refused_in_words(name: str, words: str) -> None
         read(name)
 
 
-def test_a_nul_byte_is_taken_out_and_told() -> None:
+def test_nul_bytes_are_removed_and_reported() -> None:
     file = read("nul_in_text.csv")
     assert file.ok
     assert file.items[0].context_text == "abcd"
@@ -133,7 +133,7 @@ def test_ids_stay_text_with_zeros_and_all_digits() -> None:
     ]
 
 
-def test_an_id_used_twice_names_both_rows_and_a_case_variant_is_a_warning() -> None:
+def test_repeated_ids_name_both_rows_and_case_variants_warn() -> None:
     file = read("duplicate_ids.csv")
     errors, warnings = messages(file, "error"), messages(file, "warning")
     assert [row for row, _ in errors] == [3, 5]
@@ -153,7 +153,7 @@ def test_words_that_some_programs_take_for_missing_are_texts() -> None:
     assert [row for row, _ in messages(file, "warning")] == [5]
 
 
-def test_empty_blank_null_and_absent_candidates_are_told_apart() -> None:
+def test_empty_blank_null_and_absent_candidates_are_distinguished() -> None:
     file = read("empty_candidates.jsonl")
     assert not file.ok
     errors, warnings = messages(file, "error"), messages(file, "warning")
@@ -238,7 +238,7 @@ def test_a_workbook_with_title_row_and_merged_cells_names_them() -> None:
     assert "header was found in row 2" in messages(file, "note")[0][1]
 
 
-def test_a_workbook_with_several_sheets_reads_the_one_with_items_and_lists_the_visible() -> None:
+def test_a_workbook_reads_its_item_sheet_and_lists_visible_ones() -> None:
     file = read("many_sheets_hidden.xlsx")
     assert file.ok
     assert file.sheets == ("README", "items")

@@ -68,12 +68,12 @@ def test_a_column_for_each_annotator_is_read_like_a_long_table():
     assert rated(table("item_id,anna,bert\n1,4,5\n"))[1] == ("1", "unknown", "bert", "rating", "5")
 
 
-def test_an_empty_system_means_about_the_item_and_no_column_means_one_unknown_system():
+def test_an_empty_system_means_the_item_and_no_column_one_system():
     assert table(LONG + "1,,w1,overall,4\n").ratings[0].system is None
     assert table("item_id,annotator,criterion,value\n1,w1,overall,4\n").ratings[0].system == "unknown"
 
 
-def test_a_judge_is_told_from_people_by_its_column_or_by_the_lead():
+def test_a_judge_is_recognised_by_column_or_lead():
     assert table("item_id,system,judge,criterion,value\n1,m,big-model,c,4\n").ratings[0].kind == "judge"
     kinds = table("item_id,annotator,kind,criterion,value\n1,w,human,c,4\n1,g,judge,c,4\n1,s,simulated,c,4\n")
     assert [rating.kind for rating in kinds.ratings] == ["human", "judge", "simulated"]
@@ -121,7 +121,7 @@ def test_rows_without_item_annotator_or_the_right_width_are_named():
     ]
 
 
-def test_a_table_of_highlights_is_told_from_ratings_and_minus_one_means_not_in_the_text():
+def test_highlights_tables_are_recognised_and_minus_one_means_no_place():
     ratings = table(
         "item_id,system,annotator,selection,comment,start,end,occurrences\n1,m,w,a b,Good,2,5,1\n1,m,w,x,,-1,-1,0\n"
     )
@@ -132,7 +132,7 @@ def test_a_table_of_highlights_is_told_from_ratings_and_minus_one_means_not_in_t
     assert ratings.ignored == ("occurrences",)
 
 
-def test_control_characters_are_taken_out_of_ids_and_values_with_a_warning():
+def test_control_characters_are_removed_with_a_warning():
     ratings = table(LONG + "1\x00,m,w\x07,c,4\n")
     assert rated(ratings) == [("1", "m", "w", "c", "4")]
     assert messages(ratings)[0].startswith("Row 2, column 'item_id': 1 control character(s)")
@@ -206,7 +206,7 @@ def potato_pairs(*labels: tuple[str, str, str], spans: Any = (), **more: Any) ->
     }
 
 
-def test_a_potato_project_tells_which_response_each_answer_and_span_is_about():
+def test_a_potato_project_assigns_answers_and_spans_to_responses():
     span = {"schema": "mark", "name": "good", "title": "good", "target_field": "response_a"}
     state = potato_pairs(
         ("fluency_a", "4", "4"),
@@ -235,7 +235,7 @@ def test_a_potato_project_tells_which_response_each_answer_and_span_is_about():
     assert (ratings.contexts["k1"], ratings.texts["k1", "t5"]) == ("Why?", "x")
 
 
-def test_a_potato_state_alone_rates_one_text_and_reports_several_labels_of_one_scheme():
+def test_a_potato_state_rates_one_text_and_reports_multiple_labels():
     ratings = records(potato_pairs(("s", "1", "1"), ("t", "a", "a"), ("t", "b", "b")), name="user_state.json")
     assert rated(ratings) == [("k1", "unknown", "u1", "s", "1")]
     assert "several labels for item 'k1': 'a', 'b'" in messages(ratings)[0]
@@ -316,7 +316,7 @@ def test_label_studio_cancelled_work_is_left_out_and_predictions_are_a_judge():
     assert messages(ratings) == ["1 cancelled annotation(s) are left out."]
 
 
-def test_label_studio_names_a_person_by_the_object_and_reports_what_it_cannot_read():
+def test_label_studio_people_are_objects_and_unreadable_parts_are_reported():
     results = [result("c_a", "resp_a", "choices", choices=["x", "y"]), result("p", "resp_a", "ranker", ranker=[1])]
     task = label_studio(completed_by={"id": 3, "email": "a@example.org"}, result=results)
     ratings = records([task], name="project.json")
@@ -325,7 +325,7 @@ def test_label_studio_names_a_person_by_the_object_and_reports_what_it_cannot_re
     assert "type 'ranker'" in messages(ratings)[1]
 
 
-def test_label_studio_answers_about_one_passage_rate_no_response_and_its_note_is_a_comment():
+def test_label_studio_answers_about_a_passage_rate_no_response():
     place = {"start": 0, "end": 2, "text": "So"}
     about = result("kind", "resp_a", "choices", choices=["typo"], **place)
     span = result("err", "resp_a", "labels", labels=["Error"], **place) | {"meta": {"text": ["spelt", "so"]}}
@@ -401,15 +401,15 @@ def test_flattened_argilla_lists_are_zipped_and_must_be_equally_long():
 def pearmut(**more: Any) -> dict[str, Any]:
     item = {"item_id": "d017", "src": "Source", "tgt": {"gpt2-ft": "It is so, it seems.", "t5": "No."}}
     span = {"start_i": 3, "end_i": 4, "category": None, "severity": "minor"}
-    given = {
+    responses = {
         "gpt2-ft": {"score": 70, "error_spans": [span], "textfield": "fine"},
         "t5": {"score": 0, "error_spans": []},
     }
     actions = [{"time": 1771311326.0, "action": "load"}, {"time": 1771311347.5, "action": "submit"}]
-    return {"annotation": [given], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
+    return {"annotation": [responses], "item": [item], "actions": actions, "user_id": "hit-488", "item_i": 0} | more
 
 
-def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive():
+def test_pearmut_inclusive_span_ends_become_exclusive():
     ratings = records(pearmut())
     assert rated(ratings) == [("d017", "gpt2-ft", "hit-488", "score", "70"), ("d017", "t5", "hit-488", "score", "0")]
     assert ratings.ratings[0].seconds == 21.5
@@ -418,7 +418,7 @@ def test_pearmut_scores_and_spans_are_read_with_the_inclusive_end_made_exclusive
     assert [note.text for note in ratings.notes] == ["fine"]
 
 
-def test_pearmut_counts_units_of_utf16_and_no_line_breaks_and_marks_what_is_missing_behind_the_text():
+def test_pearmut_offsets_are_utf16_units_without_line_breaks():
     text, spans = "So 😀\nit is", [(3, 4), (5, 6), (10, 10)]
     marks = [{"start_i": start, "end_i": end, "category": None, "severity": "minor"} for start, end in spans]
     ratings = records(pearmut(item=[{"tgt": {"m": text}}], annotation=[{"m": {"score": 1, "error_spans": marks}}]))
@@ -429,7 +429,7 @@ def test_pearmut_counts_units_of_utf16_and_no_line_breaks_and_marks_what_is_miss
     ]
 
 
-def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_counted():
+def test_pearmut_documents_without_data_or_annotation_are_counted():
     ratings = records(pearmut(item_i="welcome_1"), pearmut(annotation=[None]), pearmut())
     assert len(ratings.ratings) == 2
     assert messages(ratings)[:2] == [
@@ -439,7 +439,7 @@ def test_pearmut_documents_that_are_no_data_and_segments_without_annotation_are_
     assert "has not as many annotations" in messages(records(pearmut(annotation=[])))[0]
 
 
-def test_factgenie_spans_end_where_their_text_ends_and_types_are_places_in_the_list():
+def test_factgenie_spans_end_with_their_text_and_types_are_indices():
     line = {
         "dataset": "d", "split": "test", "example_idx": 0, "setup_id": "m1", "output": "It rained all day.",
         "annotations": [{"type": 1, "text": "rained", "start": 3, "reason": "It did not."}],
@@ -486,7 +486,7 @@ def test_a_mechanical_turk_batch_is_read_without_the_rejected_assignments():
     assert "1 rejected assignment(s) are left out." in messages(ratings)
 
 
-def test_a_mechanical_turk_assignment_with_a_reason_to_reject_is_left_out_before_it_was_uploaded():
+def test_mechanical_turk_assignments_with_a_reason_to_reject_are_left_out():
     header = "HITId,WorkerId,AssignmentStatus,Input.model,Answer.Fluency,Approve,Reject\n"
     ratings = table(header + "H1,W1,Submitted,m,4,X,\nH1,W2,Submitted,m,1,,Too fast\n")
     assert [row[2] for row in rated(ratings)] == ["W1"]
@@ -577,14 +577,14 @@ def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
         (mark(None, None, "c d"), (4, 7), "exactly once"),
     ],
 )
-def test_a_place_that_does_not_hold_the_quote_is_mended_and_counted(given_span, expected, sentence):
+def test_a_misplaced_quote_is_realigned_and_counted(given_span, expected, sentence):
     findings = Findings()
     span = place(given_span, "ab 💩c d", findings)
     assert (span.start, span.end) == expected
     assert sentence in str(findings.finish()[0])
 
 
-def test_a_quote_that_is_not_in_the_text_or_stands_there_twice_keeps_no_place():
+def test_a_quote_missing_or_repeated_in_the_text_has_no_place():
     assert place(mark(0, 3, "xyz"), "abc", Findings()).start is None
     assert place(mark(None, None, "a"), "a b a", Findings()).start is None
     assert place(mark(1, 2, "b"), None, Findings()) == place(mark(None, None, "b"), None, Findings())
@@ -650,7 +650,7 @@ def test_a_judge_on_peoples_scale_answers_their_criterion(people, scores):
     assert set(ratings.values) == {*people.split(), *scores.split()}
 
 
-def test_scores_of_one_judge_leave_the_other_where_it_was_and_names_stay_distinct():
+def test_scores_of_one_judge_do_not_change_another():
     rows = "1,s,w,c,1\n2,s,w,c,5\n1,s,w,c (judge),3\n"
     scores = "1,s,good,c,4\n1,s,bleu,c,0.31\n"
     files = read_ratings((LONG + rows).encode(), "r.csv"), read_ratings((LONG + scores).encode(), "j.csv", "judge")
@@ -683,7 +683,7 @@ def test_words_become_options_and_only_plain_words_for_missing_are_missing():
     assert (ratings.use, ratings.labels, ratings.missing) == ("nominal", ("No", "Unsure", "Yes", "n/a"), ("n/a",))
 
 
-def test_labels_that_differ_in_case_are_kept_and_said_and_blanks_around_them_are_none():
+def test_labels_differing_in_case_are_reported_and_blanks_stripped():
     ratings = proposal("A", "a", "A ", "5")
     assert ratings.labels == ("5", "A", "a")
     assert ratings.values["A"] == 2
@@ -691,7 +691,7 @@ def test_labels_that_differ_in_case_are_kept_and_said_and_blanks_around_them_are
     assert any("A number among words: 5." in remark for remark in ratings.remarks)
 
 
-def test_free_text_is_left_out_with_a_remark_and_a_far_number_is_pointed_at():
+def test_free_text_is_left_out_and_outlying_numbers_are_reported():
     texts = proposal(*(f"text {n}" for n in range(13)))
     assert texts.use == "leave out"
     assert "13 different texts" in texts.remarks[0]

@@ -89,7 +89,7 @@ def test_items_come_back_from_a_long_csv_as_they_were(written: list[dict]) -> No
 
 
 @given(st.lists(st.text(), min_size=1))
-def test_no_written_text_cell_starts_like_a_formula_and_every_one_can_be_restored(texts: list[str]) -> None:
+def test_text_cells_never_start_like_formulas_and_can_be_restored(texts: list[str]) -> None:
     lines = "".join(write_csv([texts], ["header"] * len(texts)))
     _, cells = list(csv.reader(io.StringIO(lines, newline="")))
     assert not any(cell.startswith(FORMULA_STARTS) for cell in cells)
@@ -119,7 +119,7 @@ def test_an_undefined_number_is_never_written(value: float) -> None:
         list(write_csv([[value]], ["a"]))
 
 
-def test_protected_cells_are_left_alone_and_told_unless_restoring_is_asked_for() -> None:
+def test_protected_cells_stay_and_are_reported_unless_restoring() -> None:
     data = b"item_id,context,cand:a\n1,'=c,'quoted'\n"
     plain = read_items(data, "items.csv")
     assert plain.ok

@@ -127,7 +127,7 @@ def test_one_text_column_is_one_candidate() -> None:
     assert file.systems == ("candidate_1",)
 
 
-def test_missing_ids_are_numbers_of_rows_with_a_warning_and_blank_ids_an_error() -> None:
+def test_missing_ids_become_row_numbers_and_blank_ids_are_errors() -> None:
     numbered = read("context,cand:a\nc,x\n")
     assert numbered.ok
     assert numbered.items[0].external_id == "2"
@@ -194,7 +194,7 @@ def test_cyrillic_in_windows_1251_is_not_taken_for_western_letters() -> None:
         read_items(data, "items.csv")
 
 
-def test_utf16_in_both_byte_orders_is_read_and_without_a_mark_refused() -> None:
+def test_utf16_is_read_and_without_a_byte_order_mark_refused() -> None:
     text = HEADER + "1,naïve ☂,x,y\n"
     for encoding, mark in (("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff")):
         assert read_items(mark + text.encode(encoding), "items.csv").items[0].context_text == "naïve ☂"

@@ -106,7 +106,7 @@ def test_two_sheets_of_items_need_a_choice_and_follow_it() -> None:
     assert chosen.items[0].external_id == "2"
 
 
-def test_a_sheet_that_is_not_there_is_refused_with_the_visible_ones() -> None:
+def test_a_missing_sheet_is_refused_with_the_visible_ones() -> None:
     with pytest.raises(ImportRefused, match="Sheet, second"):
         read(workbook(change=two_sheets), ReadOptions(sheet="third"))
 

@@ -67,16 +67,16 @@ def some_ratings(seed: int, systems: int, items: int, shown: int, people=PEOPLE)
 
 def analysed(table: pd.DataFrame, again: float = 0.3, **part):
     """The analysis, and what a report reads beside the ratings: some ratings given twice, lengths of all responses."""
-    found = StudyAnalysis(make_frame(RUBRIC, table, **part), Counted(), NAMES)
-    rows = found.frame.ratings
+    analysis = StudyAnalysis(make_frame(RUBRIC, table, **part), Counted(), NAMES)
+    rows = analysis.frame.ratings
     first = rows[(rows["kind"] == "human") & (rows["item"].isin(["item-0", "item-1"]))]
     second = first.sample(frac=again, random_state=1)
     second = second.assign(value=np.clip(second["value"] - 1, 1, None), assignment=second["assignment"] + 10_000)
-    twice = replace(found.frame, ratings=pd.concat([first, second], ignore_index=True))
+    twice = replace(analysis.frame, ratings=pd.concat([first, second], ignore_index=True))
     places = rows.loc[rows["system"] > 0, ["item", "system"]].drop_duplicates().astype({"item": str})
     words = 5 + 7 * places["system"] % 11 + places["item"].str[5:].astype(int) % 4
-    return found, further_from(
-        found, twice, Texts(places.assign(words=words), {"item-0": 900, "item-1": 20}), readings(places)
+    return analysis, further_from(
+        analysis, twice, Texts(places.assign(words=words), {"item-0": 900, "item-1": 20}), readings(places)
     )
 
 

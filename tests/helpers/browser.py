@@ -164,7 +164,7 @@ def session_cookie(app: App, person_id: int) -> str:
 def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -> Any:
     """Signs the browser context in as this person, as the sign-in page does; returns the context.
 
-    Whoever was signed in on it before is forgotten by the browser, not by the server. `host` stands for another name
+    The browser forgets the login before, the server does not. `host` stands for another name
     of the server, for example UNTRUSTED_HOST.
     """
     url = app.url if host is None else app.url.replace("127.0.0.1", host)

@@ -13,9 +13,9 @@ def files_of(engine) -> bytes:
     """All bytes of the database: SQLite's three files, or the tables' files of a PostgreSQL server."""
     if engine.dialect.name == "sqlite":
         path = database.sqlite_path(str(engine.url))
-        return b"".join(found.read_bytes() for found in path.parent.glob(f"{path.name}*"))
+        return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
     with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("CHECKPOINT"))
         place = connection.execute(text("SHOW data_directory")).scalar_one()
         number = connection.execute(text("SELECT oid FROM pg_database WHERE datname = current_database()")).scalar_one()
-    return b"".join(found.read_bytes() for found in Path(place, "base", str(number)).glob("*") if found.is_file())
+    return b"".join(file.read_bytes() for file in Path(place, "base", str(number)).glob("*") if file.is_file())

@@ -39,7 +39,7 @@ def likert_rubric(criteria: int = 1, points: int = 7) -> str:
 
 def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **part: Any) -> Frame:
     """A frame of these ratings. Each needs annotator, item, criterion and value or option; the rest has a default."""
-    given = pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
     defaults = {
         "annotator": "",
         "kind": "human",
@@ -56,10 +56,10 @@ def make_frame(rubric: str, rows: Sequence[dict[str, Any]] | pd.DataFrame, **par
         "reasons": "",
         "explanation": "",
     }
-    ratings = pd.DataFrame({name: given.get(name, default) for name, default in defaults.items()}, index=given.index)
+    ratings = pd.DataFrame({name: table.get(name, default) for name, default in defaults.items()}, index=table.index)
     ratings["assignment"] = ratings.groupby(["annotator", "item"]).ngroup() if len(ratings) else pd.Series(dtype=int)
     times = datetime(2026, 1, 1, tzinfo=UTC) + pd.to_timedelta(ratings["assignment"].astype(float), unit="min")
-    ratings["submitted_at"] = given.get("submitted_at", times)
+    ratings["submitted_at"] = table.get("submitted_at", times)
     ratings = ratings.astype(
         {"system": "int32", "position": "int16", "excluded": bool, "missing": bool, "value": float}
     )

@@ -71,9 +71,9 @@ def take_part(chromium: Any, address: str, name: str) -> Page:
 def texts(page: Page, judged_turns: bool = False) -> tuple[str, dict[str, str]]:
     """Context and letter → response, as the browser shows them."""
     context = "" if judged_turns else page.locator(".tw-context").inner_text()
-    found = page.evaluate(TEXTS)
+    texts = page.evaluate(TEXTS)
     together: dict[str, list[str]] = {}
-    for place, text in found:
+    for place, text in texts:
         together.setdefault(place.split(":")[0], []).append(text)
     return context, {letter: "\n".join(parts) for letter, parts in together.items()}
 

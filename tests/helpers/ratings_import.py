@@ -29,9 +29,9 @@ def imported(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         lead = add_person(session, "lead", Role.lead)
 
-        def importing(found: Assembled, **more: Any):
+        def importing(ratings: Assembled, **more: Any):
             plan = StudyPlan(title=more.pop("title", "From elsewhere"), raters_per_item=more.pop("raters", 1))
-            study = import_ratings.import_ratings(session, plan, found, lead, **more)
+            study = import_ratings.import_ratings(session, plan, ratings, lead, **more)
             return study, frame_of(session, study), session
 
         yield importing

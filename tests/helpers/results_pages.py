@@ -31,9 +31,9 @@ def visit(monkeypatch):
 def words(app) -> str:
     """All that a page says in text, tables and numbers."""
     kinds = ("text", "caption", "subheader", "markdown", "info", "warning", "error")
-    said = [element.value for kind in kinds for element in app.get(kind)]
+    texts = [element.value for kind in kinds for element in app.get(kind)]
     tables = [frame.value.to_string() for frame in app.dataframe]
-    return "\n".join(map(str, [*said, *(metric.value for metric in app.metric), *tables]))
+    return "\n".join(map(str, [*texts, *(metric.value for metric in app.metric), *tables]))
 
 
 def turn_to(app, study, section: str):

@@ -79,8 +79,8 @@ def draft_items(count: int) -> list[ItemDraft]:
 
 def count_items(session, study: Study) -> int:
     """The main items that the database holds."""
-    wanted = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
-    return session.execute(wanted).scalar_one()
+    items_in_study = select(func.count()).where(Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
+    return session.execute(items_in_study).scalar_one()
 
 
 def add_person(session, name: str, role: Role = Role.annotator) -> Who:

@@ -42,7 +42,7 @@ PAGES = ROOT / "pages"
 
 # Commands and the door through which each is reached:
 #   way in     anybody; what is given (passcode, code, link, ticket, a panel's address) proves who it is
-#   annotator  a page of annotators; the command itself finds only what is hers
+#   annotator  a page of annotators; the command itself reads only their own data
 #   route      an HTTP route of the workbench or of signing in and out; tried with the routes below
 #   lead       a page of leads, which asks `lifecycle.led_by` for the study before anything else
 #   shell      the command line and the start of the server
@@ -194,14 +194,14 @@ def functions_of(path: Path) -> dict[str, Function]:
             made = read(node.value)
             if made.changes_rows or made.names & statements:
                 statements |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    found = {}
+    functions = {}
     for node in tree(path).body:
         if isinstance(node, ast.FunctionDef):
             piece = read(node)
             uses, takes = used(path, piece), {argument.arg for argument in node.args.args}
             writes = piece.changes_rows or bool(piece.names & statements or uses & RECORDING)
-            found[f"{module_of(path)}.{node.name}"] = Function(uses, takes, writes)
-    return found
+            functions[f"{module_of(path)}.{node.name}"] = Function(uses, takes, writes)
+    return functions
 
 
 RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
@@ -232,19 +232,19 @@ def doors() -> dict[str, frozenset[str]]:
     for page in PAGES.rglob("*.py"):
         reached, waiting = set(), {page}
         while waiting:
-            one = waiting.pop()
-            reached.add(one)
-            waiting |= imported[one] - reached
-        for one in reached:
-            users[one].add(page.relative_to(PAGES).parts[0])
-    found: dict[str, set[str]] = defaultdict(set)
+            source = waiting.pop()
+            reached.add(source)
+            waiting |= imported[source] - reached
+        for source in reached:
+            users[source].add(page.relative_to(PAGES).parts[0])
+    calls: dict[str, set[str]] = defaultdict(set)
     start = [ROOT / "triptych" / "web" / "start.py", *(ROOT / "triptych" / "cli").glob("*.py"), ROOT / "app.py"]
     routes = set((ROOT / "triptych" / "web").glob("*.py")) - set(start)
     for path in [*screens, *routes, *start]:
         for name in used(path, whole(path)):
             kinds = users[path] if path in screens else {"route" if path in routes else "shell"}
-            found[name.removeprefix("triptych.")] |= kinds
-    return {name: frozenset(kinds) for name, kinds in found.items()}
+            calls[name.removeprefix("triptych.")] |= kinds
+    return {name: frozenset(kinds) for name, kinds in calls.items()}
 
 
 def component_imports(path: Path) -> Iterator[Path]:
@@ -274,7 +274,7 @@ def test_no_command_is_reached_through_another_door_than_its_row_says(door):
 
 @pytest.fixture
 def world(make_study):
-    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of her own."""
+    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of their own."""
     with database.writing(web_engine()) as session:
         study, lead, (anna, _) = make_study(session, title="Hidden Title")
         other, its_lead, (ben, _) = make_study(session, title="Another")
@@ -290,8 +290,8 @@ def be(monkeypatch: pytest.MonkeyPatch, who: Who | None) -> None:
 # Commands of annotators
 
 
-def _with(command, *given):
-    return lambda session, study, token, who: command(session, study, who, *given)
+def _with(command, *arguments):
+    return lambda session, study, token, who: command(session, study, who, *arguments)
 
 
 TRIED = {
@@ -340,9 +340,9 @@ ANNOTATOR_PAGES = {"my_work.py", "annotate.py", "my_data.py"}
 EVERYONES_PAGES = {"arriving.py", "panel.py", "personal_link.py", "setup.py", "sign_in.py"}
 
 
-def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
+def test_every_page_has_a_row_and_the_router_follows_it():
     lists = {
-        node.targets[0].id: {one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)}
+        node.targets[0].id: {constant.value for constant in ast.walk(node.value) if isinstance(constant, ast.Constant)}
         for node in tree(PAGES / "router.py").body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
@@ -355,7 +355,7 @@ def test_every_page_has_a_row_and_the_router_offers_it_to_whom_it_is_for():
     assert folders == {"lead": set(LEAD_PAGES), "annotator": ANNOTATOR_PAGES, "everyone": EVERYONES_PAGES}
 
 
-def test_a_page_of_leads_about_a_study_asks_whose_it_is_before_it_does_anything():
+def test_lead_pages_check_who_leads_the_study_first():
     for name in LEAD_PAGES:
         code = (PAGES / "lead" / name).read_text()
         assert 'who = state.require("lead")' in code, name
@@ -378,9 +378,9 @@ def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
         annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
         for actor, expected in (("anonymous", "You are signed out."), (annotator, "This page is for leads.")):
             be(monkeypatch, actors[actor])
-            said = run(PAGES / "lead" / name, study=study.slug)
-            assert said.splitlines()[0].startswith(expected), name
-            assert study.title not in said, name
+            text = run(PAGES / "lead" / name, study=study.slug)
+            assert text.splitlines()[0].startswith(expected), name
+            assert study.title not in text, name
 
 
 def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
@@ -388,32 +388,32 @@ def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
     be(monkeypatch, actors["other lead"])
     for name in LEAD_PAGES:
         if name not in ABOUT_NO_STUDY:
-            said = run(PAGES / "lead" / name, study=study.slug)
-            assert "You lead no study with this address." in said, name
-            assert study.title not in said, name
+            text = run(PAGES / "lead" / name, study=study.slug)
+            assert "You lead no study with this address." in text, name
+            assert study.title not in text, name
     app = AppTest.from_file(str(PAGES / "router.py"), default_timeout=30).run()
     for name in sorted(ABOUT_NO_STUDY):
         app.switch_page(str(PAGES / "lead" / name))
         app.query_params["study"] = study.slug
-        said = shown(app.run())
-        assert study.title not in said + str([box.options for box in app.selectbox]), name
+        text = shown(app.run())
+        assert study.title not in text + str([box.options for box in app.selectbox]), name
 
 
 def test_pages_of_annotators_show_a_study_to_its_own_only(monkeypatch, world):
     study, _, actors = world
-    told = {}
+    texts = {}
     for actor in ACTORS:
         be(monkeypatch, actors[actor])
-        told |= {(name, actor): said for name, said in _told(study.slug, signed_in=actors[actor] is not None)}
-    for (name, actor), said in told.items():
+        texts |= {(name, actor): text for name, text in _texts(study.slug, signed_in=actors[actor] is not None)}
+    for (name, actor), text in texts.items():
         if actor == "anonymous":
-            assert said.startswith("You are signed out."), name
+            assert text.startswith("You are signed out."), name
         else:
-            # an open study is offered to everybody on My work; her data and its items are hers alone
-            assert (study.title in said or "Question number" in said) == (actor == "annotator" or name == "my_work.py")
+            # an open study is offered to everybody on My work; its items and an annotator's data are theirs alone
+            assert (study.title in text or "Question number" in text) == (actor == "annotator" or name == "my_work.py")
 
 
-def _told(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
+def _texts(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
     """(page, what it says) for each page of annotators."""
     pages = [PAGES / "annotator" / name for name in sorted(ANNOTATOR_PAGES)]
     if not signed_in:
@@ -423,11 +423,11 @@ def _told(slug: str, signed_in: bool) -> Iterator[tuple[str, str]]:
     for page in pages:
         app.switch_page(str(page))
         app.query_params["study"] = slug
-        said = shown(app.run())
-        yield page.name, said + "".join(one.proto.json for one in app.get("bidi_component"))
+        text = shown(app.run())
+        yield page.name, text + "".join(element.proto.json for element in app.get("bidi_component"))
 
 
-# HTTP routes: who gets what she asks for
+# HTTP routes: who gets what they ask for
 
 EVERYBODY, SIGNED_IN, NOBODY = set(ACTORS), set(ACTORS[1:]), set()
 ALLOWED = {
@@ -452,8 +452,8 @@ FILES = ("/assets/",)  # our own scripts and styles
 
 def test_every_route_has_a_row():
     routes = [route for route in ROUTES if not route.path.startswith(FILES)]
-    found = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
-    assert found == set(ALLOWED)
+    registered = {f"{'GET' if 'GET' in route.methods else 'POST'} {route.path}" for route in routes}
+    assert registered == set(ALLOWED)
     assert all(len(route.methods - {"HEAD"}) == 1 for route in routes)
 
 
@@ -486,7 +486,7 @@ def filled_in(world):
     return filled
 
 
-def test_every_route_gives_its_answer_to_whom_it_may_and_to_nobody_else(world, filled_in):
+def test_every_route_answers_only_those_it_may(world, filled_in):
     app, cookies = Starlette(routes=ROUTES), {actor: cookie_of(who) for actor, who in world[2].items()}
     rows = sorted(ALLOWED, key=lambda row: row.endswith("sign-out"))  # nobody is signed in after it
     got = {row: {actor for actor in ACTORS if gets(app, filled_in(row), cookies[actor])} for row in rows}
@@ -504,7 +504,7 @@ def cookie_of(who: Who | None) -> list[tuple[bytes, bytes]]:
 
 
 def gets(app: Starlette, request: tuple[str, str, bytes], cookie: list[tuple[bytes, bytes]]) -> bool:
-    """Whether who sends this cookie gets what she asks for."""
+    """Whether the sender of this cookie gets what they ask for."""
     method, path, body = request
     headers = [(HEADER.encode(), HEADER_VALUE.encode()), *cookie]
     status, answer = asyncio.run(sent(app, method, path, headers, body))

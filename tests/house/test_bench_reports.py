@@ -14,7 +14,7 @@ def row(text: str, begins: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_a_part_is_put_behind_the_prose_and_replaced_in_its_place(tmp_path):
+def test_a_part_follows_the_prose_and_is_replaced_in_place(tmp_path):
     written = tmp_path / "page.md"
     written.write_text(PROSE)
     write_part(written, "one", "first\n")
@@ -22,8 +22,8 @@ def test_a_part_is_put_behind_the_prose_and_replaced_in_its_place(tmp_path):
     once = written.read_text()
     write_part(written, "one", "first\n")
     assert written.read_text() == once
-    write_part(written, "one", "anew\n")
-    assert written.read_text() == once.replace("first", "anew")
+    write_part(written, "one", "again\n")
+    assert written.read_text() == once.replace("first", "again")
     assert once.startswith(PROSE)
     assert once.index("first") < once.index("second")
 
@@ -64,11 +64,11 @@ def test_our_page_says_what_failed_and_under_which_circumstances():
     result = {"measure": "wait", "quick": True, "load": 0.5, "loop": 31, "stolen": 2.5, "machine": MACHINE}
     text = page([{**result, "figures": [{**figure, "passed": False, "note": "by the clock"}]}])
     assert row(text, "waiting") == ["waiting", "12 ms", "20 ms", "5", "median ≤ 10 ms", "FAIL"]
-    said = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken "
-    assert f"{said}away): by the clock." in text
+    sentence = "(`wait`, quick run, load of the machine before it 0.5, fixed loop 31 ms, 2.5 % of the processors taken "
+    assert f"{sentence}away): by the clock." in text
 
 
-def test_the_share_of_the_processors_that_others_took_is_counted_between_two_looks(tmp_path):
+def test_processor_share_of_other_programs_is_counted_between_readings(tmp_path):
     counted = tmp_path / "stat"
     looks = []
     for stolen in (10, 60):

@@ -46,7 +46,7 @@ def test_javascript_lines_without_blanks_and_comments(source, lines):
     assert javascript_lines(source) == lines
 
 
-def test_lines_are_counted_by_room_and_what_others_wrote_is_left_out(tmp_path):
+def test_lines_are_counted_by_room_without_vendored_code(tmp_path):
     files = {
         "app.py": "x = 1\n",
         "triptych/clock.py": "x = 1\ny = 2\n",

@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, and what no file may do."""
+"""The rules of the house: which module may import which, and what no file may do."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_no_folder_holds_too_many_modules():
 
 
 @pytest.mark.parametrize("room", rooms.ROOMS)
-def test_each_room_says_what_it_is_for_and_what_it_is_not(room: str):
+def test_each_room_states_its_purpose_and_limits(room: str):
     sentence = rooms.sentence_of(room)
     assert sentence.endswith(".")
     assert any(word in sentence for word in ("No ", "Nothing", "never")), f"{room}/: {sentence}"

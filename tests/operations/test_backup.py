@@ -28,12 +28,12 @@ LIMIT_SECONDS = 120.0  # of a wait, on a busy machine
 
 def settings_in(path) -> set[str]:
     with sqlite3.connect(path) as stored:
-        found = {key for (key,) in stored.execute("SELECT key FROM setting")}
+        keys = {key for (key,) in stored.execute("SELECT key FROM setting")}
     stored.close()
-    return found
+    return keys
 
 
-def test_with_sixteen_writers_everything_acknowledged_before_the_start_is_in_the_backup(sqlite_engine, make_study):
+def test_a_backup_under_load_holds_everything_acknowledged_before(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
     acknowledged, stop, all_wrote = [], threading.Event(), threading.Barrier(WRITERS + 1)
@@ -79,7 +79,7 @@ def lab(sqlite_engine, make_study):
     return study, lead, people
 
 
-def test_a_backup_names_the_last_event_of_each_study_and_is_for_its_owner_alone(sqlite_engine, lab):
+def test_a_backup_names_last_events_for_its_owner_only(sqlite_engine, lab):
     made = backup.make(sqlite_engine)
 
     with reading(sqlite_engine) as session:
@@ -90,7 +90,7 @@ def test_a_backup_names_the_last_event_of_each_study_and_is_for_its_owner_alone(
     assert sorted(path.name for path in backup.folder().iterdir()) == [made.name, f"{made.name}.json"]
 
 
-def test_going_back_brings_the_old_state_keeps_the_new_one_and_says_so_in_the_log(sqlite_engine, lab):
+def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     study, lead, people = lab
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:
@@ -127,7 +127,7 @@ def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine
         events.record(session, study.id, "noted", "P-1")
 
 
-def test_from_the_page_only_a_lead_whom_alone_it_concerns_goes_back(sqlite_engine, lab, make_study):
+def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, make_study):
     _, lead, people = lab
     made = backup.make(sqlite_engine)
     with writing(sqlite_engine) as session:
@@ -160,7 +160,7 @@ def cut(path):
 
 
 @pytest.mark.parametrize(
-    "spoil, said",
+    "spoil, message",
     [
         (damaged, "not a database"),
         (without_tables, "holds no Triptych database"),
@@ -168,7 +168,7 @@ def cut(path):
         (cut, "are missing"),
     ],
 )
-def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_path, spoil, said):
+def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_path, spoil, message):
     bad = tmp_path / "bad.db"
     if spoil is not without_tables:
         shutil.copy(backup.make(sqlite_engine).path, bad)
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_good_backup_restores_nothing(sqlite_engine, lab, tmp_
     with reading(sqlite_engine) as session:
         before = backup.heads_of(session)
 
-    with pytest.raises(BackupFailed, match=said):
+    with pytest.raises(BackupFailed, match=message):
         backup.restore(sqlite_engine, bad, "P-lead")
 
     with reading(sqlite_engine) as session:

@@ -64,7 +64,7 @@ def rebuilt(path, target, change) -> None:
             new.writestr(name, change.get(name.rpartition("/")[2], old.read(name)))
 
 
-def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds(origin, packed, elsewhere):
+def test_a_capsule_opens_elsewhere_with_every_rating_and_a_valid_log(origin, packed, elsewhere):
     here_engine, slug = origin
     opened = capsule.open_capsule(packed, elsewhere, "Dr New", PASSCODE)
 
@@ -72,21 +72,21 @@ def test_a_study_opens_on_another_machine_with_every_rating_and_a_log_that_holds
         study = there.scalars(select(Study)).one()
         assert (study.slug, study.event_number) == (slug, opened.number)
         assert verify.verify(there, study).holds
-        mine = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
-        mine = mine.where(Assignment.study_id == study.id)
-        assert len(there.scalars(mine).all()) == 12
-        assert there.scalars(mine).all() == here.scalars(mine).all()
+        ratings = select(Rating.id).join(Assignment, Assignment.id == Rating.assignment_id).order_by(Rating.id)
+        ratings = ratings.where(Assignment.study_id == study.id)
+        assert len(there.scalars(ratings).all()) == 12
+        assert there.scalars(ratings).all() == here.scalars(ratings).all()
         lead = there.scalars(select(Person).where(Person.name == "Dr New")).one()
         roles = there.scalars(select(Membership.role).where(Membership.person_id == lead.id)).all()
         assert roles == [Role.lead]
 
 
-def test_it_says_what_it_holds_and_knows_nobodys_name(origin, packed):
+def test_a_capsule_lists_its_contents_and_holds_no_names(origin, packed):
     with zipfile.ZipFile(packed) as archive:
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     assert set(files) == {"study.db", "rubric.yaml", "codebook.json", "README.md", "manifest.json"}
     assert json.loads(files["manifest.json"])["study"]["slug"] == origin[1]
-    assert [one["key"] for one in json.loads(files["codebook.json"])["criteria"]] == ["fluency", "verdict"]
+    assert [criterion["key"] for criterion in json.loads(files["codebook.json"])["criteria"]] == ["fluency", "verdict"]
     assert b"key: small" in files["rubric.yaml"]
     everything = b"".join(files.values())
     assert not [word for word in (b"WHO-SHE-IS", b"her@address", b"Mrs ", b"Another study") if word in everything]
@@ -110,7 +110,7 @@ def test_a_file_changed_afterwards_is_named(packed, elsewhere, tmp_path, name):
         capsule.open_capsule(tmp_path / "bad.zip", elsewhere, "Dr New", PASSCODE)
 
 
-def test_a_row_changed_by_somebody_who_mends_the_manifest_is_found(packed, elsewhere, tmp_path):
+def test_a_changed_row_with_a_corrected_manifest_is_detected(packed, elsewhere, tmp_path):
     with zipfile.ZipFile(packed) as archive:
         files = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     stored = tmp_path / "study.db"

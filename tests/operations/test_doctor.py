@@ -17,13 +17,13 @@ from triptych.storage import database, host
 from triptych.storage.database import writing
 
 
-def said(capsys) -> tuple[int, str]:
+def code_and_output(capsys) -> tuple[int, str]:
     code = program.main(["doctor"])
     return code, capsys.readouterr().out
 
 
 def test_a_fresh_installation_is_fine_and_stays_untouched(tmp_path, capsys):
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 0, out
     assert "none yet; it is made at the first start" in out
@@ -32,7 +32,7 @@ def test_a_fresh_installation_is_fine_and_stays_untouched(tmp_path, capsys):
 
 
 def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 0, out
     assert "SQLite" in out
@@ -42,7 +42,7 @@ def test_a_working_database_is_reported_with_its_version(sqlite_engine, capsys):
 def test_tables_of_another_version_are_named_with_the_command_that_helps(sqlite_engine, capsys):
     with writing(sqlite_engine) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 1
     assert "python -m triptych migrate" in out
@@ -51,7 +51,7 @@ def test_tables_of_another_version_are_named_with_the_command_that_helps(sqlite_
 
 def test_a_damaged_file_is_named(tmp_path, capsys):
     (tmp_path / "triptych.db").write_bytes(b"no database at all" * 100)
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 1
     assert "PROBLEM database" in out
@@ -98,22 +98,20 @@ def test_the_doctor_itself_needs_no_package_to_be_loaded():
 def test_an_unreachable_database_is_named_without_its_password(monkeypatch, capsys):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://me:geheim@127.0.0.1:1/nothing")
     monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 1
     assert "The database does not answer" in out
     assert "geheim" not in out
 
 
-def test_an_empty_postgresql_in_which_the_app_may_make_no_tables_is_a_problem(
-    postgres, postgres_admin, monkeypatch, capsys
-):
+def test_an_empty_postgresql_without_create_rights_is_a_problem(postgres, postgres_admin, monkeypatch, capsys):
     postgres_admin.execute(text("CREATE ROLE makes_nothing LOGIN"))
     postgres_admin.execute(text("CREATE DATABASE bare"))
     url = make_url(postgres).set(username="makes_nothing", database="bare")
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", url.render_as_string(hide_password=False))
     monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 1
     assert "this role may not make them. Run as the owner: python -m triptych migrate" in out
@@ -127,13 +125,13 @@ def test_a_wrong_address_is_named(monkeypatch, capsys, address, sentence):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", address)
     monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
 
-    assert sentence in said(capsys)[1]
+    assert sentence in code_and_output(capsys)[1]
 
 
 def test_a_working_postgresql_is_reported(postgres_engine, monkeypatch, capsys):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", postgres_engine.url.render_as_string(hide_password=False))
     monkeypatch.setenv("TRIPTYCH_SECRET", "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5")
-    code, out = said(capsys)
+    code, out = code_and_output(capsys)
 
     assert code == 0, out
     assert "PostgreSQL" in out
@@ -151,20 +149,20 @@ def test_a_secret_that_others_can_read_is_a_problem(tmp_path, capsys):
     (tmp_path / "cookie.secret").write_text("x")
     (tmp_path / "cookie.secret").chmod(0o644)
 
-    assert "chmod 600" in said(capsys)[1]
+    assert "chmod 600" in code_and_output(capsys)[1]
 
 
 def test_a_folder_on_a_network_is_a_problem(monkeypatch, capsys):
     monkeypatch.setattr(host, "file_system", lambda place: "nfs4")
 
-    assert "network file system" in said(capsys)[1]
+    assert "network file system" in code_and_output(capsys)[1]
 
 
 def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TRIPTYCH_HOME", str(tmp_path / "file" / "below"))
 
-    assert "nothing can be written to" in said(capsys)[1]
+    assert "nothing can be written to" in code_and_output(capsys)[1]
 
 
 def test_an_old_python_and_lost_files_are_problems(monkeypatch):

@@ -75,6 +75,6 @@ def test_settled_loggers_write_our_lines_also_those_made_later(form, monkeypatch
         for handler, formatter in formats:
             handler.setFormatter(formatter)
 
-    wanted = logs.JsonLines if form == "json" else logs.TextLines
-    assert isinstance(early.handlers[0].formatter, wanted)
-    assert isinstance(later.handlers[0].formatter, wanted)
+    expected = logs.JsonLines if form == "json" else logs.TextLines
+    assert isinstance(early.handlers[0].formatter, expected)
+    assert isinstance(later.handlers[0].formatter, expected)

@@ -48,9 +48,7 @@ def contents(engine) -> dict[str, list]:
         }
 
 
-def test_a_database_goes_to_postgresql_and_back_with_every_row_and_chain(
-    sqlite_engine, postgres_engine, other_sqlite, filled
-):
+def test_a_database_moves_to_postgresql_and_back_unchanged(sqlite_engine, postgres_engine, other_sqlite, filled):
     before = contents(sqlite_engine)
     there = move.move(sqlite_engine, postgres_engine)
     back = move.move(postgres_engine, other_sqlite)
@@ -76,12 +74,12 @@ def test_work_goes_on_in_the_new_database_after_the_last_number(sqlite_engine, p
         assert events.first_broken(session, study.id) is None
 
 
-def test_one_study_takes_its_people_along_and_nobody_else(sqlite_engine, other_sqlite, filled):
+def test_moving_a_study_moves_its_people_only(sqlite_engine, other_sqlite, filled):
     move.move(sqlite_engine, other_sqlite, [filled[0]])
 
     with reading(sqlite_engine) as old, reading(other_sqlite) as new:
-        mine = select(Study.id).where(Study.slug == filled[0]).scalar_subquery()
-        members = old.scalars(select(Membership.person_id).where(Membership.study_id == mine)).all()
+        study_id = select(Study.id).where(Study.slug == filled[0]).scalar_subquery()
+        members = old.scalars(select(Membership.person_id).where(Membership.study_id == study_id)).all()
         assert new.scalars(select(Study.slug)).all() == [filled[0]]
         assert set(new.scalars(select(Person.id))) == set(members)
         assert new.scalars(select(PanelIdentity.panel)).all() == [filled[0]]
@@ -162,10 +160,10 @@ def test_the_command_says_what_it_moved_and_never_a_password(sqlite_engine, post
 
     assert program.main(["move", url, "--study", filled[0]]) == 0
 
-    said = capsys.readouterr().out
-    assert "rating: " in said
-    assert "Every event chain holds" in said
-    assert "geheim" not in said
+    output = capsys.readouterr().out
+    assert "rating: " in output
+    assert "Every event chain holds" in output
+    assert "geheim" not in output
 
 
 def test_the_command_waits_for_no_server(sqlite_engine, filled, tmp_path, capsys):

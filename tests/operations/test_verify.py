@@ -58,7 +58,7 @@ def filled(sqlite_engine, make_study):
         return fill(session, make_study)
 
 
-def verdict(engine, study) -> verify.Verdict:
+def verdict_of(engine, study) -> verify.Verdict:
     with reading(engine) as session:
         return verify.verify(session, session.get_one(Study, study.id))
 
@@ -67,10 +67,10 @@ def test_an_untouched_study_holds_whatever_happened_in_it(engine, make_study):
     with writing(engine) as session:
         study = fill(session, make_study)
 
-    found = verdict(engine, study)
+    verdict = verdict_of(engine, study)
 
-    assert found.holds, found.sentence
-    assert "every row is as it says" in found.sentence
+    assert verdict.holds, verdict.sentence
+    assert "every row is as it says" in verdict.sentence
 
 
 ONE_RATING = "(SELECT min(id) FROM rating WHERE number IS NOT NULL)"
@@ -132,15 +132,15 @@ BY_HAND = [
 def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled):
     missed = []
     with sqlite_engine.connect() as connection:
-        # whoever edits the file by hand need not ask for foreign keys
+        # an edit outside the app does not enforce foreign keys
         connection.connection.driver_connection.execute("PRAGMA foreign_keys=0")
-        for statement, said in BY_HAND:
+        for statement, message in BY_HAND:
             changed = connection.execute(text(statement)).rowcount
             with Session(connection) as session:
-                found = verify.verify(session, session.get_one(Study, filled.id))
+                verdict = verify.verify(session, session.get_one(Study, filled.id))
             # one change may show in several places; which comes first depends on the order on screen
-            if not changed or not any(said in one for one in (found.sentence, *found.differences)):
-                missed.append((statement, found.sentence))
+            if not changed or not any(message in difference for difference in (verdict.sentence, *verdict.differences)):
+                missed.append((statement, verdict.sentence))
             connection.rollback()
 
     assert missed == []
@@ -161,8 +161,8 @@ WAY_IN_BY_HAND = [
 ]
 
 
-@pytest.mark.parametrize("statement, said", WAY_IN_BY_HAND)
-def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, said):
+@pytest.mark.parametrize("statement, message", WAY_IN_BY_HAND)
+def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statement, message):
     with open_studies(engine) as make:
         session, study, who = make(SMALL_RUBRIC + QUESTIONS, consent=Consent(text="Agree?"))
         accounts.consent(session, study, who, Consent(text="Agree?").version)
@@ -175,29 +175,29 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
         assert untouched.holds, untouched.sentence
 
         assert session.execute(text(statement)).rowcount
-        found = verify.verify(session, study)
+        verdict = verify.verify(session, study)
 
-        assert any(said in one for one in found.differences), found.sentence
+        assert any(message in difference for difference in verdict.differences), verdict.sentence
 
 
 def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
     with writing(sqlite_engine) as session:
         held = session.scalars(select(Assignment.id).where(Assignment.state == "reserved")).first()
-        one = "INSERT INTO rating (assignment_id, position, criterion_id, number, missing) VALUES (:it, 0, 1, 3, 0)"
-        session.execute(text(one), {"it": held})
+        row = "INSERT INTO rating (assignment_id, position, criterion_id, number, missing) VALUES (:it, 0, 1, 3, 0)"
+        session.execute(text(row), {"it": held})
 
-    assert "fluency of Response A is 3, the log has nothing." in verdict(sqlite_engine, filled).sentence
+    assert "fluency of Response A is 3, the log has nothing." in verdict_of(sqlite_engine, filled).sentence
 
 
 def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)
-        known = LoggedAnnotation.stored(session, work.id).to_json()
-        old = {name: known[name] for name in ("state", "version", "ratings", "highlights")}
+        logged = LoggedAnnotation.stored(session, work.id).to_json()
+        old = {name: logged[name] for name in ("state", "version", "ratings", "highlights")}
         events.record(session, study.id, "annotation edited", who.pseudonym, assignment_id=work.id, new=old)
 
-    assert verdict(sqlite_engine, study).holds
+    assert verdict_of(sqlite_engine, study).holds
 
 
 def promise(session, study, after: str) -> None:
@@ -223,36 +223,36 @@ def test_exclusions_withdrawals_and_erasures_are_no_tampering(sqlite_engine, mak
         promise(session, study, "keep")
         erasure.erase(session, study, people[3].pseudonym, lead)
 
-    found = verdict(sqlite_engine, study)
+    verdict = verdict_of(sqlite_engine, study)
 
-    assert found.holds, found.sentence
-    assert found.erased == 3
+    assert verdict.holds, verdict.sentence
+    assert verdict.erased == 3
 
 
-def test_an_ignored_item_whose_place_somebody_else_has_is_no_tampering(sqlite_engine, make_study, monkeypatch):
+def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, make_study, monkeypatch):
     real = clock.now
     with writing(sqlite_engine) as session:
-        study, lead, (late, kept, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
+        study, lead, (late, member, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
         reserved = assignments.current(session, study, late)
-        for who in (kept, back):
+        for who in (member, back):
             set_aside(session, study, who, "ignore", "empty")
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
         reservations.give_back_expired(session, study)
         submit(session, study, new)
         annotations.set_aside_item(session, late, ignoring(reserved))
-        withdrawal.withdraw(session, study, kept.pseudonym, kept.pseudonym)
+        withdrawal.withdraw(session, study, member.pseudonym, member.pseudonym)
         exclusions.exclude(session, study, back.pseudonym, "too fast", lead.pseudonym)
         session.get_one(Item, reserved.item_id).taken = 3
         exclusions.reinstate(session, study, back.pseudonym, "a mistake", lead.pseudonym)
         states = select(Assignment.state).where(Assignment.reason == "empty")
         assert set(session.scalars(states)) == {"surplus"}
 
-    found = verdict(sqlite_engine, study)
+    verdict = verdict_of(sqlite_engine, study)
 
-    assert found.holds, found.sentence
+    assert verdict.holds, verdict.sentence
     with writing(sqlite_engine) as session:
         session.execute(text("UPDATE assignment SET state = 'ignored' WHERE state = 'surplus'"))
-    assert "its state is ignored, the log says surplus" in verdict(sqlite_engine, study).sentence
+    assert "its state is ignored, the log says surplus" in verdict_of(sqlite_engine, study).sentence
 
 
 def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, make_study):
@@ -263,7 +263,7 @@ def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, m
         events.record(session, study.id, "ignored", who.pseudonym, assignment_id=work.id, new=new)
         session.get_one(Assignment, work.id).state = "surplus"
 
-    assert verdict(sqlite_engine, study).holds
+    assert verdict_of(sqlite_engine, study).holds
 
 
 def ignoring(work: reservations.Assigned) -> SetAsideMessage:
@@ -271,7 +271,7 @@ def ignoring(work: reservations.Assigned) -> SetAsideMessage:
     return SetAsideMessage(kind="ignore", reason="empty", **whole)
 
 
-def test_the_command_prints_the_head_of_every_study_and_fails_on_a_changed_row(sqlite_engine, filled, capsys):
+def test_the_command_prints_every_head_and_fails_on_changed_rows(sqlite_engine, filled, capsys):
     assert program.main(["verify"]) == 0
     assert filled.slug in capsys.readouterr().out
     with writing(sqlite_engine) as session:

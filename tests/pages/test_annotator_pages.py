@@ -1,4 +1,4 @@
-"""The pages of an annotator who is at work: her list, and what she finds when there is no item for her."""
+"""The pages of an annotator at work: the list, and the page when no item is left for them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def finished(make_study, monkeypatch):
 
 def on_the_workbench(app: AppTest) -> list[tuple[str, str | None]]:
     """Token of the item that is drawn, and what the workbench is told that it goes back to."""
-    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component")]
+    drawn = [json.loads(element.proto.json) for element in app.get("bidi_component")]
     return [(json.loads(data["view"])["work"]["token"], data["showing"]) for data in drawn]
 
 
-def test_who_has_finished_can_go_back_to_what_she_submitted_until_the_study_closes(finished):
+def test_finished_annotators_can_reopen_submissions_until_the_study_closes(finished):
     slug, token = finished
     app = AppTest.from_file(str(ROOT / "pages" / "annotator" / "annotate.py"), default_timeout=30)
     app.query_params["study"] = slug
@@ -60,6 +60,6 @@ def test_work_beyond_what_the_study_needed_is_listed_as_submitted():
 
     app = AppTest.from_file(ROUTER, default_timeout=30).run()
 
-    assert "What I have done (1)" in [one.label for one in app.expander]
+    assert "What I have done (1)" in [element.label for element in app.expander]
     assert list(app.dataframe[0].value["State"]) == ["submitted"]
     assert "surplus" not in shown(app)

@@ -37,7 +37,7 @@ def section(visit, lead):  # noqa: F811
 
 
 def field(app, kind: str, label: str):
-    return next(found for found in app.get(kind) if found.label.startswith(label))
+    return next(element for element in app.get(kind) if element.label.startswith(label))
 
 
 def now(study):
@@ -71,11 +71,11 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
     field(app, "selectbox", "Primary criterion").set_value("fluency")
     press(app, "Save")
 
-    study, told = now(draft), settings_of(now(draft))
-    assert (study.title, study.raters_per_item, told.overlap.items) == (SECRET_TEXT, 1, 2)
-    assert (told.consent.text, told.consent.after_withdrawal) == ("I agree.", "delete")
-    assert (str(told.pay.per_item), told.checks.repeat_percent) == ("0.35", 5)
-    assert told.codes.finished and told.codes.failed_test
+    study, design_settings = now(draft), settings_of(now(draft))
+    assert (study.title, study.raters_per_item, design_settings.overlap.items) == (SECRET_TEXT, 1, 2)
+    assert (design_settings.consent.text, design_settings.consent.after_withdrawal) == ("I agree.", "delete")
+    assert (str(design_settings.pay.per_item), design_settings.checks.repeat_percent) == ("0.35", 5)
+    assert design_settings.codes.finished and design_settings.codes.failed_test
     assert "Primary criterion: Fluency" in app.code[0].value
     assert "evil" not in rendered_markdown(app)
 
@@ -104,7 +104,7 @@ def test_a_click_is_handled_after_another_one_interrupted_its_run(section, draft
     assert settings_of(now(draft)).panel.return_url == "https://panel.example/{code}"
 
 
-def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(section, draft):
+def test_a_drafts_rubric_is_edited_on_the_page_with_errors_named(section, draft):
     app = section(draft, "Rubric")
     app.text_area(key=f"rubric_text-{draft.slug}").set_value(SMALL_RUBRIC.replace("kind: likert", "kind: stars")).run()
     assert "`kind` must be one of" in words(app)
@@ -117,9 +117,9 @@ def test_the_rubric_of_a_draft_is_changed_in_the_page_and_a_mistake_is_named(sec
     assert rubric.criterion("fluency").title == "Flow"
 
 
-def test_items_are_added_and_removed_and_what_the_linter_finds_is_shown_before_launch(section, draft):
+def test_linter_findings_are_shown_before_launch_as_items_change(section, draft):
     app = section(draft, "Items")
-    next(found for found in app.file_uploader).upload("items.csv", TWO_SYSTEMS).run()
+    next(element for element in app.file_uploader).upload("items.csv", TWO_SYSTEMS).run()
     press(app, "Save")
     assert now(draft).item_count == 4
     app = section(draft, "Launch")
@@ -167,7 +167,7 @@ def test_a_plan_is_proposed_for_the_people_there_are_and_kept(section, draft):
     assert "Remove the plan" not in labels(section(draft, "Plan"))
 
 
-def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_place(section, draft):
+def test_a_plan_with_errors_is_not_saved(section, draft):
     with database.writing(web_engine()) as session:
         join(session, lifecycle.by_slug(session, draft.slug), add_person(session, "ann"))
     app = section(draft, "Plan")
@@ -182,14 +182,14 @@ def test_of_a_plan_with_mistakes_nothing_can_be_kept_and_a_proposal_takes_its_pl
         assert len(pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))) == 3
 
 
-def test_the_preview_is_the_workbench_with_a_real_item_and_no_way_to_send(visit, lead, draft):  # noqa: F811
+def test_the_preview_shows_a_real_item_and_cannot_submit(visit, lead, draft):  # noqa: F811
     app = visit(lead, "preview.py", study=draft.slug)
     app.selectbox(key=f"preview-item-{draft.slug}").set_value(1).run()
-    drawn = [json.loads(one.proto.json) for one in app.get("bidi_component")]
+    drawn = [json.loads(element.proto.json) for element in app.get("bidi_component")]
     shown = json.loads(next(data["view"] for data in drawn if "view" in data))
 
     assert shown["item"]["context"]["text"] == "Question number 2?"
-    assert [one["letter"] for one in shown["item"]["candidates"]] == ["A", "B", "C"]
+    assert [candidate["letter"] for candidate in shown["item"]["candidates"]] == ["A", "B", "C"]
     assert set(shown["routes"].values()) == {""}
     assert "plumbum" not in json.dumps(shown)
     with database.reading(web_engine()) as session:
@@ -204,14 +204,14 @@ def test_a_study_of_another_lead_is_not_found(visit, draft):  # noqa: F811
     assert not app.button
 
 
-def test_what_was_typed_in_one_section_outlasts_a_look_at_another_and_a_change_there(section, draft):
+def test_typed_text_survives_a_change_in_another_section(section, draft):
     """A form's fields live in the browser for as long as they are drawn under the same name."""
     app = section(draft, "Annotators' path")
     consent = field(app, "text_area", "Consent").id
     app.session_state[f"design-{draft.slug}"] = "Basics"
     app.run()
     field(app, "text_input", "Title").set_value("Another title")
-    next(found for found in app.button if found.label == "Save" and "basics" in found.form_id).click().run()
+    next(element for element in app.button if element.label == "Save" and "basics" in element.form_id).click().run()
 
     assert now(draft).title == "Another title"
     assert field(app, "text_area", "Consent").id == consent

@@ -1,4 +1,4 @@
-"""The way in as the annotator sees it: each step on the page of her work, and the ways it can end."""
+"""The way in as the annotator sees it: each step on the work page, and the ways it can end."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_she_walks_through_every_step_to_the_work(visit):
     assert [title.value for title in app.title] == ["Test passed"]
     press(app, "Start with the items")
     assert not app.title, "the workbench has the page to itself"
-    markdown = "\n".join(str(found.value) for kind in ("markdown", "caption") for found in app.get(kind))
+    markdown = "\n".join(str(element.value) for kind in ("markdown", "caption") for element in app.get(kind))
     assert "evil.example" not in markdown
 
 
@@ -90,7 +90,7 @@ def test_who_does_not_agree_is_thanked_with_a_code_and_a_way_back(visit):
     assert [link.proto.url for link in app.get("link_button")] == ["https://p.example/x?cc=OUT1"]
 
 
-def test_failing_is_told_politely_with_the_reasons_and_a_code(visit):
+def test_failing_shows_the_reasons_and_a_code(visit):
     app = visit(entry=EntryRules(attempts=2))
     for attempt in (1, 2):
         press(app, "Start the test" if attempt == 1 else "Try again")
@@ -103,7 +103,7 @@ def test_failing_is_told_politely_with_the_reasons_and_a_code(visit):
 
     assert [title.value for title in app.title] == ["Thank you for taking the test"]
     assert [code.value for code in app.code] == ["FAIL1"]
-    assert any("1 of 2 right, 50 %" in one.value for one in app.markdown)
+    assert any("1 of 2 right, 50 %" in element.value for element in app.markdown)
     assert "Right answer: Beta" in shown(app)
     assert state.plain(HOSTILE) in [caption.value for caption in app.caption]
 
@@ -147,5 +147,5 @@ def test_the_screen_of_a_pause_looks_again_by_itself(visit, monkeypatch, now, ti
     with database.writing(web_engine()) as session:
         lifecycle.set_state(session, session.scalars(select(Study)).one(), now, "lead")
 
-    assert [found.value for found in app.run().title] == [title]
+    assert [element.value for element in app.run().title] == [title]
     assert bool(followed) == looks_again

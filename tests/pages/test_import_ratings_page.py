@@ -52,22 +52,22 @@ def press(app: AppTest, label: str) -> AppTest:
 
 def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_page(page):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
-    said = words(page)
-    assert "ratings.csv: Table of ratings, 4 ratings" in said
-    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in said
-    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in said
+    text = words(page)
+    assert "ratings.csv: Table of ratings, 4 ratings" in text
+    assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in text
+    assert "Will be made: 1 item, 2 systems, 2 annotators, 2 annotations, 4 ratings" in text
     assert stored() == []
 
     page.text_input(key="title").set_value("From elsewhere")
     press(page, "Import")
 
     assert [(study.title, study.state) for study in stored()] == [("From elsewhere", "closed")]
-    said = words(page)
-    assert "fluency" in said
-    assert "2 of 2" in said
-    assert "System 1" in said
-    assert "zincum" not in said
-    assert "argentum" not in said
+    text = words(page)
+    assert "fluency" in text
+    assert "2 of 2" in text
+    assert "System 1" in text
+    assert "zincum" not in text
+    assert "argentum" not in text
 
 
 def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F811
@@ -101,7 +101,7 @@ def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_r
     assert (row["Its scores"], row["May stand in"], row["Within items"]) == ("fluency (judge)", "–", "-1.00")
     assert "fluency (judge): Candidates compared within 1 items. No interval below 10 items." in words(app)
     app.selectbox(key=f"more-{slug}").set_value("fluency_judge").run()
-    assert "stands beside the other criteria, as a metric" in words(app)
+    assert "is shown under the other criteria, as a metric" in words(app)
 
 
 def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811

@@ -33,27 +33,27 @@ def lab(make_study):
 
 
 def button(app: AppTest, label: str):
-    return next(one for one in app.button if one.label == label)
+    return next(element for element in app.button if element.label == label)
 
 
 def box(app: AppTest, label: str):
-    return next(one for one in [*app.selectbox, *app.text_input] if one.label == label)
+    return next(element for element in [*app.selectbox, *app.text_input] if element.label == label)
 
 
 def test_an_item_is_read_and_decided_on_its_page(visit, lab):  # noqa: F811
     study, lead, people, item = lab
     app = visit(lead, "items.py", study=study.slug)
-    said = words(app)
-    assert all(who.pseudonym in said for who in people)
-    assert "No final value yet" in said
-    assert HOSTILE in said  # as a cell of a table, where it is text
+    text = words(app)
+    assert all(who.pseudonym in text for who in people)
+    assert "No final value yet" in text
+    assert HOSTILE in text  # as a cell of a table, where it is text
     assert not any(HOSTILE in element.value for element in app.markdown)
-    assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
+    assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
     box(app, "Fluency: System 1").set_value(3.0)
     box(app, "Why").set_value("both were too strict")
     button(app, "Record the final values").click().run()
     assert not app.exception
-    assert [one.value for one in app.success] == ["The final values of item\\-1 are recorded\\."]
+    assert [element.value for element in app.success] == ["The final values of item\\-1 are recorded\\."]
     with reading(web_engine()) as session:
         assert adjudication.final_values(session, study)[item].values == {(1, "fluency"): 3.0}
     assert f"Decided by {lead.pseudonym}" in words(app)
@@ -75,18 +75,18 @@ def test_a_study_without_ratings_still_lists_its_items(visit, make_study):  # no
     assert "Nobody has rated this item yet." in words(app)
 
 
-def test_the_log_tells_who_did_what_and_is_filtered_by_the_address(visit, lab):  # noqa: F811
+def test_the_log_is_filtered_by_the_address(visit, lab):  # noqa: F811
     study, lead, people, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     assert "8 events, newest first" in words(app)
     app = visit(lead, "log.py", study=study.slug, kind="submitted", person=people[0].pseudonym)
-    said = words(app)
-    assert "1 event with these filters" in said
+    text = words(app)
+    assert "1 event with these filters" in text
     assert people[0].pseudonym in app.dataframe[0].value.to_string()
     assert people[1].pseudonym not in app.dataframe[0].value.to_string()
 
 
-def test_the_log_is_filtered_by_item_annotation_and_time_and_hides_what_would_unblind(engine, make_study):
+def test_the_log_filters_events_and_hides_what_would_unblind(engine, make_study):
     with writing(engine) as session:
         study, _, (first, second) = make_study(session)
         done = submit(session, study, first)
@@ -97,8 +97,8 @@ def test_the_log_is_filtered_by_item_annotation_and_time_and_hides_what_would_un
         hidden = [entry for entry in every if entry.withheld]
         assert {entry.event.kind for entry in hidden} == {"reserved"}
         assert all(entry.new is None for entry in hidden)
-        one, _ = events.listed(session, study, Filters(assignment=done.id))
-        assert [entry.event.kind for entry in one] == ["submitted", "reserved"]
+        listed, _ = events.listed(session, study, Filters(assignment=done.id))
+        assert [entry.event.kind for entry in listed] == ["submitted", "reserved"]
         item = session.get_one(Item, done.item_id).external_id
         assert {entry.item for entry in events.listed(session, study, Filters(item=item))[0]} == {item}
         at = every[2].event.at
@@ -109,7 +109,7 @@ def test_the_log_is_filtered_by_item_annotation_and_time_and_hides_what_would_un
         assert [entry.event.number for entry in events.listed(session, study, Filters(), 2, 3)[0]] == [8, 7, 6]
 
 
-def test_an_edit_is_told_rating_by_rating():
+def test_an_edit_is_shown_rating_by_rating():
     old = {"version": 1, "ratings": [[0, "fluency", 2.0, None, False, [], ""]], "highlights": [], "note": None}
     new = {
         "version": 2,
@@ -120,15 +120,15 @@ def test_an_edit_is_told_rating_by_rating():
         "highlights": [[1, None, 0, 6, "good", ""]],
         "note": "mended",
     }
-    told = {row["Value"]: (row["Was"], row["Is"]) for row in log_table.changed_values(old, new)}
-    assert told["fluency, Response A"] == ("2", "3")
-    assert told["fluency, Response A: explanation"] == ("–", "wrong · so")
-    assert told["verdict, the item"] == ("–", "accept")
-    assert told["highlight 1, Response B"] == ("–", "good, characters 0 to 6")
-    assert told["note"] == ("–", "mended")
+    changes = {row["Value"]: (row["Was"], row["Is"]) for row in log_table.changed_values(old, new)}
+    assert changes["fluency, Response A"] == ("2", "3")
+    assert changes["fluency, Response A: explanation"] == ("–", "wrong · so")
+    assert changes["verdict, the item"] == ("–", "accept")
+    assert changes["highlight 1, Response B"] == ("–", "good, characters 0 to 6")
+    assert changes["note"] == ("–", "mended")
 
 
-def test_the_check_says_that_all_is_well_and_names_what_is_not(visit, lab):  # noqa: F811
+def test_the_check_reports_success_or_names_problems(visit, lab):  # noqa: F811
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Integrity check"

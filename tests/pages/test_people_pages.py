@@ -32,7 +32,7 @@ PASSCODE = "correct horse battery"
 
 
 @pytest.fixture
-def mine(make_study):
+def people_study(make_study):
     with database.writing(web_engine()) as session:
         study, lead, annotators = make_study(session, items=2, annotators=1, access="invited")
         session.get_one(Person, lead.person_id).passcode_hash = "set"
@@ -41,7 +41,7 @@ def mine(make_study):
 
 def roster_of(study) -> dict[str, roster.Member]:
     with database.reading(web_engine()) as session:
-        return {one.name: one for one in roster.members_of(session, study)}
+        return {member.name: member for member in roster.members_of(session, study)}
 
 
 def choose(page: AppTest, study, pseudonym: str) -> AppTest:
@@ -50,16 +50,16 @@ def choose(page: AppTest, study, pseudonym: str) -> AppTest:
 
 def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     """The secret of the link that the page shows."""
-    form = [one for one in page.text_input if one.label == "Name"][role == "lead"]
+    form = [element for element in page.text_input if element.label == "Name"][role == "lead"]
     form.set_value(name)
-    [one for one in page.button if one.label == "Create a personal link"][role == "lead"].click()
+    [element for element in page.button if element.label == "Create a personal link"][role == "lead"].click()
     page.run()
     assert not page.exception
     return page.code[0].value.partition("?join=")[2]
 
 
-def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     data = f"name;e-mail;role\n{HOSTILE};a@b.example;\nBen;;lead\n".encode()
     page.file_uploader[0].upload("list.csv", data).run()
@@ -68,29 +68,33 @@ def test_a_list_is_shown_before_anybody_is_invited_and_then_each_gets_a_link(vis
 
     button(page, "Invite 2 people").click().run()
 
-    found = roster_of(study)
-    assert (found[HOSTILE].email, found[HOSTILE].role, found["Ben"].role) == ("a@b.example", "annotator", "lead")
+    roster_rows = roster_of(study)
+    assert (roster_rows[HOSTILE].email, roster_rows[HOSTILE].role, roster_rows["Ben"].role) == (
+        "a@b.example",
+        "annotator",
+        "lead",
+    )
     assert "evil" not in rendered_markdown(page)
     links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
-def test_errors_of_a_list_are_named_by_row_and_nobody_is_invited(visit, mine):  # noqa: F811
-    study, lead, anna = mine
+def test_list_errors_name_rows_and_invite_no_one(visit, people_study):  # noqa: F811
+    study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
     rows = ["name,email,role", "Eva,eva", "eva,", ",x@y.example", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
     page.file_uploader[0].upload("list.csv", "\n".join(rows).encode()).run()
 
-    said = words(page)
+    text = words(page)
     for row in (2, 3, 4, 5, 6, 7):
-        assert f"Row {row}" in said
-    assert f"Takes part already, as {anna.pseudonym}" in said
+        assert f"Row {row}" in text
+    assert f"Takes part already, as {anna.pseudonym}" in text
     assert not [label for label in labels(page) if label.startswith("Invite ")]
 
 
-def test_a_lead_issues_a_new_link_disables_and_enables(visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     first = invite(page, "Cleo")
     cleo = roster_of(study)["Cleo"].pseudonym
@@ -111,8 +115,8 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, mine):  # noqa: F8
     assert roster_of(study)["Cleo"].state == "active"
 
 
-def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F811
-    study, lead, anna = mine
+def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):  # noqa: F811
+    study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         here = session.get_one(Study, study.id)
         here.settings = stored(changed(here, consent={"text": "Agree?"}))
@@ -129,8 +133,8 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, mine):  # noqa: F81
     assert f"Let {anna.pseudonym} in" not in labels(page)
 
 
-def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, mine):  # noqa: F811
-    study, lead, anna = mine
+def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_study):  # noqa: F811
+    study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         submit(session, study, anna)
     page = visit(lead, "people.py", study=study.slug)
@@ -156,8 +160,8 @@ def in_the_file(who: Who) -> bool:
     return who.name.encode() in content.replace(who.pseudonym.encode(), b"")
 
 
-def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch, visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed):
@@ -177,8 +181,8 @@ def test_an_invited_lead_chooses_a_passcode_and_her_link_works_once(monkeypatch,
             accounts.accept_as_lead(session, secret, "another passcode")
 
 
-def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     assert "Create a new link" not in labels(page)
     first = invite(page, "Dora", "lead")
@@ -194,8 +198,8 @@ def test_an_invited_lead_who_lost_her_link_gets_a_new_one(visit, mine):  # noqa:
     assert "Create a new link" not in labels(page)
 
 
-def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
     page.selectbox(key="fellow").set_value(roster_of(study)["Theodora"].pseudonym).run()
@@ -205,28 +209,28 @@ def test_a_lead_who_never_took_up_her_invitation_leaves_no_name_in_the_files(vis
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
-def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, mine):  # noqa: F811
-    study, lead, _ = mine
+def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, people_study):  # noqa: F811
+    study, lead, _ = people_study
     with database.writing(web_engine()) as session:
         other = accounts.create_lead(session, "Rosa", PASSCODE)
     page = visit(lead, "people.py", study=study.slug)
     assert "Remove this lead" not in labels(page)
-    for name, told in (("Nobody", "There is no lead account"), ("rosa", "")):
-        next(one for one in page.text_input if one.label.startswith("Name they")).set_value(name)
+    for name, message in (("Nobody", "There is no lead account"), ("rosa", "")):
+        next(element for element in page.text_input if element.label.startswith("Name they")).set_value(name)
         button(page, "Add").click().run()
-        assert [told in state_message for state_message in map(str, (one.value for one in page.error))] == [True][
-            : bool(told)
-        ]
+        assert [message in state_message for state_message in map(str, (element.value for element in page.error))] == [
+            True
+        ][: bool(message)]
     page.selectbox(key="fellow").set_value(lead.pseudonym).run()
     button(page, "Remove this lead").click().run()
 
-    assert [one.pseudonym for one in roster_of(study).values() if one.role == Role.lead] == [other.pseudonym]
+    assert [member.pseudonym for member in roster_of(study).values() if member.role == Role.lead] == [other.pseudonym]
     with database.writing(web_engine()) as session, pytest.raises(accounts.NotAllowed, match="at least one lead"):
         roster.remove_lead(session, study, other.pseudonym, "x")
 
 
-def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
-    study, _, anna = mine
+def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, people_study):
+    study, _, anna = people_study
     with database.writing(web_engine()) as session:
         submit(session, study, anna, full_answers())
         here = lifecycle.by_slug(session, study.slug)
@@ -247,8 +251,8 @@ def test_an_annotator_reads_what_is_stored_and_withdraws(monkeypatch, mine):
         assert events.since(session, study.id, 0)[-1].actor == anna.pseudonym
 
 
-def test_files_of_personal_data_go_to_the_person_and_her_leads_only(monkeypatch, make_study, mine):
-    study, lead, anna = mine
+def test_personal_data_files_go_to_the_person_and_their_leads(monkeypatch, make_study, people_study):
+    study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         other, its_lead, (ben, *_) = make_study(session)
         join(session, other, anna)
@@ -263,15 +267,15 @@ def test_files_of_personal_data_go_to_the_person_and_her_leads_only(monkeypatch,
     assert answers == {"nobody": 401, "ben": 403, "anna": 403}
     assert ask(its_lead, file).status_code == 404
     assert ask(lead, file.replace(anna.pseudonym, ben.pseudonym)).status_code == 404
-    found = ask(lead, file)
-    assert (found.status_code, other.title in found.text) == (200, other.title == study.title)
+    content = ask(lead, file)
+    assert (content.status_code, other.title in content.text) == (200, other.title == study.title)
     assert ask(None, "/my-data.csv").status_code == 401
     assert ask(anna, "/my-data.exe").status_code == 404
     assert ask(anna, "/my-data.csv").text.startswith("\ufeffstudy,item")
 
 
-def test_nobody_signs_in_after_an_erasure_in_another_tab(mine):
-    study, lead, anna = mine
+def test_an_erased_person_cannot_sign_in_from_another_tab(people_study):
+    study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         person = session.get_one(Person, anna.person_id)
         accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))

@@ -19,11 +19,11 @@ from triptych.web.session import web_engine
 
 
 def metric(app, label: str) -> str:
-    return next(one.value for one in app.metric if one.label == label)
+    return next(element.value for element in app.metric if element.label == label)
 
 
 def slide(app, label: str, value):
-    app = next(one for one in app.slider if one.label == label).set_value(value).run()
+    app = next(element for element in app.slider if element.label == label).set_value(value).run()
     assert not app.exception
     return app
 
@@ -31,13 +31,13 @@ def slide(app, label: str, value):
 def press_run(app, **sliders: int):
     """The dry run with these sliders, which stand in a form."""
     for label, value in sliders.items():
-        next(one for one in app.slider if one.label == label.replace("_", " ")).set_value(value)
+        next(element for element in app.slider if element.label == label.replace("_", " ")).set_value(value)
     app = next(button for button in app.button if button.label == "Run").click().run()
     assert not app.exception
     return app
 
 
-def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(visit):  # noqa: F811
+def test_the_planner_works_without_a_study(visit):  # noqa: F811
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
     app = visit(lead, "planner.py")
@@ -53,7 +53,7 @@ def test_the_planner_works_before_there_is_any_study_and_follows_its_sliders(vis
 
 def plan_of(app) -> list[int]:
     labels = ("Items", "Annotators per item", "Items that all of them rate, %")
-    return [next(one.value for one in app.slider if one.label == label) for label in labels]
+    return [next(element.value for element in app.slider if element.label == label) for label in labels]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):  # noqa
     app = visit(lead, "planner.py", study=study.slug)
     basis = next(box for box in app.selectbox if box.label == "How much ratings scatter")
     assert basis.options[0] == "As in Fluency (main round)"
-    assert "points (the scale has 2 from end to end)" in " ".join(one.label for one in app.slider)
+    assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
 
 
 def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit, make_study, monkeypatch):  # noqa: F811
@@ -104,14 +104,14 @@ def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit,
         study, lead, _ = make_study(session, items=6)
     app = visit(lead, "dry_run.py", study=study.slug)
     assert not app.dataframe
-    said = words(press_run(app, Simulated_annotators=5))
-    assert "5 simulated annotators made 18 annotations of 6 items" in said
-    assert "Ranking of systems" in said
-    assert "Krippendorff" in said
-    assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
+    text = words(press_run(app, Simulated_annotators=5))
+    assert "5 simulated annotators made 18 annotations of 6 items" in text
+    assert "Ranking of systems" in text
+    assert "Krippendorff" in text
+    assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
 
 
-def test_a_recipe_that_cannot_be_run_is_said_and_a_study_without_items_too(visit, make_study):  # noqa: F811
+def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=3)
         plan = lifecycle.StudyPlan(title="Empty")

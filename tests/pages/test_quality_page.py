@@ -40,7 +40,7 @@ def press(app, label: str):
     return app
 
 
-def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_again(visit, lab):  # noqa: F811
+def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):  # noqa: F811
     study, lead, people = lab
     out = people[2].pseudonym
     app = visit(lead, "quality.py", study=study.slug)
@@ -54,8 +54,8 @@ def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_
     {widget.label: widget for widget in app.selectbox}["Annotator"].set_value(out)
     app.text_input[0].set_value("Upside down ![x](http://evil.example)")
     app = press(app, "Exclude")
-    said = words(app)
-    assert f"{out} (excluded)" in said and "Upside down" in said and "With them" in said
+    text = words(app)
+    assert f"{out} (excluded)" in text and "Upside down" in text and "With them" in text
     with database.reading(web_engine()) as session:
         last = events.since(session, study.id, 0)[-1]
         assert frame_of(session, study).work["excluded"].sum() == 2
@@ -69,11 +69,11 @@ def test_an_annotator_is_excluded_with_a_reason_compared_both_ways_and_taken_in_
 
 def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visit, lab):  # noqa: F811
     study, lead, _ = lab
-    said = words(visit(lead, "quality.py", study=study.slug))
+    text = words(visit(lead, "quality.py", study=study.slug))
 
-    assert "Verdict: 50 % of the answers are marked missing" in said
-    assert "about the rubric, not about the annotators" in said
-    assert "System" not in said
+    assert "Verdict: 50 % of the answers are marked missing" in text
+    assert "about the rubric, not about the annotators" in text
+    assert "System" not in text
 
 
 def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab, make_study):  # noqa: F811
@@ -97,13 +97,13 @@ def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab
     assert not app.number_input
 
 
-def test_a_study_without_annotations_says_what_will_be_here_and_a_stranger_gets_nothing(visit, make_study):  # noqa: F811
+def test_an_empty_study_explains_itself_and_strangers_get_nothing(visit, make_study):  # noqa: F811
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, annotators=0)
         _, other, _ = make_study(session, title="Hers")
-    said = words(visit(lead, "quality.py", study=study.slug))
-    assert "Nobody has annotated anything yet." in said
-    assert "No pay per item is set." in said
+    text = words(visit(lead, "quality.py", study=study.slug))
+    assert "Nobody has annotated anything yet." in text
+    assert "No pay per item is set." in text
 
     app = visit(other, "quality.py", study=study.slug)
     assert "You lead no study with this address" in app.error[0].value

@@ -48,10 +48,10 @@ def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
     app = visit(lead, "results.py", study=study.slug)
     assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
     assert [heading.value for heading in app.subheader] == ["Before you conclude", "Fluency", "Verdict"]
-    said = words(app)
-    assert all(who.pseudonym in said for who in people)
-    assert "no variation" in said
-    assert "2 annotators: too few to say what others would prefer; 5 are needed." in said
+    text = words(app)
+    assert all(who.pseudonym in text for who in people)
+    assert "no variation" in text
+    assert "2 annotators: too few to say what others would prefer; 5 are needed." in text
     assert len(app.get("plotly_chart")) == 4
 
 
@@ -64,7 +64,7 @@ def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
     assert "Not defined: no variation (every rating is the same)." in words(app)
     assert "Fluency" not in [heading.value for heading in app.subheader]
     app = turn_to(app, study, "Who disagrees")
-    assert f"{people[0].pseudonym} lies farthest from the others" in words(app)
+    assert f"{people[0].pseudonym} is farthest from the others" in words(app)
     app = turn_to(app, study, "What they say")
     assert "No rating has an explanation or a ticked reason." in words(app)
     assert app.get("plotly_chart")
@@ -103,10 +103,10 @@ def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
             exclude(session, study, who)
     app = visit(lead, "results.py", study=study.slug)
     for section in SECTIONS:
-        said = words(turn_to(app, study, section))
-        assert "nan" not in said.lower().split()
+        text = words(turn_to(app, study, section))
+        assert "nan" not in text.lower().split()
         if section == "Can it be trusted":
-            assert "No item was rated by two annotators." in said
+            assert "No item was rated by two annotators." in text
 
 
 def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
@@ -116,9 +116,9 @@ def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, la
     assert not any(name in words(app) for name in ("plumbum", "stannum", "ferrum"))
     next(button for button in app.button if button.label == "Show the system names").click().run()
     assert not app.exception
-    said = words(open_numbers(app, "fluency"))
-    assert "System 1" not in said
-    assert "plumbum" in said
+    text = words(open_numbers(app, "fluency"))
+    assert "System 1" not in text
+    assert "plumbum" in text
     with database.reading(web_engine()) as session:
         last = events.since(session, study.id, 0)[-1]
     assert (last.kind, last.actor) == ("unblinded", lead.pseudonym)
@@ -136,7 +136,7 @@ def test_a_lead_sees_no_study_of_another_lead(visit, lab, make_study):
 
 
 @pytest.mark.parametrize("page", ["results.py", "ratings.py"])
-def test_an_annotator_has_no_such_page_and_the_page_itself_refuses_her(visit, lab, page):
+def test_results_pages_refuse_annotators(visit, lab, page):
     _, _, people = lab
     with pytest.raises(ValueError, match="Could not find a navigation page"):
         visit(people[0], page)
@@ -195,8 +195,8 @@ def test_filters_hold_for_every_section(visit, lab):
     app = visit(lead, "results.py", study=study.slug)
     next(box for box in app.multiselect if box.label == "Annotators").set_value([people[0].pseudonym]).run()
     assert any("only by" in caption.value.replace("\\", "") for caption in app.caption)
-    said = words(open_numbers(app, "fluency"))
-    assert "3.00" in said and "2.50" not in said
+    text = words(open_numbers(app, "fluency"))
+    assert "3.00" in text and "2.50" not in text
     assert "No item was rated by two annotators." in words(turn_to(app, study, "Can it be trusted"))
     assert "Nothing was rated by two annotators yet." in words(turn_to(app, study, "Who disagrees"))
 
@@ -212,7 +212,7 @@ def test_a_new_event_redraws_the_page_and_nothing_else_does(monkeypatch):
     assert live.POLL_SECONDS < 5
 
 
-def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the_time():
+def test_pages_of_a_study_space_out_slow_redraws():
     pace = live.Pace(told=7, since=100.0)
     assert pace.tell(8, 100.0) == 8
     pace.spent = 1.0
@@ -227,7 +227,7 @@ def test_all_pages_of_a_study_wait_until_the_last_redraw_is_a_small_share_of_the
     assert pace.tell(3, pace.since) == 3
 
 
-def test_a_page_draws_anew_for_later_numbers_and_for_a_restored_backup_only(monkeypatch):
+def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     drawn = []
     monkeypatch.setattr(live.st, "rerun", lambda scope: drawn.append(scope))
     monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)

@@ -52,61 +52,66 @@ def rated(rubric: str, **columns: object) -> StudyAnalysis:
 
 @pytest.mark.parametrize("gap", [1.5, -1.5])
 def test_one_system_leads_only_where_it_stands_clearly_above_every_other(gap):
-    one = analysis(crossed(items=40, annotators=8, raters=4, gap=gap, criteria=2))
+    study_analysis = analysis(crossed(items=40, annotators=8, raters=4, gap=gap, criteria=2))
     best = 3 if gap > 0 else 1
-    assert leader(one.contrasts_of("c1")) == (best, True)
+    assert leader(study_analysis.contrasts_of("c1")) == (best, True)
     assert (
-        leaders(one, ["c1", "c2"]) == f"System {best} stands clearly above all others on Criterion 1 and Criterion 2."
+        leaders(study_analysis, ["c1", "c2"])
+        == f"System {best} stands clearly above all others on Criterion 1 and Criterion 2."
     )
     level = analysis(crossed(items=40, annotators=8, raters=4))
     assert leaders(level, ["c1"]) == "No system stands clearly above all others on Criterion 1."
 
 
 def test_four_annotators_make_a_leader_for_themselves_only():
-    one = analysis(crossed(items=40, annotators=4, gap=1.5))
-    assert leader(one.contrasts_of("c1")) == (3, False)
-    assert "For these annotators only" in leaders(one, ["c1"])
+    study_analysis = analysis(crossed(items=40, annotators=4, gap=1.5))
+    assert leader(study_analysis.contrasts_of("c1")) == (3, False)
+    assert "For these annotators only" in leaders(study_analysis, ["c1"])
 
 
 @pytest.mark.parametrize("gap", [0.6, -0.6])
-def test_the_first_example_speaks_most_for_the_difference_whichever_system_is_higher(gap):
-    one = analysis(crossed(items=30, annotators=6, raters=3, gap=gap))
-    shown = [example.difference for example in one.examples(one.contrasts_of("c1")[1])]
+def test_the_first_example_supports_the_difference_most(gap):
+    study_analysis = analysis(crossed(items=30, annotators=6, raters=3, gap=gap))
+    shown = [example.difference for example in study_analysis.examples(study_analysis.contrasts_of("c1")[1])]
     assert np.sign(shown[0]) == np.sign(gap)
     assert shown == sorted(shown, reverse=gap > 0)
 
 
-def test_of_many_differences_the_clearest_are_drawn_and_never_beyond_the_scale():
-    one = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
-    drawn = foremost(one.contrasts, 5)
-    assert max(contrast.p for contrast in drawn) <= min(c.p for c in one.contrasts if c not in drawn)
+def test_only_the_clearest_differences_are_drawn_within_the_scale():
+    study_analysis = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
+    drawn = foremost(study_analysis.contrasts, 5)
+    assert max(contrast.p for contrast in drawn) <= min(c.p for c in study_analysis.contrasts if c not in drawn)
     low, high = figures.forest(drawn, NAMES, 0.5).layout.xaxis.range
     assert -0.6 < low < high < 0.6
-    found = printed.differences(one.criteria[0], one.contrasts, NAMES)
-    ends = [float(line.get(end)) for line in found.iter("line") for end in ("x1", "x2")]
+    lines = printed.differences(study_analysis.criteria[0], study_analysis.contrasts, NAMES)
+    ends = [float(line.get(end)) for line in lines.iter("line") for end in ("x1", "x2")]
     assert printed.LABEL - 1 <= min(ends) <= max(ends) <= printed.WIDTH
-    assert len(list(found.iter("circle"))) == printed.MOST_PAIRS
+    assert len(list(lines.iter("circle"))) == printed.MOST_PAIRS
 
 
-def test_a_scale_too_fine_for_bars_shows_means_and_no_share_of_equal_ratings():
-    one = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
-    (result,) = one.criteria
+def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
+    study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
+    (result,) = study_analysis.criteria
     assert charts.answers(result, NAMES) is None
-    assert comparisons._levels(one, result).data[0].x[1] == pytest.approx(84.5)
+    assert comparisons._levels(study_analysis, result).data[0].x[1] == pytest.approx(84.5)
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
 def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
-    one = rated(FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s)
-    (result,) = one.criteria
+    study_analysis = rated(
+        FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s
+    )
+    (result,) = study_analysis.criteria
     interval = result.systems[1].interval
     assert (interval.mean, interval.high) == (-4, 0)
     assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
 
 
-def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_at():
-    one = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
-    assert {look.severity for look in one.annotators} == {Undefined("Not defined: the options have no order.")}
+def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
+    study_analysis = rated(OPTIONS, option=lambda i, a, s: "ab"[(i + a) % 2])
+    assert {look.severity for look in study_analysis.annotators} == {
+        Undefined("Not defined: the options have no order.")
+    }
 
     def page() -> None:
         import streamlit as st
@@ -117,44 +122,50 @@ def test_options_without_an_order_are_named_as_the_reason_why_nobody_was_looked_
         annotators(st.session_state["looks"], Undefined("Not defined: no active time is known."))
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.session_state["looks"] = list(one.annotators)
+    app.session_state["looks"] = list(study_analysis.annotators)
     app.run()
     assert not app.exception
-    said = app.text[-1].value
-    assert "How severe somebody is could not be looked at. Not defined: the options have no order." in said
+    script = app.text[-1].value
+    assert "Severity could not be checked. Not defined: the options have no order." in script
     assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
 
 
 def test_a_check_that_failed_for_some_pairs_says_for_how_many():
     frame = crossed(items=6, annotators=6)
-    kept = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
-    found = analysis(replace(frame, ratings=frame.ratings[kept].reset_index(drop=True)))
-    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in not_run(found)}
+    rows = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
+    study_analysis = analysis(replace(frame, ratings=frame.ratings[rows].reset_index(drop=True)))
+    assert "Test for annotators like these: 2 of 3 pairs" in {check.check for check in not_run(study_analysis)}
 
 
-def test_intervals_of_means_say_once_how_far_to_trust_them_as_the_simulations_found():
+def test_intervals_of_means_state_their_simulated_coverage_once():
     lines = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").splitlines()
     table = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| ")]
     place = table[0].index("one mean coverage")
-    known = [float(row[place]) for row in table[1:] if len(row) == len(table[0]) and row[place] not in ("", "–")]
-    assert f"{min(known):.0f} to {max(known):.0f} %" in APPROXIMATE
-    one = analysis(crossed(items=20, annotators=6, criteria=2))
-    said = interval_note(*one.criteria)
-    assert said == interval_note(one.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
-    assert " ".join(main_notes(one, Book.of(one))).count(APPROXIMATE) == 1
+    numbers = [float(row[place]) for row in table[1:] if len(row) == len(table[0]) and row[place] not in ("", "–")]
+    assert f"{min(numbers):.0f} to {max(numbers):.0f} %" in APPROXIMATE
+    study_analysis = analysis(crossed(items=20, annotators=6, criteria=2))
+    note = interval_note(*study_analysis.criteria)
+    assert (
+        note == interval_note(study_analysis.criteria[0]) == f"95 % interval for annotators like these 6. {APPROXIMATE}"
+    )
+    assert " ".join(main_notes(study_analysis, Book.of(study_analysis))).count(APPROXIMATE) == 1
     assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
 
 
 def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
-    found, further = analysed(some_ratings(5, 3, 12, 3))
-    book = Book.of(found, further.numbers)
-    for contrast, row in zip(found.contrasts, contrast_table(found.contrasts, found).to_dict("records"), strict=True):
+    study_analysis, further = analysed(some_ratings(5, 3, 12, 3))
+    book = Book.of(study_analysis, further.numbers)
+    for contrast, row in zip(
+        study_analysis.contrasts,
+        contrast_table(study_analysis.contrasts, study_analysis).to_dict("records"),
+        strict=True,
+    ):
         place = ("contrasts", contrast.criterion)
-        pair = found.name(contrast.system), found.name(contrast.baseline)
+        pair = study_analysis.name(contrast.system), study_analysis.name(contrast.baseline)
         low, high = (book[*place, f"these annotators {end}", *pair].printed for end in ("low", "high"))
         assert row["Mean"] == book[*place, "difference", *pair].printed
         assert row["These annotators"] == f"{low} to {high}"
-    assert {contrast.share for contrast in found.contrasts} == {True, False}
+    assert {contrast.share for contrast in study_analysis.contrasts} == {True, False}
 
     def page() -> None:
         import streamlit as st
@@ -164,7 +175,7 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
         without_each(st.session_state["people"])
 
     app = AppTest.from_function(page, default_timeout=30)
-    app.session_state["people"] = found.people[0]
+    app.session_state["people"] = study_analysis.people[0]
     app.run()
     table = app.dataframe[0].value
     assert table["Change"].tolist() == [
@@ -172,15 +183,15 @@ def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
     ]
 
 
-def test_p_after_benjamini_and_hochberg_stands_beside_holm_on_the_page_and_in_the_report():
-    found, further = analysed(some_ratings(5, 3, 12, 3, MANY))
-    book = Book.of(found, further.numbers)
-    tables = {table.name: table for table in tables_of(found, book)}
+def test_benjamini_hochberg_p_is_shown_next_to_holm():
+    study_analysis, further = analysed(some_ratings(5, 3, 12, 3, MANY))
+    book = Book.of(study_analysis, further.numbers)
+    tables = {table.name: table for table in tables_of(study_analysis, book)}
     place = tables["contrasts"].header.index("p (BH)")
-    rows = contrast_table(found.contrasts, found)
+    rows = contrast_table(study_analysis.contrasts, study_analysis)
     assert rows["p (BH)"].tolist() == [row[place].text for row in tables["contrasts"].rows]
-    assert all(one.p <= one.benjamini_hochberg <= one.holm for one in found.contrasts)
-    assert any(one.benjamini_hochberg < one.holm for one in found.contrasts)
+    assert all(contrast.p <= contrast.benjamini_hochberg <= contrast.holm for contrast in study_analysis.contrasts)
+    assert any(contrast.benjamini_hochberg < contrast.holm for contrast in study_analysis.contrasts)
     assert HOCHBERG in tables["contrasts"].notes[0]
 
 

@@ -30,11 +30,11 @@ def study(engine, make_study):
 def test_a_stranger_sees_the_sign_in_page_only(study):
     test = app()
 
-    assert [one.label for one in test.tabs] == ["Take part", "I have a return code", "Lead"]
+    assert [element.label for element in test.tabs] == ["Take part", "I have a return code", "Lead"]
     assert "Sign out" not in shown(test)
 
 
-def test_an_annotator_is_given_her_own_pages_and_no_lead_page(monkeypatch, engine):
+def test_an_annotator_gets_annotator_pages_and_no_lead_page(monkeypatch, engine):
     with writing(engine) as session:
         be(monkeypatch, add_person(session, "Anna"))
     test = app()
@@ -52,23 +52,23 @@ def test_the_start_button_leads_to_the_annotate_page(monkeypatch, engine, make_s
 
     assert not test.exception
     assert not test.title
-    assert any("Question number" in one.proto.json for one in test.get("bidi_component"))
+    assert any("Question number" in element.proto.json for element in test.get("bidi_component"))
 
 
-def test_a_lead_starts_with_her_studies(monkeypatch, engine):
+def test_a_lead_starts_with_their_studies(monkeypatch, engine):
     with writing(engine) as session:
         be(monkeypatch, add_person(session, "Ada", Role.lead))
 
     test = app()
 
     assert not test.exception
-    assert not [one for one in test.title if one.value == "My work"]
+    assert not [element for element in test.title if element.value == "My work"]
 
 
 # Set-up
 
 
-def test_the_setup_link_makes_the_lead_account_and_signs_her_in(engine):
+def test_the_setup_link_makes_the_lead_account_and_signs_in(engine):
     with writing(engine) as session:
         secret = accounts.issue_setup_ticket(session)
     test = app(setup=secret)
@@ -100,7 +100,7 @@ def test_without_the_link_there_is_no_form_for_an_account(secret):
     assert not test.text_input
 
 
-def test_before_there_is_a_lead_the_page_says_where_the_link_is():
+def test_without_a_lead_the_page_names_the_setup_link():
     assert "the terminal printed" in shown(app())
 
 
@@ -126,14 +126,14 @@ def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine
     for name in ("Ada", "Eve"):
         field(test, "Name").input(name)
         field(test, "Passcode").input("wrong wrong")
-        assert accounts.WRONG in shown(press(test, "Sign in"))
+        assert accounts.WRONG_PASSCODE in shown(press(test, "Sign in"))
         assert arrival(test) is None
 
 
 # Annotators
 
 
-def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
+def test_a_newcomer_sees_the_return_code_once_and_is_signed_in(engine, study):
     test = app()
     field(test, "Your name").input("Anna")
     press(test, "Start")
@@ -147,7 +147,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
 
 
 @pytest.mark.parametrize(
-    ("now", "said"),
+    ("now", "message"),
     [
         ({"state": StudyState.closed}, "not open any more"),
         ({"state": StudyState.paused}, "not open at the moment"),
@@ -155,7 +155,7 @@ def test_a_newcomer_is_shown_her_return_code_once_and_signed_in(engine, study):
         ({"slug": "elsewhere"}, "There is no study called 'a-small-study'"),
     ],
 )
-def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(engine, make_study, study, now, said):
+def test_the_link_of_a_closed_study_leads_into_no_other(engine, make_study, study, now, message):
     with writing(engine) as session:
         make_study(session, annotators=0, title="Demo: another one")
         here = lifecycle.by_slug(session, study.slug)
@@ -163,15 +163,15 @@ def test_the_link_of_a_study_that_takes_nobody_says_so_and_leads_into_no_other(e
             setattr(here, name, value)
     test = app(study=study.slug)
 
-    assert said in shown(test)
+    assert message in shown(test)
     assert "another one" not in shown(test)
-    assert "Start" not in [one.label for one in test.button]
+    assert "Start" not in [element.label for element in test.button]
 
 
 def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, study):
     with writing(engine) as session:
         other = make_study(session, annotators=0, title="Another one")[0]
-    assert [one.value for one in app().selectbox] == [other.slug, other.slug]
+    assert [element.value for element in app().selectbox] == [other.slug, other.slug]
 
     test = app(study=study.slug)
     assert not test.selectbox
@@ -179,7 +179,7 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
     press(test, "Start")
     with writing(engine) as session:
         who = signs_in(session, test)
-        assert [one.slug for one in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
+        assert [joined.slug for joined in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
 
 
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
@@ -190,7 +190,7 @@ def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine
     assert field(app(study=study.slug), "Return code")
 
 
-def test_the_return_code_brings_her_back(engine, study):
+def test_the_return_code_brings_an_annotator_back(engine, study):
     with writing(engine) as session:
         person, code = accounts.join_open_study(session, study, "Anna")
     test = app()
@@ -231,7 +231,7 @@ def test_a_link_that_is_not_valid_says_so():
     assert arrival(test) is None
 
 
-def test_a_lead_is_asked_before_a_personal_link_signs_her_out(monkeypatch, engine, study):
+def test_a_personal_link_asks_before_signing_a_lead_out(monkeypatch, engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
         be(monkeypatch, add_person(session, "Ada", Role.lead))
@@ -249,12 +249,12 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
 
     with writing(engine) as session:
         who = signs_in(session, test)
-        known = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
-        assert who.person_id == known.id
+        person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
+        assert who.person_id == person.id
         assert who.name is None
 
 
-def test_a_newcomer_from_a_panel_hears_that_the_study_is_not_open(engine, study):
+def test_a_panel_newcomer_sees_that_the_study_is_not_open(engine, study):
     with writing(engine) as session:
         here = lifecycle.by_slug(session, study.slug)
         here.access, here.state = Access.panel, StudyState.closed

@@ -42,7 +42,7 @@ def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(vis
 
     app = visit(lead, "studies.py")
 
-    titles = [found.value for found in app.text]
+    titles = [element.value for element in app.text]
     assert titles[0] == SECRET_TEXT
     assert all(title.startswith("Demo: ") for title in titles[1:])
     assert len(titles) == 1 + len(shipped_rubrics())
@@ -58,7 +58,7 @@ def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit
     button(app, "Remove them").click().run()
 
     assert stored() == []
-    assert [found.value for found in app.success] == [state.plain("The demo studies were removed.")]
+    assert [element.value for element in app.success] == [state.plain("The demo studies were removed.")]
     assert "Remove them" not in labels(app)
     assert demo.load_demo(web_engine()) == 0
 
@@ -82,7 +82,7 @@ def test_an_annotator_reaches_none_of_these_pages(monkeypatch, make_study, page)
 
     app = AppTest.from_file(str(ROUTER.parent / "lead" / page), default_timeout=30).run()
 
-    assert [found.value for found in app.error] == [
+    assert [element.value for element in app.error] == [
         state.plain("This page is for leads. Your own pages are in the bar above.")
     ]
     assert not app.button
@@ -93,7 +93,7 @@ def test_an_annotator_reaches_none_of_these_pages(monkeypatch, make_study, page)
 
 
 @pytest.fixture
-def mine(make_study):
+def own_study(make_study):
     def make(**plan):
         with database.writing(web_engine()) as session:
             return make_study(session, items=2, annotators=2, **plan)
@@ -101,8 +101,8 @@ def mine(make_study):
     return make
 
 
-def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, mine):  # noqa: F811
-    study, lead, _ = mine()
+def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):  # noqa: F811
+    study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
     for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close", "closed"), ("Reopen", "open")):
         button(app, label).click().run()
@@ -110,17 +110,17 @@ def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, mine):  # noqa:
         assert not app.error
 
 
-def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, mine):  # noqa: F811
-    study, lead, _ = mine()
+def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, own_study):  # noqa: F811
+    study, lead, _ = own_study()
     assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
 
-    study, lead, _ = mine(access="panel", title="With a panel")
+    study, lead, _ = own_study(access="panel", title="With a panel")
     template = visit(lead, "study.py", study=study.slug).code[0].value
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
 
 
-def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, mine):  # noqa: F811
-    study, lead, _ = mine()
+def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, own_study):  # noqa: F811
+    study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
     assert "Delete the draft" not in labels(app)
     app.selectbox(key=f"copy-as-{study.slug}").set_value("pilot").run()
@@ -130,8 +130,8 @@ def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, mi
     assert (made.series, made.round, made.state, made.item_count) == (study.series, "pilot", "draft", 0)
     assert app.selectbox(key=f"study-{made.slug}").value == made.slug
     button(app, "Delete the draft").click().run()
-    assert [one.slug for one in stored()] == [study.slug]
-    assert [found.value for found in app.success] == [state.plain("The draft was deleted.")]
+    assert [remaining.slug for remaining in stored()] == [study.slug]
+    assert [element.value for element in app.success] == [state.plain("The draft was deleted.")]
 
 
 # A new study
@@ -161,12 +161,12 @@ def with_rubric(visit, lead):  # noqa: F811
 def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with_rubric):
     app = upload(with_rubric(), "items.csv", GOOD)
 
-    said = words(app)
-    assert "wide CSV: 2 items, 2 candidates each, 2 systems" in said
-    assert SECRET_TEXT in [found.value for found in app.text]
+    text = words(app)
+    assert "wide CSV: 2 items, 2 candidates each, 2 systems" in text
+    assert SECRET_TEXT in [element.value for element in app.text]
     assert "evil" not in rendered_markdown(app)
-    assert "1 of 5 will be ignored" in said
-    assert "names the system of each response. If you will rate in this study yourself" in said
+    assert "1 of 5 will be ignored" in text
+    assert "names the system of each response. If you will rate in this study yourself" in text
     assert stored() == []
 
     app.text_input(key="title").set_value("Real items")
@@ -179,7 +179,7 @@ def test_a_file_is_shown_before_anything_is_stored_and_then_becomes_a_study(with
     assert (study.title, study.state, study.access, study.round) == ("Real items", "draft", "invited", "pilot")
     assert (study.raters_per_item, study.item_count, count(Candidate), count(System)) == (2, 2, 4, 2)
     assert settings_of(study).checks == USUAL_CHECKS
-    assert [found.value for found in app.title] == ["Study"]
+    assert [element.value for element in app.title] == ["Study"]
     assert "Launch …" in labels(app)
 
 
@@ -203,7 +203,7 @@ def test_a_study_without_a_title_is_refused_and_the_file_stays(with_rubric):
 
 
 @pytest.mark.parametrize("path", sorted(NASTY.iterdir()), ids=lambda path: path.name)
-def test_no_hostile_file_ends_in_a_trace_or_in_half_a_study(with_rubric, path):
+def test_no_hostile_file_causes_a_traceback_or_partial_study(with_rubric, path):
     app = upload(with_rubric(), path.name, path.read_bytes())
 
     assert stored() == []
@@ -222,7 +222,7 @@ def test_a_rubric_with_a_mistake_says_where_it_is(with_rubric):
     app = with_rubric(SMALL_RUBRIC.replace("kind: likert", "kind: stars"))
 
     assert "`kind` must be one of likert, choice, number, best" in words(app)
-    assert not [found for found in app.file_uploader if found.key == "item_file"]
+    assert not [element for element in app.file_uploader if element.key == "item_file"]
 
 
 def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(visit, lead):  # noqa: F811
@@ -231,7 +231,7 @@ def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(vis
     app = visit(lead, "new_study.py")
     app.selectbox(key="rubric").set_value("esc_dialogue").run()
     upload(app, "talks.jsonl", lines.encode())
-    assert any("bot" in found.value for found in app.warning)
+    assert any("bot" in element.value for element in app.warning)
 
     app.selectbox(key="append_field").set_value("closing").run()
     assert "Create the study" not in labels(app)
@@ -253,7 +253,7 @@ def test_a_workbook_with_several_sheets_offers_them(with_rubric):
     assert not app.exception
 
 
-def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_page(with_rubric):
+def test_files_per_system_are_joined_and_the_rubric_is_editable(with_rubric):
     app = with_rubric()
     app.toggle(key="edit-own.yaml").set_value(True).run()
     field = app.text_area(key="rubric_text-own.yaml")
@@ -262,8 +262,10 @@ def test_files_of_one_system_each_are_joined_and_the_rubric_is_changed_in_the_pa
     app.text_area(key="rubric_text-own.yaml").set_value(SMALL_RUBRIC.replace("Fluency", "Flow")).run()
 
     app.segmented_control(key="item_file-way").set_value("One file per system").run()
-    one, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
-    app.file_uploader(key="item_file-several").set_value([("a.csv", one, "text/csv"), ("b_*2*.csv", other, "text/csv")])
+    first, other = b"item_id,context,text\n1,Why?,Because of it.\n", b"item_id,text\n1,Never you mind.\n"
+    app.file_uploader(key="item_file-several").set_value(
+        [("a.csv", first, "text/csv"), ("b_*2*.csv", other, "text/csv")]
+    )
     app.run()
     assert "System of b_*2*.csv" in words(app)
     # what a screen reader reads out is the label's source

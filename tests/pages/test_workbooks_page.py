@@ -55,9 +55,9 @@ def test_a_workbook_is_made_checked_and_stored_and_another_is_cancelled(visit, l
     with database.reading(web_engine()) as session:
         sheet = Sheet(workbooks.file_of(session, study, 1)[1]).fill()
     sheet.put(0, "rating:fluency", "9")
-    said = upload(app, sheet.saved())
-    assert "One cell or row must be corrected" in said.replace("\\", "")
-    assert "'9' is not on the scale." in said
+    text = upload(app, sheet.saved())
+    assert "One cell or row must be corrected" in text.replace("\\", "")
+    assert "'9' is not on the scale." in text
     assert "Store the answers" not in labels(app)
 
     sheet.put(0, "rating:fluency", "3")
@@ -68,12 +68,12 @@ def test_a_workbook_is_made_checked_and_stored_and_another_is_cancelled(visit, l
     app.checkbox(key="workbook_partly").check().run()
     press(app, "Store the answers")
     assert "The receipt is" in app.success[0].value
-    assert [(one.state, one.done) for one in listed(study)] == [("handed in in part", 1)]
+    assert [(workbook.state, workbook.done) for workbook in listed(study)] == [("handed in in part", 1)]
     press(app, "Cancel the workbook")
-    assert [one.state for one in listed(study)] == ["cancelled"]
+    assert [workbook.state for workbook in listed(study)] == ["cancelled"]
 
 
-def test_somebody_new_gets_a_workbook_by_name_and_a_strange_file_is_refused(visit, lab):  # noqa: F811
+def test_a_new_person_gets_a_workbook_and_strange_files_are_refused(visit, lab):  # noqa: F811
     study, lead, _ = lab
     app = visit(lead, "workbooks.py", study=study.slug)
     app.selectbox(key="workbook_for").set_value("Somebody new, by name").run()

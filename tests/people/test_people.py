@@ -113,14 +113,14 @@ def test_a_weak_passcode_is_refused(sqlite_engine, passcode):
     assert refused(sqlite_engine, accounts.create_lead, "Ada", passcode)
 
 
-def test_a_lead_signs_in_with_her_name_however_written_and_only_with_her_passcode(sqlite_engine):
+def test_a_lead_signs_in_with_any_spelling_and_the_right_passcode(sqlite_engine):
     with writing(sqlite_engine) as session:
         lead = accounts.create_lead(session, "Zoë Straße", PASSCODE)
     with writing(sqlite_engine) as session:
         assert accounts.sign_in_lead(session, " zoe\u0308 STRASSE ", PASSCODE).id == lead.id
 
     wrong = refused(sqlite_engine, accounts.sign_in_lead, "Zoë Straße", PASSCODE + "!")
-    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG
+    assert wrong == refused(sqlite_engine, accounts.sign_in_lead, "Nobody", PASSCODE) == accounts.WRONG_PASSCODE
 
 
 def test_two_leads_cannot_have_one_name(sqlite_engine):
@@ -149,10 +149,10 @@ def test_after_ten_failures_even_the_right_passcode_waits_a_quarter_of_an_hour(s
     with writing(sqlite_engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     for _ in range(10):
-        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG
+        assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", "wrong wrong") == accounts.WRONG_PASSCODE
 
     assert "Too many" in refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE)
-    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG
+    assert refused(sqlite_engine, accounts.sign_in_lead, "Bea", "wrong wrong") == accounts.WRONG_PASSCODE
     move_clock(minutes=15, seconds=1)
     assert refused(sqlite_engine, accounts.sign_in_lead, "Ada", PASSCODE) == ""
 
@@ -237,11 +237,11 @@ def test_a_login_lasts_fourteen_days(sqlite_engine, study, move_clock):
 def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
-        one, two = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, accounts.who_is(session, one))
+        first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
+        accounts.sign_out(session, accounts.who_is(session, first))
 
-        assert accounts.who_is(session, one) is None
-        assert accounts.who_is(session, two).person_id == person.id
+        assert accounts.who_is(session, first) is None
+        assert accounts.who_is(session, second).person_id == person.id
 
 
 def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, study):
@@ -258,7 +258,7 @@ def test_a_disabled_person_is_signed_out_at_once_and_stays_out(sqlite_engine, st
 
 
 @pytest.mark.parametrize("secret", ["", "x", "\udc80", "a" * 10_000, "' OR 1=1 --"])
-def test_a_made_up_secret_is_nobody(sqlite_engine, secret):
+def test_a_made_up_secret_is_not_signed_in(sqlite_engine, secret):
     with reading(sqlite_engine) as session:
         assert accounts.who_is(session, secret) is None
     assert refused(sqlite_engine, accounts.use_ticket, secret)
@@ -275,7 +275,7 @@ def test_a_newcomer_becomes_an_annotator_of_the_study_under_a_pseudonym(sqlite_e
 
         assert who.role == Role.annotator
         assert "Anna" not in who.pseudonym
-        assert [one.slug for one in lifecycle.for_annotator(session, person.id)] == [study.slug]
+        assert [joined.slug for joined in lifecycle.for_annotator(session, person.id)] == [study.slug]
     assert len(code) == 9
 
 
@@ -289,12 +289,12 @@ def test_a_taken_name_asks_for_its_code_or_another_name(sqlite_engine, study):
 
 def test_the_same_name_in_another_study_is_another_person(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        first, code = accounts.join_open_study(session, one, "Anna")
-        second, _ = accounts.join_open_study(session, two, "Anna")
+        study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        first, code = accounts.join_open_study(session, study, "Anna")
+        second, _ = accounts.join_open_study(session, other, "Anna")
 
     assert first.pseudonym != second.pseudonym
-    assert refused(sqlite_engine, accounts.return_to_study, two, "Anna", code) == accounts.WRONG_CODE
+    assert refused(sqlite_engine, accounts.return_to_study, other, "Anna", code) == accounts.WRONG_CODE
 
 
 def test_name_and_return_code_bring_back_the_same_person(sqlite_engine, study):
@@ -331,7 +331,7 @@ def test_an_unusable_name_is_refused(sqlite_engine, study, name):
 
 
 @pytest.mark.parametrize("access", [Access.invited, Access.panel])
-def test_nobody_walks_into_a_study_that_is_not_open_to_everybody(sqlite_engine, study, access):
+def test_a_study_that_is_not_open_cannot_be_joined(sqlite_engine, study, access):
     set_access(sqlite_engine, study, access)
     with writing(sqlite_engine) as session:
         who = signed_in(session, accounts.create_lead(session, "Ada", PASSCODE))
@@ -340,7 +340,7 @@ def test_nobody_walks_into_a_study_that_is_not_open_to_everybody(sqlite_engine, 
     assert "not open to everybody" in refused(sqlite_engine, accounts.join, study, who)
 
 
-def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, study):
+def test_a_paused_study_admits_returning_people_only(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         _, code = accounts.join_open_study(session, study, "Anna")
     with writing(sqlite_engine) as session:
@@ -348,12 +348,12 @@ def test_nobody_joins_a_paused_study_but_people_come_back_to_it(sqlite_engine, s
     with writing(sqlite_engine) as session:
         paused = lifecycle.by_slug(session, study.slug)
         assert accounts.return_to_study(session, paused, "Anna", code)
-        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug]
+        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug]
         with pytest.raises(StudyNotOpen):
             accounts.join_open_study(session, paused, "Berta")
 
 
-def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite_engine, study, make_study):
+def test_a_closed_study_is_listed_last_for_returning_people(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         newer, _, _ = make_study(session, title="A newer one")
         person, code = accounts.join_open_study(session, newer, "Anna")
@@ -361,7 +361,7 @@ def test_people_come_back_to_a_closed_study_which_stands_below_the_others(sqlite
         lifecycle.create_study(session, lifecycle.StudyPlan(title="A draft"), SMALL_RUBRIC, draft_items(1), "L-1")
         lifecycle.set_state(session, newer, StudyState.closed, "L-1")
 
-        assert [one.slug for one in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
+        assert [joined.slug for joined in accounts.studies_to_return_to(session)] == [study.slug, newer.slug]
         assert accounts.return_to_study(session, newer, "Anna", code).id == person.id
 
 
@@ -371,14 +371,14 @@ def test_joining_twice_is_one_membership(sqlite_engine, study):
         accounts.join(session, study, who)
         accounts.join(session, study, who)
 
-        mine = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
-        assert len(session.scalars(mine).all()) == 1
+        own = select(Membership).where(Membership.person_id == who.person_id, Membership.role == Role.annotator)
+        assert len(session.scalars(own).all()) == 1
 
 
 # Invitations
 
 
-def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(sqlite_engine, study, move_clock):
+def test_a_personal_link_works_until_replaced_or_ninety_days_old(sqlite_engine, study, move_clock):
     with writing(sqlite_engine) as session:
         first = personal_link(session, study, "Anna", "anna@example.org")
         person = accounts.accept_invitation(session, first)
@@ -391,7 +391,7 @@ def test_a_personal_link_is_reusable_until_it_is_issued_anew_or_ninety_days_old(
     assert "not valid" in refused(sqlite_engine, accounts.accept_invitation, second)
 
 
-def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine, study):
+def test_people_with_the_same_name_are_distinguished_by_address(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         personal_link(session, study, "Anna", "anna@example.org")
 
@@ -403,24 +403,24 @@ def test_two_people_of_one_name_and_two_addresses_are_not_mixed_up(sqlite_engine
 
 def test_one_panel_id_is_one_person_in_every_study(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
-        one, two = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
-        one.access = two.access = Access.panel
+        study, other = make_study(session, annotators=0)[0], make_study(session, annotators=0, title="Other")[0]
+        study.access = other.access = Access.panel
         session.flush()
-        first = accounts.join_from_panel(session, one, "prolific", "5f1", "s1")
+        first = accounts.join_from_panel(session, study, "prolific", "5f1", "s1")
 
-        assert accounts.join_from_panel(session, one, "prolific", "5f1", "s2").id == first.id
-        assert accounts.join_from_panel(session, two, "prolific", "5f1", "s3").id == first.id
-        assert accounts.join_from_panel(session, one, "prolific", "5f2", "s4").id != first.id
-        assert accounts.join_from_panel(session, one, "other", "5f1", "s5").id != first.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f1", "s2").id == first.id
+        assert accounts.join_from_panel(session, other, "prolific", "5f1", "s3").id == first.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f2", "s4").id != first.id
+        assert accounts.join_from_panel(session, study, "other", "5f1", "s5").id != first.id
 
 
-def test_a_closed_study_takes_no_newcomer_from_a_panel_but_lets_its_people_in(sqlite_engine, study):
+def test_a_closed_study_admits_its_own_panel_members_only(sqlite_engine, study):
     set_access(sqlite_engine, study, Access.panel)
     with writing(sqlite_engine) as session:
-        known = accounts.join_from_panel(session, study, "prolific", "5f1", "")
+        person = accounts.join_from_panel(session, study, "prolific", "5f1", "")
         study.state = StudyState.closed
 
-        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == known.id
+        assert accounts.join_from_panel(session, study, "prolific", "5f1", "").id == person.id
         with pytest.raises(StudyNotOpen):
             accounts.join_from_panel(session, study, "prolific", "5f2", "")
 
@@ -465,11 +465,11 @@ def test_refusals_are_messages_for_people(sqlite_engine, study):
 def guests(engine, study, text: str) -> tuple[list[str], list[str]]:
     """(names, problems) of a list."""
     with writing(engine) as session:
-        found = invitations.read_list(session, study, text.encode())
-    return [guest.name for guest in found.guests], [str(problem) for problem in found.problems]
+        guests = invitations.read_list(session, study, text.encode())
+    return [guest.name for guest in guests.guests], [str(problem) for problem in guests.problems]
 
 
-def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_it(sqlite_engine, study):
+def test_a_list_is_read_in_every_format_spreadsheets_save(sqlite_engine, study):
     for lines, names in {
         "Anna\nBen\n": ["Anna", "Ben"],
         "name\nAnna": ["Anna"],
@@ -480,8 +480,8 @@ def test_a_list_is_read_with_or_without_a_header_in_the_ways_spreadsheets_save_i
         assert guests(sqlite_engine, study, lines) == (names, [])
 
 
-def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
-    for lines, told in {
+def test_list_errors_are_reported_by_row(sqlite_engine, study):
+    for lines, message in {
         "": "is empty",
         "name,email\n": "is empty",
         "Anna\nAnna": "Row 2, column 'name': 'Anna' is in row 1 already",
@@ -491,17 +491,17 @@ def test_what_is_wrong_with_a_list_is_told_by_row(sqlite_engine, study):
         "Anna,,owner": "'owner' is no role",
         "Anna\n" * 1001: "at most 1,000",
     }.items():
-        assert told in "\n".join(guests(sqlite_engine, study, lines)[1])
+        assert message in "\n".join(guests(sqlite_engine, study, lines)[1])
 
 
-def test_a_list_that_became_wrong_meanwhile_invites_nobody(sqlite_engine, study):
+def test_a_list_that_became_invalid_invites_no_one(sqlite_engine, study):
     with writing(sqlite_engine) as session:
-        found = invitations.read_list(session, study, b"Anna\nBen\nCleo")
+        guests = invitations.read_list(session, study, b"Anna\nBen\nCleo")
         personal_link(session, study, "ben")
     with pytest.raises(ImportRefused, match="Row 2: Takes part already"), writing(sqlite_engine) as session:
-        invitations.invite_all(session, study, found.guests, "L")
+        invitations.invite_all(session, study, guests.guests, "L")
     with reading(sqlite_engine) as session:
-        assert [one.name for one in roster.members_of(session, study) if one.role == Role.annotator] == ["ben"]
+        assert [member.name for member in roster.members_of(session, study) if member.role == Role.annotator] == ["ben"]
 
 
 def test_two_leads_who_invite_the_same_person_at_once_make_one_person(engine, make_study):
@@ -537,14 +537,14 @@ def test_disabling_ends_logins_links_and_codes_at_once(sqlite_engine, make_study
         assert accounts.return_to_study(session, study, "Anna", code).id == person.id
 
 
-def test_nobody_takes_the_name_of_a_lead_who_was_invited_but_has_no_passcode_yet(sqlite_engine, study):
+def test_the_name_of_an_invited_lead_is_taken(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         invitations.invite_one(session, study, "Dora", "", Role.lead, "L")
     assert "already" in refused(sqlite_engine, accounts.create_lead, "dora", PASSCODE)
     assert "already" in refused(sqlite_engine, invitations.invite_one, study, "Dora", "", Role.lead, "L")
 
 
-def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew(sqlite_engine, study):
+def test_an_invited_lead_can_be_removed_and_invited_again(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         rosa = accounts.create_lead(session, "Rosa", PASSCODE)
         roster.enrol_lead(session, study, rosa, "L")
@@ -557,7 +557,7 @@ def test_a_lead_who_never_took_up_her_invitation_can_be_removed_and_invited_anew
         assert accounts.sign_in_lead(session, "Rosa", PASSCODE).id == rosa.id
 
 
-def test_who_was_invited_elsewhere_as_a_lead_is_added_by_name_once_she_has_a_passcode(sqlite_engine, study, make_study):
+def test_an_invited_lead_is_added_by_name_after_choosing_a_passcode(sqlite_engine, study, make_study):
     with writing(sqlite_engine) as session:
         other = make_study(session, annotators=0)[0]
         dora = invitations.invite_one(session, study, "Dora", "", Role.lead, "L")

@@ -1,4 +1,4 @@
-"""Erasing a person leaves no byte of her, the log holds, and copies made before are found."""
+"""Erasing a person leaves no byte of theirs, the log holds, and earlier copies are listed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from triptych.study.persons import Who
 NAME, EMAIL, PANEL = "Wilhelmina Zauberberg", "wilhelmina@zauberberg.example", "5f1c0ffee5f1c0ffee"
 WORDS, COMMENT, NOTE = "rude qwxplain", "marked zwcomment", "note vkwritten"
 DRAFT, ABOUT = "draft jjdrafted", "why pqexcluded"
-TRACES = [NAME, "zauberberg", PANEL, *(one.split()[1] for one in (WORDS, COMMENT, NOTE, DRAFT, ABOUT))]
+TRACES = [NAME, "zauberberg", PANEL, *(words.split()[1] for words in (WORDS, COMMENT, NOTE, DRAFT, ABOUT))]
 
 
 def traced_answers(words: str = WORDS, comment: str = COMMENT, note: str = NOTE) -> dict:
@@ -58,7 +58,7 @@ def traced_answers(words: str = WORDS, comment: str = COMMENT, note: str = NOTE)
 
 @pytest.fixture
 def full(engine, make_study):
-    """(study, lead, her pseudonym): somebody who left traces in every table that can hold some."""
+    """(study, lead, annotator): the annotator left traces in every table that can hold some."""
     with database.writing(engine) as session:
         study, lead, (ben, _) = make_study(session, items=3)
         person, _ = accounts.join_open_study(session, study, NAME)
@@ -66,25 +66,25 @@ def full(engine, make_study):
         session.add(PanelIdentity(person_id=person.id, panel="prolific", external_id=PANEL))
         accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
         accounts.issue_link(session, study, person.id)
-        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
-        submit(session, study, her, traced_answers())
-        work = assignments.current(session, study, her)
+        annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, annotator, traced_answers())
+        work = assignments.current(session, study, annotator)
         session.get_one(Assignment, work.id).draft = {"note": DRAFT}
         submit(session, study, ben, traced_answers("wrong quite ownwords", "ownmark", ""))
     with database.writing(engine) as session:
-        exclusions.exclude(session, study, her.pseudonym, ABOUT, lead.pseudonym)
-    return study, lead, her
+        exclusions.exclude(session, study, annotator.pseudonym, ABOUT, lead.pseudonym)
+    return study, lead, annotator
 
 
-def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, full):
-    study, lead, her = full
+def test_erasure_leaves_no_byte_of_the_person_and_others_texts(engine, full):
+    study, lead, annotator = full
     before = files_of(engine)
     assert all(trace.encode() in before for trace in TRACES)
     with database.reading(engine) as session:
         frame_of(session, study)
 
     with database.writing(engine) as session:
-        erasure.erase(session, study, her.pseudonym, lead)
+        erasure.erase(session, study, annotator.pseudonym, lead)
     assert erasure.wipe(engine) == Wiped.done
 
     after = files_of(engine)
@@ -94,28 +94,28 @@ def test_no_byte_of_the_person_is_left_and_everybody_elses_words_are(engine, ful
     with database.reading(engine) as session:
         assert events.first_broken(session, study.id) is None
         assert same(frame_of(session, study), build_frame(session, study))
-        person = session.get_one(Person, her.person_id)
+        person = session.get_one(Person, annotator.person_id)
         assert (person.name, person.email, person.passcode_hash) == (None, None, None)
-        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
-        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
-        assert len(session.scalars(hers.where(Assignment.person_id == her.person_id)).all()) == 6
-        given = session.scalars(select(Explanation)).all()
-        assert {tuple(one.reasons) for one in given} == {("rude",)}
-        assert sorted(one.text for one in given) == [*[""] * 5, "wrong quite ownwords"]
-        assert roster.is_erased(session, study, her.pseudonym)
+        assert session.scalars(select(Login).where(Login.person_id == annotator.person_id)).all() == []
+        own_ratings = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        assert len(session.scalars(own_ratings.where(Assignment.person_id == annotator.person_id)).all()) == 6
+        explanations = session.scalars(select(Explanation)).all()
+        assert {tuple(explanation.reasons) for explanation in explanations} == {("rude",)}
+        assert sorted(explanation.text for explanation in explanations) == [*[""] * 5, "wrong quite ownwords"]
+        assert roster.is_erased(session, study, annotator.pseudonym)
 
 
 @pytest.mark.parametrize("promised", ["keep", "delete"])
-def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_consent_promised(engine, full, promised):
-    study, lead, her = full
-    passes_an_entry_test(engine, study, her)
+def test_a_withdrawal_leaves_only_the_ratings_that_the_consent_promised(engine, full, promised):
+    study, lead, annotator = full
+    passes_an_entry_test(engine, study, annotator)
     with database.writing(engine) as session:
         consent = {"text": "Agree?", "after_withdrawal": promised}
         design.amend(session, study, design.Parts(settings={"consent": consent}), "consent", lead.pseudonym)
 
     with database.writing(engine) as session:
         now = session.get_one(Study, study.id)
-        assert withdrawal.withdraw(session, now, her.pseudonym, lead.pseudonym) == promised
+        assert withdrawal.withdraw(session, now, annotator.pseudonym, lead.pseudonym) == promised
     assert erasure.wipe(engine) == Wiped.done
 
     after = files_of(engine)
@@ -123,26 +123,26 @@ def test_a_withdrawal_leaves_no_byte_of_her_either_and_of_her_work_what_the_cons
     assert b"ownwords" in after
     with database.reading(engine) as session:
         assert verify.verify(session, session.get_one(Study, study.id)).holds
-        assert session.scalars(select(Login).where(Login.person_id == her.person_id)).all() == []
-        hers = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
-        kept = session.scalars(hers.where(Assignment.person_id == her.person_id)).all()
-        assert len(kept) == {"keep": 6, "delete": 0}[promised]
+        assert session.scalars(select(Login).where(Login.person_id == annotator.person_id)).all() == []
+        own_ratings = select(Rating).join(Assignment, Assignment.id == Rating.assignment_id)
+        ratings = session.scalars(own_ratings.where(Assignment.person_id == annotator.person_id)).all()
+        assert len(ratings) == {"keep": 6, "delete": 0}[promised]
         logged = [new for new in session.scalars(select(EventDetail.new)) if "answers" in (new or {})]
         assert (logged, len(session.scalars(select(EntryAttempt)).all())) == ([], {"keep": 1, "delete": 0}[promised])
         assert same(frame_of(session, study), build_frame(session, study))
 
 
-def passes_an_entry_test(engine, study, her) -> None:
-    """An entry test that she has passed, as `admission` stores and logs it."""
+def passes_an_entry_test(engine, study, annotator) -> None:
+    """An entry test that they passed, as `admission` stores and logs it."""
     with database.writing(engine) as session:
-        part = session.scalars(select(Membership).where(Membership.person_id == her.person_id)).one()
+        part = session.scalars(select(Membership).where(Membership.person_id == annotator.person_id)).one()
         attempt = EntryAttempt(membership_id=part.id, number=1, started_at=clock.now(), asked=1, right=1, passed=True)
         attempt.finished_at = clock.now()
         session.add(attempt)
         session.flush()
         session.add(TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now()))
         new = {"attempt": 1, "right": 1, "asked": 1, "answers": {"q": "a"}}
-        events.record(session, study.id, "entry test passed", her.pseudonym, subject=her.pseudonym, new=new)
+        events.record(session, study.id, "entry test passed", annotator.pseudonym, subject=annotator.pseudonym, new=new)
 
 
 def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_engine, make_study):
@@ -150,27 +150,29 @@ def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")
         person, code = accounts.join_open_study(session, study, NAME)
-        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
-        join(session, other, her)
-        for one in (study, other):
-            submit(session, one, her, traced_answers())
+        annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        join(session, other, annotator)
+        for joined in (study, other):
+            submit(session, joined, annotator, traced_answers())
     with database.writing(sqlite_engine) as session:
-        withdrawal.withdraw(session, study, her.pseudonym, lead.pseudonym)
+        withdrawal.withdraw(session, study, annotator.pseudonym, lead.pseudonym)
 
     with database.writing(sqlite_engine) as session:
-        assert [one.name for one in roster.members_of(session, study) if one.pseudonym == her.pseudonym] == [None]
-        assert NAME in [one.name for one in roster.members_of(session, other)]
-        said = select(Assignment.study_id, Explanation.text).select_from(Explanation)
-        said = said.join(Rating, Rating.id == Explanation.rating_id)
-        said = said.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
-        assert [tuple(row) for row in session.execute(said)] == [(other.id, WORDS)]
-        assert all(verify.verify(session, one).holds for one in (study, other))
-        assert accounts.return_to_study(session, study, NAME, code).id == her.person_id
-        withdrawal.withdraw(session, other, her.pseudonym, lead.pseudonym)
-        assert session.get_one(Person, her.person_id).name is None
+        assert [
+            member.name for member in roster.members_of(session, study) if member.pseudonym == annotator.pseudonym
+        ] == [None]
+        assert NAME in [member.name for member in roster.members_of(session, other)]
+        explained = select(Assignment.study_id, Explanation.text).select_from(Explanation)
+        explained = explained.join(Rating, Rating.id == Explanation.rating_id)
+        explained = explained.join(Assignment, Assignment.id == Rating.assignment_id).where(Explanation.text != "")
+        assert [tuple(row) for row in session.execute(explained)] == [(other.id, WORDS)]
+        assert all(verify.verify(session, checked).holds for checked in (study, other))
+        assert accounts.return_to_study(session, study, NAME, code).id == annotator.person_id
+        withdrawal.withdraw(session, other, annotator.pseudonym, lead.pseudonym)
+        assert session.get_one(Person, annotator.person_id).name is None
 
 
-def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_logged(sqlite_engine, make_study):
+def test_a_lead_who_stops_annotating_stays_a_lead(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         submit(session, study, join(session, study, lead), traced_answers())
@@ -179,13 +181,13 @@ def test_a_lead_who_stops_annotating_stays_a_lead_and_what_she_did_as_one_stays_
 
     with database.reading(sqlite_engine) as session:
         assert session.get_one(Person, lead.person_id).name == lead.name
-        found = verify.verify(session, session.get_one(Study, study.id))
-        assert found.holds, found.sentence
+        verdict = verify.verify(session, session.get_one(Study, study.id))
+        assert verdict.holds, verdict.sentence
         kinds = select(Event.kind).join(EventDetail, EventDetail.event_id == Event.id)
         assert {"study created", "study open"} <= set(session.scalars(kinds.where(Event.actor == lead.pseudonym)))
 
 
-def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_else(sqlite_engine, make_study):
+def test_a_withdrawn_panel_id_is_recognised_in_its_study_only(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, access="panel")
         other, _, _ = make_study(session, access="panel", title="Another")
@@ -202,7 +204,7 @@ def test_a_panel_id_that_has_withdrawn_is_known_again_in_its_study_and_nowhere_e
         assert accounts.join_from_panel(session, other, "prolific", PANEL, "s5").id == elsewhere.id
 
 
-def test_a_role_that_does_not_own_the_tables_says_that_it_could_not_wipe(postgres_engine):
+def test_a_role_that_owns_no_tables_reports_that_wiping_failed(postgres_engine):
     with postgres_engine.begin() as connection:
         connection.execute(text("CREATE ROLE app_only LOGIN"))
         connection.execute(text("GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app_only"))
@@ -224,23 +226,23 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         erasure.erase(session, study, person.pseudonym, lead)
     with database.writing(sqlite_engine) as session:
         assert accounts.who_is(session, login) is None
-        for command, *given in (
+        for command, *arguments in (
             (accounts.use_ticket, ticket),
             (accounts.accept_invitation, link),
             (roster.enable, study, person.pseudonym, lead),
             (roster.new_link, study, person.pseudonym, lead.pseudonym),
         ):
             with pytest.raises(NotAllowed):
-                command(session, *given)
+                command(session, *arguments)
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, lead)
-        assert "erased" in [one.state for one in roster.members_of(session, study)]
+        assert "erased" in [member.state for member in roster.members_of(session, study)]
         accounts.join_open_study(session, study, "Anna")  # the name is free for somebody else
     with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
         accounts.return_to_study(session, study, "Anna", code)
 
 
-def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lead(sqlite_engine, make_study):
+def test_a_lead_erases_or_disables_only_their_own_annotators(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         other, its_lead, _ = make_study(session, title="Another")
@@ -253,7 +255,7 @@ def test_nobody_erases_or_disables_the_annotator_of_another_leads_study_or_a_lea
                 command(session, study, its_lead.pseudonym, lead)
 
 
-def test_copies_made_before_somebody_withdrew_are_listed_until_nothing_of_hers_is_in_them(sqlite_engine, make_study):
+def test_copies_holding_a_withdrawn_person_are_listed_until_cleaned(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
         other, _, _ = make_study(session, title="Another")
@@ -269,8 +271,8 @@ def test_copies_made_before_somebody_withdrew_are_listed_until_nothing_of_hers_i
     backup(sqlite_engine, "new.db")
 
     with database.reading(sqlite_engine) as session:
-        found = {copy.name: copy.holds for copy in erasure.copies(session, study)}
-        assert found == dict.fromkeys((old.name, between.name, f"report {'a' * 12}"), (anna.pseudonym,))
+        holds = {copy.name: copy.holds for copy in erasure.copies(session, study)}
+        assert holds == dict.fromkeys((old.name, between.name, f"report {'a' * 12}"), (anna.pseudonym,))
         assert [copy.name for copy in erasure.copies(session, other)] == [old.name]
     shutil.rmtree(old.parent)
 
@@ -282,7 +284,7 @@ def backup(engine, name: str) -> Path:
     return folder / name
 
 
-def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_engine, make_study):
+def test_only_copies_holding_the_person_are_listed_and_deleted(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, ben) = make_study(session)
     old = backup(sqlite_engine, "old.db")
@@ -302,10 +304,10 @@ def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_
     new = backup(sqlite_engine, "new.db")
 
     with database.writing(sqlite_engine) as session:
-        found = {copy.name: copy for copy in erasure.copies(session, study)}
-        assert set(found) == {"old.db", "capsule.zip", "damaged.db", f"report {'a' * 12}"}
-        assert found["old.db"].path == old
-        assert found["old.db"].holds == (anna.pseudonym,)
+        copies = {copy.name: copy for copy in erasure.copies(session, study)}
+        assert set(copies) == {"old.db", "capsule.zip", "damaged.db", f"report {'a' * 12}"}
+        assert copies["old.db"].path == old
+        assert copies["old.db"].holds == (anna.pseudonym,)
         assert erasure.delete_copies(session, study, lead.pseudonym) == 3
         assert [copy.path for copy in erasure.copies(session, study)] == [None]
         assert erasure.delete_copies(session, study, lead.pseudonym, with_reports=True) == 1
@@ -317,21 +319,21 @@ def test_copies_that_still_hold_her_are_listed_and_deleted_and_no_others(sqlite_
 # One person's data
 
 
-def test_her_data_hold_all_she_gave_and_nothing_that_unblinds(sqlite_engine, make_study):
+def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2)
         person, _ = accounts.join_open_study(session, study, NAME)
-        her = Who(person.id, person.pseudonym, person.role, person.name, 0)
-        submit(session, study, her, traced_answers("=1+1 qwxplain"))
-        found = personal_data.of_member(session, study, her.pseudonym)
+        annotator = Who(person.id, person.pseudonym, person.role, person.name, 0)
+        submit(session, study, annotator, traced_answers("=1+1 qwxplain"))
+        data = personal_data.of_member(session, study, annotator.pseudonym)
 
-    as_json = personal_data.as_json(found).decode()
-    for given in (NAME, her.pseudonym, "qwxplain", COMMENT, NOTE, "Reject"):
-        assert given in as_json
+    as_json = personal_data.as_json(data).decode()
+    for personal in (NAME, annotator.pseudonym, "qwxplain", COMMENT, NOTE, "Reject"):
+        assert personal in as_json
     for secret in ("plumbum", "stannum", "ferrum", "item-1", "item-2", "candidate", "$argon2"):
         assert secret not in as_json
     assert json.loads(as_json)["studies"][0]["annotations"][0]["item"] == 1
-    rows = personal_data.as_csv(found).decode("utf-8-sig").splitlines()
+    rows = personal_data.as_csv(data).decode("utf-8-sig").splitlines()
     assert len(rows) == 1 + 6
     assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
 

@@ -53,7 +53,7 @@ def form(shared):
 
 def test_the_file_has_every_control_of_the_form_and_no_other(sheet, form):
     assert sheet.keys() == form.keys()
-    assert {name: one.get("number", "") for name, one in sheet.items()} == {
+    assert {name: answer.get("number", "") for name, answer in sheet.items()} == {
         name: number for name, (number, _) in form.items()
     }
 
@@ -66,13 +66,13 @@ def test_controls_about_criteria_hold_one_value_per_criterion_the_others_one(she
 
 
 def test_options_are_true_or_false_with_words_only_where_chosen_and_boxes_are_text(sheet):
-    for name, one in sheet.items():
+    for name, field in sheet.items():
         if name.rpartition("-")[2].isdigit():
-            assert all(isinstance(chosen, bool) for chosen in one["data"].values())
-            assert {key: bool(words) for key, words in one["text"].items()} == one["data"], name
+            assert all(isinstance(chosen, bool) for chosen in field["data"].values())
+            assert {key: bool(words) for key, words in field["text"].items()} == field["data"], name
         elif name != "heds-criteria-criterion":
-            assert all(isinstance(words, str) for words in one["data"].values())
-            assert "text" not in one
+            assert all(isinstance(words, str) for words in field["data"].values())
+            assert "text" not in field
 
 
 def test_one_option_at_most_is_chosen_where_the_form_takes_one(sheet):
@@ -121,23 +121,23 @@ def test_what_was_rated_twice_and_the_checks_among_the_items_are_in_the_datashee
         for work in session.scalars(select(Assignment).where(Assignment.person_id == who.person_id)).all()[:2]:
             item = session.get_one(Item, work.item_id)
             rate(session, study, who, item, Purpose.repeat, (1, 2, 3), repeat_of=work.id)
-        told = add_check(session, study, Purpose.attention, 1)
-        rate(session, study, who, told, Purpose.attention, (1, 3, 1))
-        rate(session, study, other, told, Purpose.attention, (1, 1, 1))
+        attention_item = add_check(session, study, Purpose.attention, 1)
+        rate(session, study, who, attention_item, Purpose.attention, (1, 3, 1))
+        rate(session, study, other, attention_item, Purpose.attention, (1, 1, 1))
         rate(session, study, other, add_check(session, study, Purpose.gold, 1), Purpose.gold, (1, 3, 1))
     report = report_of(engine, study)
     engine.dispose()
-    found = json.loads(report.files["heds.json"])
+    datasheet = json.loads(report.files["heds.json"])
 
     rows = (row for row in numbers(report) if row["part"] == "repeats")
     twice = {(row["criterion"], row["statistic"]): row["printed"] for row in rows}
     alpha, percent = twice["fluency", "alpha"], twice["fluency", "percent"]
     score = f"alpha: {alpha}; percent agreement: {percent}; rated twice: 6"
-    assert found[f"{asked_twice}_score"]["data"] == {"Fluency": score, "Verdict": "N/A"}
-    assert found[asked_twice]["data"]["Fluency"].startswith("Krippendorff's alpha (ordinal) and percent agreement")
-    assert found[asked_twice]["data"]["Verdict"] == "Not measured."
-    words = found[quality]["data"][""]
-    assert "attention items hidden among the others: 2 given, 1 of them not answered as told" in words
+    assert datasheet[f"{asked_twice}_score"]["data"] == {"Fluency": score, "Verdict": "N/A"}
+    assert datasheet[asked_twice]["data"]["Fluency"].startswith("Krippendorff's alpha (ordinal) and percent agreement")
+    assert datasheet[asked_twice]["data"]["Verdict"] == "Not measured."
+    words = datasheet[quality]["data"][""]
+    assert "attention items hidden among the others: 2 given, 1 of them not answered as instructed" in words
     assert "gold items hidden among the others: 1 given, 1 of them answered as agreed beforehand" in words
     assert "items given a second time among the others: see 4.3.12" in words
 
@@ -150,15 +150,15 @@ def test_what_the_lead_says_of_a_power_analysis_is_in_the_datasheet_and_nothing_
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
         heds.store(session, study, {("3.1.3.2", ""): Answer(text="0.83, as the planner told")}, lead.pseudonym)
-    found = json.loads(report_of(engine, study).files["heds.json"])
+    datasheet = json.loads(report_of(engine, study).files["heds.json"])
     engine.dispose()
 
-    assert found[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
+    assert datasheet[f"{box}-value"]["data"] == {"": "0.83, as the planner told"}
 
 
 def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_path, make_study):
     engine = opened(tmp_path)
-    given = {
+    answers = {
         ("1.1.1", ""): Answer((1,), "https://example.org/paper"),
         ("1.3.2.1", ""): Answer(text="Ada `L.`"),
         ("2.3", ""): Answer((10, 16)),
@@ -168,11 +168,11 @@ def test_answers_are_kept_with_the_study_go_into_the_file_and_are_logged(tmp_pat
     with database.writing(engine) as session:
         study, lead, _ = make_study(session)
         before = study.design_hash
-        heds.store(session, study, given, lead.pseudonym)
+        heds.store(session, study, answers, lead.pseudonym)
         assert events.since(session, study.id, 0)[-1].kind == "datasheet answered"
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
-        assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in given.items() if answer}
+        assert heds.stored(study.settings["heds"]) == {place: answer for place, answer in answers.items() if answer}
         assert (study.design_hash, study.settings.get("items_per_annotator")) == (before, None)
     report = report_of(engine, study)
     sheet = json.loads(report.files["heds.json"])
@@ -202,5 +202,5 @@ criteria:
     )
     names = heds.criterion_names(list(rubric.criteria))
     assert names == {"one": "Same (one)", "two": "Same (two)"}
-    found = heds.heds_json({}, list(rubric.criteria))
-    assert list(found["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]
+    datasheet = heds.heds_json({}, list(rubric.criteria))
+    assert list(datasheet["heds-criteria-criterion"]["control"]) == ["Same (one)", "Same (two)"]

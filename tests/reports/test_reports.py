@@ -68,8 +68,8 @@ def filled(tmp_path_factory):
             for who in people:
                 submit(session, study, who, some_answers(rng))
         exclude(session, study, people[-1])
-        mine = select(Membership).where(Membership.person_id == people[-1].person_id)
-        session.scalars(mine).one().excluded_reason = "=too fast"
+        membership = select(Membership).where(Membership.person_id == people[-1].person_id)
+        session.scalars(membership).one().excluded_reason = "=too fast"
     yield engine, study, lead, people
     engine.dispose()
 
@@ -182,7 +182,8 @@ def test_a_report_counts_with_and_without_excluded_annotators(filled, report, tm
     engine, study, *_ = filled
     everybody = report_of(engine, study, Counted(with_excluded=True))
     counted = [
-        next(row["printed"] for row in numbers(one) if row["statistic"] == "annotators") for one in (report, everybody)
+        next(row["printed"] for row in numbers(version) if row["statistic"] == "annotators")
+        for version in (report, everybody)
     ]
     assert counted == ["6", "7"]
     assert again(everybody, tmp_path / "everybody", monkeypatch) == []
@@ -244,25 +245,25 @@ def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
                 submit(session, study, who, full_answers(verdict="unsure") if who is people[0] else some_answers(rng))
     report = report_of(sqlite_engine, study)
 
-    told = f"{people[0].pseudonym}: 12 of 24 answers are marked missing."
+    sentence = f"{people[0].pseudonym}: 12 of 24 answers are marked missing."
     rows = load_workbook(io.BytesIO(report.files["results.xlsx"]))["findings"].values
-    assert told in [row[0] for row in rows]
-    assert f'<li dir="auto">{told}</li>' in report.files["report.html"].decode()
+    assert sentence in [row[0] for row in rows]
+    assert f'<li dir="auto">{sentence}</li>' in report.files["report.html"].decode()
 
 
 def test_orders_are_made_again_from_the_seed_and_from_no_other(filled):
     engine, study, *_ = filled
     with database.reading(engine) as session:
         shown = replay.shown_in(session, study)
-        mine = select(Assignment.id).where(Assignment.study_id == study.id)
-        assert [one.number for one in shown] == list(session.scalars(mine.order_by(Assignment.id)))
-    assert list(replay.replayed(shown, "fixed")) == [one.systems for one in shown]
-    assert list(replay.replayed(shown, "another")) != [one.systems for one in shown]
+        assignments = select(Assignment.id).where(Assignment.study_id == study.id)
+        assert [assignment.number for assignment in shown] == list(session.scalars(assignments.order_by(Assignment.id)))
+    assert list(replay.replayed(shown, "fixed")) == [assignment.systems for assignment in shown]
+    assert list(replay.replayed(shown, "another")) != [assignment.systems for assignment in shown]
 
 
 def test_no_text_that_an_annotator_wrote_is_in_a_report(report):
-    found = [name for name, content in report.files.items() if SECRET_WORDS.encode() in content]
-    assert found == []
+    files_with_text = [name for name, content in report.files.items() if SECRET_WORDS.encode() in content]
+    assert files_with_text == []
 
 
 def test_agreement_on_highlights_is_printed_and_where_they_stand_without_their_words(report):
@@ -326,9 +327,9 @@ def test_a_degenerate_study_prints_words_and_no_nan(annotators, rubric, drafts, 
     engine = opened(tmp_path)
     with database.writing(engine) as session:
         study, _, people = new_study(session, 2, annotators, rubric, drafts)
-        for given in answers:
+        for answer in answers:
             for who in people:
-                submit(session, study, who, given)
+                submit(session, study, who, answer)
     report = report_of(engine, study)
     engine.dispose()
 
@@ -351,36 +352,40 @@ def frame(filled):
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 10**6), kept=st.floats(0, 1), points=st.sampled_from([[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]]))
-def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(seed, kept, points, frame, report, tmp_path):
+@given(
+    seed=st.integers(0, 10**6), row_share=st.floats(0, 1), points=st.sampled_from([[2.0], [1.0, 3.0], [1.0, 2.0, 3.0]])
+)
+def test_whatever_was_rated_every_number_is_finite_or_words_and_made_again(
+    seed, row_share, points, frame, report, tmp_path
+):
     of_study, names = frame
     rng = np.random.default_rng(seed)
-    rows = of_study.ratings.sample(frac=kept, random_state=seed).reset_index(drop=True)
+    rows = of_study.ratings.sample(frac=row_share, random_state=seed).reset_index(drop=True)
     options = rng.choice(["accept", "reject", "unsure"], len(rows), p=rng.dirichlet([0.3] * 3))
     is_choice = (rows["criterion"] == "verdict").to_numpy()
     rows["option"] = pd.Categorical(np.where(is_choice, options, None), rows["option"].cat.categories)
     rows["missing"] = is_choice & (options == "unsure")
     rows["value"] = np.where(is_choice, np.nan, rng.choice(points, len(rows)))
-    found = StudyAnalysis(replace(of_study, ratings=rows), Counted(with_excluded=bool(seed % 2)), names)
-    book = Book.of(found)
+    results = StudyAnalysis(replace(of_study, ratings=rows), Counted(with_excluded=bool(seed % 2)), names)
+    book = Book.of(results)
 
-    assert all(one.printed for one in book.numbers)
-    assert all(one.value is None or math.isfinite(one.value) for one in book.numbers)
-    assert all(cell.text for table in tables_of(found, book) for row in table.rows for cell in row[:-1])
+    assert all(number.printed for number in book.numbers)
+    assert all(number.value is None or math.isfinite(number.value) for number in book.numbers)
+    assert all(cell.text for table in tables_of(results, book) for row in table.rows for cell in row[:-1])
     (tmp_path / "codebook.json").write_bytes(report.files["codebook.json"])
     for name, header, lines in (
-        ("ratings", data.RATINGS_HEADER, data.rating_rows(found)),
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(results)),
         ("repeats", data.RATINGS_HEADER, []),
-        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, {})),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(results, {})),
         ("highlights", data.HIGHLIGHTS_HEADER, []),
     ):
         (tmp_path / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
     again = {number.place: number.value for number in analysis.recomputed(tmp_path)}
     assert again.keys() == {number.place for number in book.numbers}
-    for one in book.numbers:
-        value = again[one.place]
-        assert (value is None) == (one.value is None), one
-        assert one.value is None or value == pytest.approx(one.value, rel=1e-9, abs=1e-9), one
+    for listed in book.numbers:
+        value = again[listed.place]
+        assert (value is None) == (listed.value is None), listed
+        assert listed.value is None or value == pytest.approx(listed.value, rel=1e-9, abs=1e-9), listed
 
 
 def test_numbers_are_written_without_a_negative_zero_and_p_never_as_zero():

@@ -25,19 +25,19 @@ TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highl
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
 
-def made_again(found, further, folder: Path) -> dict:
+def made_again(analysis, further, folder: Path) -> dict:
     """What the script makes of the files of a report."""
-    variables = [asdict(one.variable) for one in found.ratings]
+    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
     study = {"study": {"systems": list(NAMES.values())}, "variables": variables}
-    family = sorted(found.frame.settings.preregistration.family)
-    codebook = study | {"epsilon": margin(found.frame), "family": family}
+    family = sorted(analysis.frame.settings.preregistration.family)
+    codebook = study | {"epsilon": margin(analysis.frame), "family": family}
     (folder / "codebook.json").write_text(json.dumps(codebook))
     twice = data.rating_rows(further.twice) if further.twice else ()
-    marks = data.highlight_rows(found, further.readings)
+    marks = data.highlight_rows(analysis, further.readings)
     for name, header, lines in (
-        ("ratings", data.RATINGS_HEADER, data.rating_rows(found, further.words)),
+        ("ratings", data.RATINGS_HEADER, data.rating_rows(analysis, further.words)),
         ("repeats", data.RATINGS_HEADER, twice),
-        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading)),
+        ("annotations", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading)),
         ("highlights", data.HIGHLIGHTS_HEADER, marks),
     ):
         (folder / f"{name}.csv").write_text("".join(write_csv(lines, header)), encoding="utf-8", newline="")
@@ -49,34 +49,34 @@ def made_again(found, further, folder: Path) -> dict:
     [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
 )
 def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
-    found, further = analysed(some_ratings(5, systems, items, shown))
-    book = compared(found, further, tmp_path)
+    analysis, further = analysed(some_ratings(5, systems, items, shown))
+    book = compared(analysis, further, tmp_path)
 
-    assert {one.part for one in book.numbers} >= PARTS
+    assert {number.part for number in book.numbers} >= PARTS
     compares = "Judges were compared with the annotators, who are skilled people, by the alternative annotator test"
-    assert (compares in " ".join(statistics(found, book))) == (items > 30)
-    tables = {table.name: table for table in tables_of(found, book) if table.appendix}
+    assert (compares in " ".join(statistics(analysis, book))) == (items > 30)
+    tables = {table.name: table for table in tables_of(analysis, book) if table.appendix}
     assert tables.keys() == TABLES | ({"ranks", "nemenyi"} if shown == systems else {"judges_by_annotator"})
     assert all(cell.text for table in tables.values() for row in table.rows for cell in row)
     assert_defined_where_they_can_be(book, shown == systems)
 
 
-def compared(found, further, folder: Path) -> Book:
+def compared(analysis, further, folder: Path) -> Book:
     """The numbers of a report, every one of which the script has made again."""
-    book = Book.of(found, further.numbers)
-    again = made_again(found, further, folder)
+    book = Book.of(analysis, further.numbers)
+    again = made_again(analysis, further, folder)
     assert again.keys() == {number.place for number in book.numbers}
-    for one in book.numbers:
-        number = again[one.place]
-        assert number.printed == one.printed, one
-        assert (number.value is None) == (one.value is None), one
-        assert one.value is None or number.value == pytest.approx(one.value, rel=1e-9, abs=1e-9), one
+    for listed in book.numbers:
+        number = again[listed.place]
+        assert number.printed == listed.printed, listed
+        assert (number.value is None) == (listed.value is None), listed
+        assert listed.value is None or number.value == pytest.approx(listed.value, rel=1e-9, abs=1e-9), listed
     return book
 
 
 def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     """Ranks need everything together, strengths do not; judges need thirty items, systems six."""
-    defined = {(one.part, one.statistic) for one in book.numbers if one.value is not None}
+    defined = {(number.part, number.statistic) for number in book.numbers if number.value is not None}
     assert {("strengths", "strength high"), ("length", "Pearson low"), ("repeats", "alpha low")} <= defined
     assert {("annotator pairs", "mean correlation"), ("without annotator", "change")} <= defined
     assert {("contrasts", "win minus loss high"), ("effects", "first to last high")} <= defined
@@ -95,7 +95,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert {
         ("highlights", name) for name in ("F1, same passage", "F1, overlapping", "alpha over characters")
     } <= defined
-    assert {one.system for one in book.numbers if one.part == "highlights"} == {"", "bad", "good"}
+    assert {number.system for number in book.numbers if number.part == "highlights"} == {"", "bad", "good"}
     assert (("ranks", "Nemenyi p") in defined) == (("reliability", "ICC(A) single") in defined) == together
     judged = {("judges", "p corrected"), ("judges", "of systems Kendall high")}
     assert judged.isdisjoint(defined) if together else judged <= defined
@@ -105,51 +105,55 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     rows = some_ratings(5, 2, 8, 2, MANY)
     always = (rows["criterion"] == "kind") & (rows["system"] == 2)
     rows.loc[always, ["option", "missing"]] = ["fits", False]
-    found, further = analysed(rows[rows["criterion"] != "slider"])
-    book = compared(found, further, tmp_path)
+    analysis, further = analysed(rows[rows["criterion"] != "slider"])
+    book = compared(analysis, further, tmp_path)
 
-    assert book["effects", "points", "p"].value == found.positions["points"].p
+    assert book["effects", "points", "p"].value == analysis.positions["points"].p
     fitted = book["ordinal", "points", "difference", "System 2", "System 1"]
     refused = book["ordinal", "kind", "difference"]
-    assert fitted.value == found.ordinal_model_of("points").differences[0].estimate
+    assert fitted.value == analysis.ordinal_model_of("points").differences[0].estimate
     assert refused.value is None and "did not converge" in refused.printed
-    (table,) = (table for table in tables_of(found, book) if table.name == "ordinal")
+    (table,) = (table for table in tables_of(analysis, book) if table.name == "ordinal")
     assert fitted.printed in table.rows[0][2].text
     assert f"Kind: {refused.printed}" in table.notes[0]
-    assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(found, book))
-    assert refused.printed in [one.why for one in all_not_run(found) if one.check == "Ordinal mixed model"]
+    assert "by the Laplace approximation to 1 of 3 criteria (Points)" in " ".join(statistics(analysis, book))
+    assert refused.printed in [check.why for check in all_not_run(analysis) if check.check == "Ordinal mixed model"]
 
 
 def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():
-    found, further = analysed(some_ratings(5, 2, 8, 2))
-    said = " ".join(statistics(found, Book.of(found, further.numbers)))
+    analysis, further = analysed(some_ratings(5, 2, 8, 2))
+    paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
-    assert "The two-way variance is at least 0.25 of the larger one-way variance" in said
-    assert "the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, Schnepel" in said
+    assert "The two-way variance is at least 0.25 of the larger one-way variance" in paragraph
+    assert "the smallest effective number of clusters minus 1 as its degrees of freedom (Carter, Schnepel" in paragraph
 
 
-def declaring(**said) -> StudySettings:
-    return StudySettings(preregistration=Preregistration(**said), expertise="expert")
+def declaring(**declared) -> StudySettings:
+    return StudySettings(preregistration=Preregistration(**declared), expertise="expert")
 
 
 def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_the_page_does(tmp_path):
     rows = some_ratings(2, 3, 12, 3)
-    found, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
-    book = compared(found, further, tmp_path)
+    analysis, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
+    book = compared(analysis, further, tmp_path)
 
-    by_criterion = {key: found.contrasts_of(key) for key in ("points", "slider", "kind")}
-    assert {key: mine[0].exploratory for key, mine in by_criterion.items()} == {"points": 1, "slider": 0, "kind": 1}
-    told = found.family
-    assert told.startswith("p is adjusted by Holm over the tests declared before launch: 3 pairs of systems × 1")
-    assert told.endswith(
+    by_criterion = {key: analysis.contrasts_of(key) for key in ("points", "slider", "kind")}
+    assert {key: adjusted[0].exploratory for key, adjusted in by_criterion.items()} == {
+        "points": 1,
+        "slider": 0,
+        "kind": 1,
+    }
+    family = analysis.family
+    assert family.startswith("p is adjusted by Holm over the tests declared before launch: 3 pairs of systems × 1")
+    assert family.endswith(
         "6 tests are exploratory and adjusted by themselves: 3 pairs of systems × 2 criteria (Points, Kind)."
     )
-    assert all(told in table.notes[0] for table in tables_of(found, book) if table.name == "contrasts")
-    assert told in " ".join(statistics(found, book))
-    assert verdict(found, "points").endswith("Exploratory: other criteria were declared before launch.")
-    assert "Exploratory" not in verdict(found, "slider")
+    assert all(family in table.notes[0] for table in tables_of(analysis, book) if table.name == "contrasts")
+    assert family in " ".join(statistics(analysis, book))
+    assert verdict(analysis, "points").endswith("Exploratory: other criteria were declared before launch.")
+    assert "Exploratory" not in verdict(analysis, "slider")
     everything = analysed(rows)[0]
-    smallest = [min(one.holm or 1 for one in each.contrasts_of("slider")) for each in (found, everything)]
+    smallest = [min(contrast.holm or 1 for contrast in each.contrasts_of("slider")) for each in (analysis, everything)]
     assert smallest[0] <= smallest[1]
 
 
@@ -171,30 +175,30 @@ def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_scrip
 def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
     table = some_ratings(5, 6, 12, 6)
     table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
-    found, further = analysed(table.reset_index(drop=True))
-    book = compared(found, further, tmp_path)
+    analysis, further = analysed(table.reset_index(drop=True))
+    book = compared(analysis, further, tmp_path)
 
-    beside = {(one.criterion, one.system, one.baseline) for one in book.numbers if one.part == "metrics"}
+    beside = {(number.criterion, number.system, number.baseline) for number in book.numbers if number.part == "metrics"}
     assert beside == {("points", "J-1", "slider"), ("kind", "J-1", "slider")}
     for criterion in ("points", "kind"):
         assert book["metrics", criterion, "shared", "J-1", "slider"].value == 72
         for level in ("within items", "of systems"):
             assert book["metrics", criterion, f"{level} Kendall low", "J-1", "slider"].value is not None
-    (table,) = (table for table in tables_of(found, book) if table.name == "metrics")
+    (table,) = (table for table in tables_of(analysis, book) if table.name == "metrics")
     assert [[cell.text for cell in row][:3] for row in table.rows] == [
         ["Points", "J-1 – slider", "72"],
         ["Kind", "J-1 – slider", "72"],
     ]
-    assert [one.criterion.key for one in found.judged] == ["points", "kind"]
-    assert "Metrics (Slider) were correlated with the mean ratings" in " ".join(statistics(found, book))
+    assert [criterion.criterion.key for criterion in analysis.judged] == ["points", "kind"]
+    assert "Metrics (Slider) were correlated with the mean ratings" in " ".join(statistics(analysis, book))
 
 
 def test_correlations_do_not_depend_on_the_order_of_the_ratings():
     table = some_ratings(2, 6, 12, 6)
     mixed = table.sample(frac=1, random_state=4).reset_index(drop=True)
-    found = [ends(further) for _, further in map(analysed, (table, mixed))]
-    assert len(found[0]) > 20
-    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    correlations = [ends(further) for _, further in map(analysed, (table, mixed))]
+    assert len(correlations[0]) > 20
+    assert correlations[0] == pytest.approx(correlations[1], abs=1e-9)
 
 
 def ends(further) -> list[float]:
@@ -202,7 +206,7 @@ def ends(further) -> list[float]:
     beside = [each for judge in further.numbers.judges for each in (judge.within_items, judge.of_systems)]
     every = [
         each
-        for each in (*beside, *(one.correlations for one in further.numbers.lengths))
+        for each in (*beside, *(length.correlations for length in further.numbers.lengths))
         if not isinstance(each, Undefined)
     ]
-    return [end for each in every for one in (each.kendall, each.pearson) for end in one.interval]
+    return [end for each in every for coefficient in (each.kendall, each.pearson) for end in coefficient.interval]

@@ -55,18 +55,18 @@ def tex_is_safe(text: str) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=40) | st.text("\\{}$&#^_~%[]*-`?!<>|\"' a1"))
 def test_whatever_people_write_latex_gets_balanced_braces_and_no_command_of_theirs(text):
-    found = tex.escaped(text)
-    assert tex_is_safe(found), found
-    assert found.isascii() or not tex.UNKNOWN.search("".join(sign for sign in found if not sign.isascii()))
+    escaped = tex.escaped(text)
+    assert tex_is_safe(escaped), escaped
+    assert escaped.isascii() or not tex.UNKNOWN.search("".join(sign for sign in escaped if not sign.isascii()))
 
 
 def test_a_latex_table_has_as_many_cells_in_every_row_as_columns():
-    found = tex.tabular(table_of(HOSTILE))
-    body = found.split(r"\toprule")[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
+    latex = tex.tabular(table_of(HOSTILE))
+    body = latex.split(r"\toprule")[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
     rows = [row for row in body.split("\\\\\n") if row.strip()]
     assert len(rows) == len(HOSTILE) + 1
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {1}
-    assert r"\begin{tabular}{lr}" in found
+    assert r"\begin{tabular}{lr}" in latex
 
 
 def test_a_number_below_zero_gets_a_minus_and_a_date_does_not():
@@ -76,13 +76,13 @@ def test_a_number_below_zero_gets_a_minus_and_a_date_does_not():
 
 def test_a_long_latex_table_goes_on_in_further_ones_and_loses_no_row():
     rows = tuple((Cell(f"row {n}"), Cell("1")) for n in range(99))
-    found = tex.tabular(Table("long", "Long", ("What", "A title of two lines"), rows, ("The note.",)))
-    assert re.findall(r"row \d+", found) == [f"row {n}" for n in range(99)]
-    parts = found.split(r"\begin{table}")[1:]
+    latex = tex.tabular(Table("long", "Long", ("What", "A title of two lines"), rows, ("The note.",)))
+    assert re.findall(r"row \d+", latex) == [f"row {n}" for n in range(99)]
+    parts = latex.split(r"\begin{table}")[1:]
     assert [part.count("row ") for part in parts] == [33, 33, 33]
     assert [r"\label{tab:long}" in part for part in parts] == [True, False, False]
     assert ["The note." in part for part in parts] == [False, False, True]
-    assert r"\shortstack{A title of\\two lines}" in found
+    assert r"\shortstack{A title of\\two lines}" in latex
 
 
 def test_a_hash_can_be_broken_into_lines():
@@ -140,12 +140,12 @@ def hostile_page() -> str:
 
 
 def test_what_people_wrote_is_text_in_the_html_report_and_nothing_in_it_leads_outside():
-    found = Tags()
-    found.feed(hostile_page())
-    assert not found.names & {"script", "img", "iframe", "link", "a", "form", "object"}
-    assert not {name for name in found.attributes if name.startswith("on") or name in ("src", "href", "style")}
-    assert HOSTILE[2] in "".join(found.words)
-    assert found.attributes["content"] >= {html.POLICY}
+    tags = Tags()
+    tags.feed(hostile_page())
+    assert not tags.names & {"script", "img", "iframe", "link", "a", "form", "object"}
+    assert not {name for name in tags.attributes if name.startswith("on") or name in ("src", "href", "style")}
+    assert HOSTILE[2] in "".join(tags.words)
+    assert tags.attributes["content"] >= {html.POLICY}
 
 
 @pytest.mark.browser
@@ -153,17 +153,17 @@ def test_the_html_report_opens_with_the_network_cut_and_runs_nothing(chromium, t
     (tmp_path / "report.html").write_text(hostile_page(), encoding="utf-8")
     context = chromium.new_context(offline=True)
     page = context.new_page()
-    asked, said = [], []
+    asked, messages = [], []
     page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: messages.append(dialog.message))
+    page.on("pageerror", lambda error: messages.append(str(error)))
 
     page.goto((tmp_path / "report.html").as_uri())
 
     assert page.locator("h1").inner_text() == HOSTILE[3]
     assert page.locator("td", has_text="<script>").count() > 0
     assert asked == [(tmp_path / "report.html").as_uri()]
-    assert said == []
+    assert messages == []
     context.close()
 
 

@@ -59,7 +59,7 @@ def test_a_snapshot_is_kept_as_it_was_when_the_study_goes_on(engine, make_study)
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
         listed = snapshot.listed(session, study)
-        assert [one.sha256 for one in listed] == [second.sha256, first.sha256]
+        assert [frozen.sha256 for frozen in listed] == [second.sha256, first.sha256]
         assert (again.sha256, snapshot.newest(session, study)) == (first.sha256, second.sha256)
         assert snapshot.file_of(session, study, first.sha256) == first.zip
         assert listed[0].counted == Counted(annotators=frozenset({people[0].pseudonym}))
@@ -77,8 +77,8 @@ def test_what_the_annotators_are_is_kept_with_a_reason_and_is_the_same_on_the_pa
     with database.reading(engine) as session:
         before = frame_of(session, study)
     with database.writing(engine) as session:
-        wanted = Parts(settings={"expertise": "expert"})
-        assert design.amend(session, study, wanted, "They are editors.", lead.pseudonym)
+        parts = Parts(settings={"expertise": "expert"})
+        assert design.amend(session, study, parts, "They are editors.", lead.pseudonym)
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, study.slug)
         after, report = frame_of(session, study), build_report(session, study)

@@ -1,4 +1,4 @@
-"""A judge model beside the annotators, of a whole study."""
+"""A judge model compared with the annotators, of a whole study."""
 
 from __future__ import annotations
 

@@ -143,13 +143,13 @@ BEST_OR_ASIDE = parse_rubric(
         (None, "ABC", [(None, True)] * 3),
     ],
 )
-def test_a_response_that_is_set_aside_is_missing_among_the_best_and_not_one_that_lost(chosen, aside, rows):
+def test_a_response_set_aside_is_missing_among_the_best(chosen, aside, rows):
     ratings = {} if chosen is None else {"item": {"winner": chosen}}
     answers = parse_answers({"ratings": ratings, "set_aside": dict.fromkeys(aside, "blank")})
 
-    found = check_answers(BEST_OR_ASIDE, "main", 3, answers).ratings
+    stored = check_answers(BEST_OR_ASIDE, "main", 3, answers).ratings
 
-    assert [(row.number, row.missing) for row in found] == rows
+    assert [(row.number, row.missing) for row in stored] == rows
 
 
 def test_a_response_that_is_set_aside_cannot_be_the_best():

@@ -253,7 +253,7 @@ def test_a_rubric_offers_reasons_to_skip_unless_it_says_null() -> None:
     assert parse_rubric(SMALL + "skip: null\n").skip is None
 
 
-def test_a_criterion_is_asked_in_its_rounds_only_and_in_all_if_it_names_none() -> None:
+def test_a_criterion_is_asked_in_its_rounds_or_in_all() -> None:
     everywhere = parse_rubric(SMALL)
     somewhere = parse_rubric(replaced("    title: Good\n", "    title: Good\n    rounds: [crowd, main]\n"))
     for name in Round:
@@ -261,7 +261,7 @@ def test_a_criterion_is_asked_in_its_rounds_only_and_in_all_if_it_names_none() -
         assert bool(somewhere.asked(name)) == (name in ("crowd", "main"))
 
 
-def test_a_criterion_is_found_by_its_key_and_the_message_names_those_there_are() -> None:
+def test_an_unknown_criterion_key_names_the_existing_ones() -> None:
     rubric = parse_rubric(SMALL)
     assert rubric.criterion("good").title == "Good"
     with pytest.raises(InvalidAnnotation, match="'bad' is not a criterion; there are good"):
@@ -376,7 +376,7 @@ def test_registry_readme_and_schema_name_the_same_kinds() -> None:
     assert set(KINDS) == set(rows_under("Kinds of scale")) == set(mapping)
 
 
-def test_readme_says_the_level_that_each_kind_has_unless_told_otherwise() -> None:
+def test_the_readme_states_each_kinds_default_level() -> None:
     for kind, cells in rows_under("Kinds of scale").items():
         assert cells[1] == KINDS[kind].model_fields["level"].default.value
 

@@ -82,7 +82,7 @@ def test_the_schema_accepts_each_shipped_file(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", FILES)
-def test_the_rating_of_every_worked_example_is_the_title_of_a_point_or_option(key: str) -> None:
+def test_every_worked_example_is_rated_with_an_existing_title(key: str) -> None:
     for criterion in rubric(key).criteria:
         named = [answer.title for answer in getattr(criterion.scale, "options", getattr(criterion.scale, "points", ()))]
         for example in criterion.examples:
@@ -96,7 +96,7 @@ def runs(text: str, length: int) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("key", sorted(FOUR))
-def test_the_wording_is_our_own_and_shares_no_seven_words_in_a_row_with_a_task_sheet(key: str, shared: Path) -> None:
+def test_the_wording_shares_no_seven_words_with_a_task_sheet(key: str, shared: Path) -> None:
     sheets = list((shared / "protocols").glob("*.txt"))
     assert len(sheets) == 4
     own = runs(FILES[key].read_text(encoding="utf-8"), 7)
@@ -130,7 +130,7 @@ def test_rrgen_asks_four_seven_point_questions_and_a_verdict_in_this_order() -> 
         assert [point.value for point in criterion.scale.points if point.sparing] == [3, 5]
 
 
-def test_rrgen_has_a_verdict_accept_or_reject_of_which_accept_is_positive() -> None:
+def test_rrgen_has_a_verdict_whose_positive_option_is_accept() -> None:
     verdict = rubric("rrgen").criteria[4]
     assert [(option.key, option.title, option.positive) for option in options(verdict)] == [
         ("accept", "Accept", True),
@@ -139,7 +139,7 @@ def test_rrgen_has_a_verdict_accept_or_reject_of_which_accept_is_positive() -> N
     assert verdict.about == "candidate"
 
 
-def test_rrgen_lets_a_review_or_one_response_be_left_out_for_the_same_two_reasons() -> None:
+def test_rrgen_has_two_reasons_to_set_aside_reviews_and_responses() -> None:
     loaded = rubric("rrgen")
     assert loaded.ignore_item is not None
     assert loaded.set_aside_response is not None
@@ -181,7 +181,7 @@ def test_dialogue_response_asks_four_three_way_questions_in_this_order() -> None
     assert all(criterion.scale.level == "nominal" for criterion in loaded.criteria)
 
 
-def test_i_dont_know_is_an_answer_with_a_meaning_of_its_own_per_criterion() -> None:
+def test_i_dont_know_is_an_answer_of_its_own() -> None:
     last = [options(criterion)[2] for criterion in rubric("dialogue_response").criteria]
     assert not any(
         option.missing for criterion in rubric("dialogue_response").criteria for option in options(criterion)
@@ -196,13 +196,13 @@ def test_the_first_option_alone_is_positive() -> None:
 
 
 def test_explanations_are_asked_for_by_exactly_the_options_of_the_protocol() -> None:
-    found = {
+    titles = {
         (criterion.title, option.title): ([reason.tag for reason in option.ask.reasons], option.ask.free_text)
         for criterion in rubric("dialogue_response").criteria
         for option in options(criterion)
         if option.ask
     }
-    assert found == ASKED
+    assert titles == ASKED
 
 
 def test_a_free_explanation_has_three_to_thirty_words() -> None:
@@ -210,7 +210,7 @@ def test_a_free_explanation_has_three_to_thirty_words() -> None:
     assert (rule.min_words, rule.max_words) == (3, 30)
 
 
-def test_the_note_that_lower_case_is_no_error_stands_at_correctness_only() -> None:
+def test_the_lower_case_note_is_shown_at_correctness_only() -> None:
     notes = {criterion.key: criterion.note for criterion in rubric("dialogue_response").criteria if criterion.note}
     assert list(notes) == ["correctness"]
     assert "lower case" in notes["correctness"]
@@ -269,7 +269,7 @@ def test_esc_dialogue_judges_conversations_on_six_criteria_in_this_order() -> No
     assert titles("esc_dialogue") == list(WHOLE_POINTS)
 
 
-def test_esc_dialogue_has_half_points_from_0_to_3_and_describes_each_whole_point() -> None:
+def test_esc_dialogue_has_half_points_and_describes_whole_ones() -> None:
     for criterion in rubric("esc_dialogue").criteria:
         assert [value for value, _ in points(criterion)] == [0, 0.5, 1, 1.5, 2, 2.5, 3]
         whole = [point for point in criterion.scale.points if point.value % 1 == 0]
@@ -294,7 +294,7 @@ def test_the_worked_example_is_a_whole_conversation_between_known_speakers() -> 
     assert {turn.speaker for turn in candidate.turns} == {"usr", "sys"}
 
 
-def test_the_worked_example_has_a_reference_and_a_reason_per_criterion_half_a_point_being_close() -> None:
+def test_each_worked_example_has_a_reference_and_reason_per_criterion() -> None:
     references = rubric("esc_dialogue").training[0].references
     assert [(r.criterion, r.value) for r in references] == [
         ("informativeness", 3),

@@ -37,11 +37,11 @@ def demo_studies(session) -> list[Study]:
 
 def test_there_is_one_open_demo_study_for_each_shipped_rubric(loaded):
     with database.reading(loaded) as session:
-        found = demo_studies(session)
+        demos = demo_studies(session)
 
-        assert {lifecycle.design_of(session, study).rubric.key for study in found} == set(shipped_rubrics())
-        assert {(study.state, study.access, study.raters_per_item) for study in found} == {("open", "open", 3)}
-        assert all(study.item_count >= 12 for study in found)
+        assert {lifecycle.design_of(session, study).rubric.key for study in demos} == set(shipped_rubrics())
+        assert {(study.state, study.access, study.raters_per_item) for study in demos} == {("open", "open", 3)}
+        assert all(study.item_count >= 12 for study in demos)
 
 
 def test_loading_twice_makes_nothing_twice(loaded):
@@ -61,7 +61,7 @@ def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
             assert session.execute(select(func.count()).select_from(table)).scalar_one() == 0, table
 
 
-def test_somebody_who_only_tried_the_demo_goes_with_it_and_nobody_else_does(engine, make_study):
+def test_deleting_the_demo_deletes_people_who_only_tried_it(engine, make_study):
     demo.load_demo(engine)
     with database.writing(engine) as session:
         own, lead, (anna, _) = make_study(session)
@@ -124,7 +124,7 @@ def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loade
         assert all(item.taken == done[item.id] for item in session.scalars(select(Item)))
 
 
-def test_every_lead_sees_the_demo_studies_and_nobody_is_their_lead(loaded):
+def test_every_lead_sees_the_demo_studies_which_have_no_lead(loaded):
     with database.writing(loaded) as session:
         lead = add_person(session, "new", Role.lead)
 

@@ -82,47 +82,47 @@ def played(new_database):
     engine = new_database()
     with database.writing(engine) as session:
         study = make(session, draft_items(50))
-    told: list[float] = []
+    shares: list[float] = []
     before = stored(engine)
     with database.reading(engine) as session:
-        run = dry_run.dry_run(session, study, STRONG, told.append)
-    return run, told, before, stored(engine)
+        run = dry_run.dry_run(session, study, STRONG, shares.append)
+    return run, shares, before, stored(engine)
 
 
 def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(played):
     run = played[0]
     assert (run.annotations, run.items, run.annotators) == (150, 50, 8)
-    found = {(one.effect, one.about): one.recovered for one in run.checks if one.effect in ENDS}
-    assert {effect for effect, _ in found} == ENDS
-    assert set(found.values()) == {Recovered.yes}, run.checks
-    assert not [one for one in run.checks if one.recovered == Recovered.no]
+    recovered = {(check.effect, check.about): check.recovered for check in run.checks if check.effect in ENDS}
+    assert {effect for effect, _ in recovered} == ENDS
+    assert set(recovered.values()) == {Recovered.yes}, run.checks
+    assert not [check for check in run.checks if check.recovered == Recovered.no]
 
 
-def test_a_dry_run_changes_no_row_of_the_study_and_needs_no_open_study(played):
-    _, told, before, after = played
+def test_a_dry_run_changes_no_row_and_needs_no_open_study(played):
+    _, shares, before, after = played
     assert before == after
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 def test_systems_stay_blind_and_the_sentence_counts_every_check(played):
     run = played[0]
     assert "System 1" in run.checks[0].planted
-    said = " ".join(f"{one.about} {one.planted} {one.found}" for one in run.checks)
-    assert not any(name in said for name in ("plumbum", "stannum", "ferrum"))
+    text = " ".join(f"{check.about} {check.planted} {check.observed}" for check in run.checks)
+    assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
     assert f" of {len(run.checks)} planted effects" in run.sentence
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
-def test_two_hundred_items_three_systems_and_twelve_annotators_show_what_was_planted(sqlite_engine, key):
+def test_a_large_dry_run_recovers_every_planted_effect(sqlite_engine, key):
     few = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
     items = [replace(few[n % len(few)], external_id=f"item-{n}") for n in range(200)]
     with database.writing(sqlite_engine) as session:
         study = make(session, items, shipped_rubrics()[key].read_text(encoding="utf-8"))
         run = dry_run.dry_run(session, study, Recipe(gap=0.4, first=0.25))
     assert (run.annotations, run.annotators) == (600, 12)
-    assert {one.recovered for one in run.checks if one.effect in ENDS} == {Recovered.yes}, run.checks
+    assert {check.recovered for check in run.checks if check.effect in ENDS} == {Recovered.yes}, run.checks
     assert run.seconds < 60
 
 
@@ -134,17 +134,17 @@ def test_every_shipped_rubric_can_be_tried_out(lab, key):
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
     asked = run.analysis.frame.rubric.asked("crowd")
     assert run.annotations == 9
-    assert {one.about for one in run.checks if one.effect == "Ranking of systems"} >= {asked[0].title}
+    assert {check.about for check in run.checks if check.effect == "Ranking of systems"} >= {asked[0].title}
 
 
 def test_where_nothing_is_planted_nothing_is_found(sqlite_engine):
     with database.writing(sqlite_engine) as session:
         run = dry_run.dry_run(session, make(session, draft_items(30)), NOTHING)
-    recovered = {one.effect: one.recovered for one in run.checks}
+    recovered = {check.effect: check.recovered for check in run.checks}
     assert "Ranking of systems" not in recovered
     assert "Strict annotator" not in recovered
     assert recovered["Place on the screen"] == recovered["Careless annotators"] == Recovered.yes
-    assert all(one.planted in ("0.00", "0 %") for one in run.checks if one.effect == "Difference")
+    assert all(check.planted in ("0.00", "0 %") for check in run.checks if check.effect == "Difference")
 
 
 def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab, make_study):
@@ -160,7 +160,7 @@ def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab
     assert set(run.analysis.frame.work["annotator"]) == {"SIM-01", "SIM-02"}
 
 
-def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(lab):
+def test_a_dry_run_uses_the_overlap_subset_of_the_launch(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(12))
         overlap(study, 4)
@@ -172,7 +172,7 @@ def test_a_draft_is_tried_out_with_the_overlap_subset_that_its_launch_will_draw(
     assert rated == launched
 
 
-def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab):
+def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(40))
         overlap(study, 20)
@@ -183,7 +183,7 @@ def test_of_a_part_of_a_drafts_items_only_the_subsets_share_is_rated_by_more(lab
     assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
 
 
-def test_a_study_that_is_under_way_is_tried_out_from_its_beginning(lab, make_study):
+def test_a_dry_run_of_a_running_study_starts_at_its_beginning(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=3)
         session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))
@@ -211,15 +211,15 @@ def test_a_recipe_that_cannot_be_run_says_why(lab, monkeypatch, recipe, words):
 
 def test_what_comes_out_the_wrong_way_round_is_called_wrong():
     frame = crossed(40, 8, systems=2, gap=1.5)
-    one = StudyAnalysis(frame, Counted(), {1: "System 1", 2: "System 2"})
+    analysis = StudyAnalysis(frame, Counted(), {1: "System 1", 2: "System 2"})
     crowd = Crowd({1: 1.0, 2: -1.0}, {f"P-{n}": 0.0 for n in range(8)}, frozenset({"P-0"}), 0.0, None)
     planted = Planted(crowd, (1, 2), {"c1": np.tile([5.0, 3.0], (10, 1))})
-    found = {check.effect: check for check in checks(planted, one)}
-    assert found["Ranking of systems"].recovered == Recovered.no
-    assert found["Difference"].recovered == Recovered.no
-    assert found["Difference"].planted == "-2.00"
-    assert found["Intervals of differences"].recovered == Recovered.no
-    assert (found["Careless annotators"].found, found["Careless annotators"].recovered) == (
+    check_of = {check.effect: check for check in checks(planted, analysis)}
+    assert check_of["Ranking of systems"].recovered == Recovered.no
+    assert check_of["Difference"].recovered == Recovered.no
+    assert check_of["Difference"].planted == "-2.00"
+    assert check_of["Intervals of differences"].recovered == Recovered.no
+    assert (check_of["Careless annotators"].observed, check_of["Careless annotators"].recovered) == (
         "No alarm",
         Recovered.unclear,
     )

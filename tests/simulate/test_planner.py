@@ -39,11 +39,11 @@ def analysed(frame) -> StudyAnalysis:
     return StudyAnalysis(frame, Counted(), {code: f"System {code}" for code in frame.systems})
 
 
-def test_components_of_a_round_are_those_of_its_differences_averaged_over_pairs_of_systems():
+def test_components_of_a_round_average_over_pairs_of_systems():
     # differences of crossed() have a residual of sqrt(2), and neither items nor annotators with tastes for a system
-    found = pooled_components(analysed(crossed(80, 8, systems=3, points=21)).contrasts)
-    assert found.residual == pytest.approx(2**0.5, rel=0.1)
-    assert max(found.item, found.annotator) < 0.3
+    pooled = pooled_components(analysed(crossed(80, 8, systems=3, points=21)).contrasts)
+    assert pooled.residual == pytest.approx(2**0.5, rel=0.1)
+    assert max(pooled.item, pooled.annotator) < 0.3
 
 
 def test_without_enough_ratings_the_reason_stands_in_place_of_components():
@@ -70,17 +70,17 @@ def test_shares_of_answers_are_planned_in_percent():
     assert basis.width == PERCENT
     assert basis.title == "Good (pilot round)"
     assert 10 < basis.components.residual < 100
-    assert 0 <= basis.found <= PERCENT
+    assert 0 <= basis.mean_difference <= PERCENT
 
 
 def test_a_preset_grows_with_the_scale():
     assert preset("high", 4).components == PRESETS["high"].on_scale(4)
 
 
-def test_an_outlook_tells_chance_hours_and_cost_and_when_annotators_buy_more():
-    found = outlook(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8), 60, 12.0)
-    assert (found.effort.hours, found.effort.hours_each, found.effort.cost) == (10.0, 2.0, 120.0)
-    assert found.advice.sentence.startswith("A few more annotators buy more than more items")
+def test_an_outlook_gives_chance_hours_cost_and_advice():
+    worth = outlook(Plan(200, 3, 5), 0.4, Components(0.2, 0.5, 0.8), 60, 12.0)
+    assert (worth.effort.hours, worth.effort.hours_each, worth.effort.cost) == (10.0, 2.0, 120.0)
+    assert worth.advice.sentence.startswith("A few more annotators buy more than more items")
     with pytest.raises(UndefinedStatistic, match="3 raters per item need 3 annotators"):
         outlook(Plan(20, 3, 2), 0.4, SOME, 60, 12.0)
 
@@ -88,23 +88,23 @@ def test_an_outlook_tells_chance_hours_and_cost_and_when_annotators_buy_more():
 def test_a_point_of_a_slider_is_simulated_once(monkeypatch):
     simulated = []
     monkeypatch.setattr(
-        planner, "what_more_buys", lambda plan, *given: simulated.append(plan) or what_more_buys(plan, *given)
+        planner, "what_more_buys", lambda plan, *arguments: simulated.append(plan) or what_more_buys(plan, *arguments)
     )
-    found = [outlook(Plan(items, 3, 13), 0.31, SOME, 60, 12.0) for items in (30, 40, 30)]
+    outlooks = [outlook(Plan(items, 3, 13), 0.31, SOME, 60, 12.0) for items in (30, 40, 30)]
     assert [plan.items for plan in simulated] == [30, 40]
-    assert found[0] == found[2] != found[1]
+    assert outlooks[0] == outlooks[2] != outlooks[1]
 
 
 def test_the_map_grows_with_items_and_annotators_and_leaves_out_what_cannot_be():
-    found = chances(Plan(40, 4, 6), 0.5, SOME)
-    assert found.items == (20, 30, 40, 60, 80)
-    assert found.annotators == (3, 4, 6, 9, 12)
-    assert np.isnan(found.shares[0]).all()
-    assert found.shares[1, 0] < found.shares[4, 4]
-    assert (np.diff(found.shares[1:], axis=1) > -0.1).all()
+    table = chances(Plan(40, 4, 6), 0.5, SOME)
+    assert table.items == (20, 30, 40, 60, 80)
+    assert table.annotators == (3, 4, 6, 9, 12)
+    assert np.isnan(table.shares[0]).all()
+    assert table.shares[1, 0] < table.shares[4, 4]
+    assert (np.diff(table.shares[1:], axis=1) > -0.1).all()
 
 
-def test_rounds_of_a_series_tell_about_each_other_and_only_those_that_this_lead_leads(sqlite_engine, make_study):
+def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         main, lead, _ = make_study(session, series="s", round="main")
         pilot, other, people = make_study(session, items=3, series="s", round="pilot", title="Pilot")

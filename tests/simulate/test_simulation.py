@@ -100,6 +100,11 @@ def test_explanations_say_themselves_that_they_are_simulated():
 
     draft = generate_answers(rubric, "pilot", shown, Random(3))
 
-    texts = [kept["text"] for at in draft["explanations"].values() for kind in at.values() for kept in kind.values()]
+    texts = [
+        explanation["text"]
+        for at in draft["explanations"].values()
+        for kind in at.values()
+        for explanation in kind.values()
+    ]
     assert any(texts)
     assert all(text.startswith("Simulated words") for text in texts if text)

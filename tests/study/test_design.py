@@ -97,7 +97,7 @@ def ids(session, study, purpose=Purpose.main) -> list[str]:
 # A draft
 
 
-def test_a_draft_takes_another_title_other_settings_another_rubric_and_other_items(session, draft):
+def test_a_drafts_title_settings_rubric_and_items_can_change(session, draft):
     settings = {"consent": {"text": "I agree."}, "pay": {"per_item": "0.35"}, "overlap": {"items": 1, "raters": 5}}
     assert amend(session, draft, title=" New ", raters_per_item=1, access="invited", settings=settings)
     assert amend(session, draft, rubric_yaml=OTHER_SCALE)
@@ -122,7 +122,7 @@ def test_a_form_that_changes_nothing_leaves_no_event_and_needs_no_reason(session
     assert (kinds(session, draft), draft.design_hash) == (["study created", "study open"], before)
 
 
-def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(session, lead):
+def test_another_rubric_keeps_check_references_or_is_refused(session, lead):
     study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Checked"), SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, rubric_yaml=SMALL_RUBRIC.replace("Two questions", "Some questions"))
     [reference] = session.execute(select(Reference.accepted, Criterion.key).join(Criterion)).all()
@@ -135,7 +135,7 @@ def test_another_rubric_keeps_what_check_items_are_held_against_or_is_refused(se
     assert amend(session, study, rubric_yaml=OTHER_SCALE)
 
 
-def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once(session, lead):
+def test_systems_of_an_edited_draft_are_numbered_as_if_imported_together(session, lead):
     yaml = shipped_rubrics()["esc_dialogue"].read_text()  # its training items have systems too
     items = read_items((demo.DEMO / "esc_dialogue.jsonl").read_bytes(), "items.jsonl")
     study = lifecycle.create_from_file(session, lifecycle.StudyPlan(title="Talks", seed="s"), yaml, items, lead)
@@ -149,7 +149,7 @@ def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once
 
 
 @pytest.mark.parametrize(
-    ("parts", "error", "told"),
+    ("parts", "error", "message"),
     [
         ({"title": "  "}, NotAllowed, "title"),
         ({"raters_per_item": 0}, NotAllowed, "annotators"),
@@ -164,9 +164,9 @@ def test_the_systems_of_an_edited_draft_are_numbered_as_if_they_had_come_at_once
         ({"retire": ("007", "none such")}, NotAllowed, "none such"),
     ],
 )
-def test_a_refused_change_says_what_would_be_right_and_changes_nothing(session, draft, parts, error, told):
+def test_a_refused_change_says_what_would_be_right_and_changes_nothing(session, draft, parts, error, message):
     before = contents.design_hash(session, draft)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         amend(session, draft, **{"title": "Another", **parts})
 
     assert contents.design_hash(session, draft) == before
@@ -193,7 +193,7 @@ def test_a_draft_can_be_deleted_and_a_launched_study_cannot(session, draft, lead
     assert [study.title for study in lifecycle.for_lead(session, lead)] == ["Other"]
 
 
-def test_whom_a_deleted_draft_alone_knew_goes_with_it(session, draft, lead):
+def test_people_of_a_deleted_draft_only_are_deleted_with_it(session, draft, lead):
     other = duplicate.duplicate(session, draft, "Other", lead)
     for name, role, where in (
         ("Anna", Role.annotator, draft),
@@ -230,7 +230,7 @@ def test_launch_freezes_and_a_missing_candidate_or_no_item_stands_in_the_way(ses
         launch(session, draft)
 
 
-def test_everything_that_decides_what_is_asked_of_whom_is_in_the_hash(session, draft):
+def test_the_hash_covers_everything_that_decides_the_questions(session, draft):
     seen = {contents.design_hash(session, draft)}
     for parts in (
         {"title": "B"},
@@ -257,7 +257,7 @@ def launched(session, draft):
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         ({"rubric_yaml": OTHER_SCALE}, "Duplicate"),
         ({"round": "pilot"}, "next round"),
@@ -268,9 +268,9 @@ def launched(session, draft):
         ({"settings": {"preregistration": {"sample": "more"}}}, "before launch"),
     ],
 )
-def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, told):
+def test_what_could_break_ratings_cannot_be_amended(session, launched, parts, message):
     before = launched.design_hash
-    with pytest.raises(Conflict, match=told):
+    with pytest.raises(Conflict, match=message):
         amend(session, launched, WHY, **parts)
 
     assert (launched.design_hash, contents.design_hash(session, launched)) == (before, before)
@@ -284,12 +284,12 @@ def test_an_amendment_needs_a_reason_and_is_listed_with_date_and_new_hash(sessio
 
     amend(session, launched, WHY, title="Better", raters_per_item=5)
     amend(session, launched, "two were broken", items=file(MORE), retire=("8",))
-    one, two = design.amendments(session, launched)
+    amendment, second = design.amendments(session, launched)
 
-    assert (one.reason, one.parts, one.who) == (WHY, ("raters per item", "title"), "P-lead")
-    assert two.parts == ("items", "retired")
-    assert len({first, one.design_hash, two.design_hash}) == 3
-    assert two.design_hash == launched.design_hash == contents.design_hash(session, launched)
+    assert (amendment.reason, amendment.parts, amendment.who) == (WHY, ("raters per item", "title"), "P-lead")
+    assert second.parts == ("items", "retired")
+    assert len({first, amendment.design_hash, second.design_hash}) == 3
+    assert second.design_hash == launched.design_hash == contents.design_hash(session, launched)
     assert dict(map(tuple, session.execute(select(Item.external_id, Item.raters)))) == {"007": 5, "8": 5, "9": 5}
     assert count_items(session, launched) == 2
     assert events.first_broken(session, launched.id) is None
@@ -319,14 +319,14 @@ def test_an_amendment_holds_on_both_databases(engine):
     with database.reading(engine) as session:
         study = lifecycle.by_slug(session, "s")
         assert [line.external_id for line in design.item_lines(session, study)] == ["g1", "9"]
-        assert [one.reason for one in design.amendments(session, study)] == [WHY]
+        assert [amendment.reason for amendment in design.amendments(session, study)] == [WHY]
         assert contents.design_hash(session, study) == study.design_hash
 
 
 # Copies
 
 
-def test_a_copy_has_the_design_and_the_check_items_and_nothing_of_the_people(session, lead):
+def test_a_copy_has_the_design_and_no_people(session, lead):
     plan = lifecycle.StudyPlan(title="Checked", raters_per_item=2, access="panel")
     study = lifecycle.create_from_file(session, plan, SMALL_RUBRIC, file(CHECKED), lead)
     amend(session, study, settings={"contact": "us", "preregistration": {"sample": "12"}})
@@ -356,8 +356,8 @@ def test_the_next_round_shares_the_series_and_the_series_has_each_round_once(ses
 
 
 def test_the_methods_text_prints_the_preregistration_and_every_amendment(session, draft, lead):
-    said = {"primary_criterion": "fluency", "stop_rule": "at 12 annotators", "criteria": ["fluency"]}
-    amend(session, draft, settings={"preregistration": said})
+    registered = {"primary_criterion": "fluency", "stop_rule": "at 12 annotators", "criteria": ["fluency"]}
+    amend(session, draft, settings={"preregistration": registered})
     study = launch(session, draft)
     for name in ("ann", "bea"):
         submit(session, study, join(session, study, add_person(session, name)), full_answers("AB"))
@@ -370,7 +370,7 @@ def test_the_methods_text_prints_the_preregistration_and_every_amendment(session
     assert f"1 amendment after launch ({study.opened_at:%Y-%m-%d}: {WHY})" in text
 
 
-def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_under_its_hash(session, draft, lead):
+def test_a_report_holds_the_preregistration_and_its_amendments_under_its_hash(session, draft, lead):
     declared = build_report(session, draft).files["preregistration.md"].decode()
     assert "Nothing was declared." in declared
     assert "The study has not been opened." in declared
@@ -390,6 +390,6 @@ def test_a_report_holds_what_was_declared_and_what_was_amended_since_as_a_file_u
 
 def methods_of(session, study) -> str:
     names = system_names(session, study)
-    found = StudyAnalysis(frame_of(session, study), Counted(), names)
-    known = facts_of(session, study, found)
-    return paragraph(known, found, Book.of(found, known.pay))
+    analysis = StudyAnalysis(frame_of(session, study), Counted(), names)
+    facts = facts_of(session, study, analysis)
+    return paragraph(facts, analysis, Book.of(analysis, facts.pay))

@@ -39,9 +39,9 @@ def lint(items: list[ItemDraft], **more) -> list[LintFinding]:
     return linter.lint(RUBRIC, items, more.pop("training", ()), **more)
 
 
-def only(found: list[LintFinding], words: str) -> LintFinding:
-    fitting = [finding for finding in found if words in finding.text]
-    assert len(fitting) == 1, found
+def only(findings: list[LintFinding], words: str) -> LintFinding:
+    fitting = [finding for finding in findings if words in finding.text]
+    assert len(fitting) == 1, findings
     return fitting[0]
 
 
@@ -66,7 +66,10 @@ def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None,
 
 def test_a_conversation_of_blank_turns_is_empty() -> None:
     blank = CandidateDraft("sys-a", None, (TurnDraft("usr", " "), TurnDraft("sys", "")))
-    items = [replace(one, candidates=(blank, *one.candidates[1:])) if n == 3 else one for n, one in enumerate(sound())]
+    items = [
+        replace(draft, candidates=(blank, *draft.candidates[1:])) if n == 3 else draft
+        for n, draft in enumerate(sound())
+    ]
     assert only(lint(items), "without a text").items == ("i3",)
 
 
@@ -76,14 +79,14 @@ def test_items_whose_systems_differ_may_have_fewer_candidates() -> None:
     assert (finding.severity, finding.blocking, finding.items) == ("warning", False, ("i9",))
 
 
-def test_two_systems_with_the_same_texts_are_grave_and_one_pair_is_a_warning() -> None:
+def test_systems_with_equal_texts_are_grave_and_one_pair_a_warning() -> None:
     same = [item(n, "x" * n + " end.", "X" * n + " end. ", f"Other {n}.") for n in range(1, 9)]
     assert only(lint(same), "have the same text in 8 of 8").severity == "grave"
     finding = only(lint([*sound(), item(50, "Quite the same.", "Quite the same.", "No.")]), "of the same text")
     assert (finding.severity, finding.items) == ("warning", ("i50",))
 
 
-def test_a_text_that_a_system_gives_again_and_again_is_told_once() -> None:
+def test_a_systems_repeated_text_is_reported_once() -> None:
     items = [item(n, "I am sorry to hear that.", *SENTENCES[1:3]) for n in range(1)] + sound()
     canned = [*items, *(item(60 + n, "I am sorry to hear that.", f"Well {n}.", f"Good {n}.") for n in range(4))]
     assert only(lint(canned), "one and the same text for 5 items").items == ("i0", "i60", "i61", "i62", "i63")
@@ -136,17 +139,18 @@ def test_texts_that_give_themselves_away_or_were_not_cleaned_are_found(text: str
     ],
 )
 def test_ordinary_texts_are_left_in_peace(text: str) -> None:
-    found = lint([*sound(), item(77, text, "A fine text.", "Another one.")])
-    assert not [finding for finding in found if finding.severity != "note"]
+    findings = lint([*sound(), item(77, text, "A fine text.", "Another one.")])
+    assert not [finding for finding in findings if finding.severity != "note"]
 
 
-def test_the_family_in_a_systems_name_counts_but_not_a_word_that_contexts_use() -> None:
+def test_a_systems_family_name_counts_unless_contexts_use_the_word() -> None:
     items = [
-        replace(one, candidates=tuple(replace(c, system="GPT4-ft") for c in one.candidates[:1])) for one in sound()
+        replace(draft, candidates=tuple(replace(c, system="GPT4-ft") for c in draft.candidates[:1]))
+        for draft in sound()
     ]
-    told = replace(items[2], candidates=(CandidateDraft("GPT4-ft", "I am GPT, glad to help."),))
-    assert only(lint([*items, told]), "The name of 'GPT4-ft'").severity == "grave"
-    about = [replace(one, context_text=f"What is GPT, asked {one.external_id}?") for one in [*items, told]]
+    leaking = replace(items[2], candidates=(CandidateDraft("GPT4-ft", "I am GPT, glad to help."),))
+    assert only(lint([*items, leaking]), "The name of 'GPT4-ft'").severity == "grave"
+    about = [replace(draft, context_text=f"What is GPT, asked {draft.external_id}?") for draft in [*items, leaking]]
     assert not [finding for finding in lint(about) if "The name of" in finding.text]
 
 
@@ -163,9 +167,11 @@ def test_a_speaker_with_the_name_of_a_system_is_grave(before: str, speaker: str)
     assert (finding.severity, finding.items) == ("grave", ("i7",))
 
 
-def test_a_speaker_whom_the_rubric_gives_a_title_is_left_in_peace() -> None:
+def test_a_speaker_with_a_rubric_title_is_not_reported() -> None:
     titled = parse_rubric(f"{SMALL_RUBRIC}speakers: [{{names: [gpt4-ft], title: Supporter, side: right}}]\n")
-    assert not [one for one in linter.lint(titled, [talk(7, "usr", "gpt4-ft")], ()) if "A speaker" in one.text]
+    assert not [
+        finding for finding in linter.lint(titled, [talk(7, "usr", "gpt4-ft")], ()) if "A speaker" in finding.text
+    ]
 
 
 def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
@@ -174,11 +180,11 @@ def test_a_word_that_also_speaks_in_contexts_is_no_name() -> None:
     assert not [finding for finding in lint(items) if "counselor" in finding.text]
 
 
-def test_a_system_that_stops_at_a_maximum_length_is_told_with_the_length() -> None:
+def test_a_system_cut_at_a_maximum_length_is_reported() -> None:
     def cut(n: int) -> CandidateDraft:
         return CandidateDraft("sys-c", (f"{n} " + "word after " * 30)[:199] + "x")
 
-    items = [replace(one, candidates=(*one.candidates[:2], cut(n))) for n, one in enumerate(sound())]
+    items = [replace(draft, candidates=(*draft.candidates[:2], cut(n))) for n, draft in enumerate(sound())]
     finding = only(lint(items), "'sys-c' stops at 200 characters")
     assert (finding.severity, len(finding.items)) == ("warning", 12)
 
@@ -186,14 +192,16 @@ def test_a_system_that_stops_at_a_maximum_length_is_told_with_the_length() -> No
 def test_texts_without_closing_punctuation_count_only_where_other_systems_have_it() -> None:
     bare = [item(n, *(f"{s.rstrip('.')} {n}{k}" for k, s in enumerate(SENTENCES[:3]))) for n in range(10)]
     assert not [finding for finding in lint(bare) if "punctuation" in finding.text]
-    one_bare = [replace(one, candidates=(*sound()[n].candidates[:2], one.candidates[2])) for n, one in enumerate(bare)]
+    one_bare = [
+        replace(draft, candidates=(*sound()[n].candidates[:2], draft.candidates[2])) for n, draft in enumerate(bare)
+    ]
     assert only(lint(one_bare), "100% of the texts of 'sys-c' end without")
 
 
-def test_a_system_far_longer_than_the_others_and_single_texts_out_of_line_are_told() -> None:
+def test_much_longer_systems_and_single_outlying_texts_are_reported() -> None:
     items = [
-        replace(one, candidates=(*one.candidates[:2], CandidateDraft("sys-c", f"{one.candidates[2].text} " * 3)))
-        for one in sound(20)
+        replace(draft, candidates=(*draft.candidates[:2], CandidateDraft("sys-c", f"{draft.candidates[2].text} " * 3)))
+        for draft in sound(20)
     ]
     assert "'sys-c' is typically" in only(lint(items), "times as long").text
     odd = only(lint([*sound(20), item(90, "No.", SENTENCES[0], SENTENCES[1])]), "far shorter or longer")
@@ -203,38 +211,42 @@ def test_a_system_far_longer_than_the_others_and_single_texts_out_of_line_are_to
 def test_a_plan_that_falls_apart_stands_in_the_way_and_names_its_parts() -> None:
     items = sound(4)
     plan = [PlanLine("A-1", "i0"), PlanLine("A-2", "i0"), PlanLine("A-3", "i1"), PlanLine("A-3", "i2")]
-    found = lint(items, plan=plan)
-    assert found[0].blocking
-    assert "2 parts that share no item: A-3; A-1, A-2" in found[0].text
-    assert only(found, "without an annotator").items == ("i3",)
+    findings = lint(items, plan=plan)
+    assert findings[0].blocking
+    assert "2 parts that share no item: A-3; A-1, A-2" in findings[0].text
+    assert only(findings, "without an annotator").items == ("i3",)
     assert not lint(items, plan=[PlanLine("A-1", f"i{n}") for n in range(4)])
 
 
 @pytest.mark.parametrize(
-    ("raters", "overlap", "told"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
+    ("raters", "overlap", "count"), [(1, 0, True), (1, 2, False), (2, 0, False)], ids=["one", "overlap", "two"]
 )
-def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, told) -> None:
+def test_annotators_who_would_share_no_item_are_a_warning(sqlite_engine, raters, overlap, count) -> None:
     with Session(sqlite_engine) as session:
         plan = lifecycle.StudyPlan(title="Alone", raters_per_item=raters)
         study = lifecycle.create_study(session, plan, SMALL_RUBRIC, sound(4), "L-1")
         study.settings = stored(changed(study, overlap={"items": overlap, "raters": 3}))
-        found = [one for one in linter.lint_study(session, study) if "no two annotators share an item" in one.text]
-    assert [(one.severity, one.blocking) for one in found] == [("warning", False)] * told
+        sharing = [
+            finding
+            for finding in linter.lint_study(session, study)
+            if "no two annotators share an item" in finding.text
+        ]
+    assert [(finding.severity, finding.blocking) for finding in sharing] == [("warning", False)] * count
 
 
 def test_at_most_five_are_open_and_all_that_block_come_first() -> None:
     texts = ["<br>", "**b** x", "<|im_end|>", "User: x", "```", "As an AI model"]
     items = [*sound(), *(item(70 + n, f"{text} well.", "", "Another.") for n, text in enumerate(texts))]
-    found = lint(items)
-    shown, folded = linter.gravest_first(found)
-    assert (len(shown), shown[0].blocking, len(shown) + len(folded)) == (5, True, len(found))
+    findings = lint(items)
+    shown, folded = linter.gravest_first(findings)
+    assert (len(shown), shown[0].blocking, len(shown) + len(folded)) == (5, True, len(findings))
     assert {finding.severity for finding in folded} <= {"warning", "note"}
 
 
 def test_a_stored_study_is_linted_under_the_names_that_its_leads_may_see(sqlite_engine, make_study) -> None:
     items = [
-        replace(one, candidates=(CandidateDraft("plumbum", "Plumbum says so."), *one.candidates[1:]))
-        for one in draft_items(3)
+        replace(draft, candidates=(CandidateDraft("plumbum", "Plumbum says so."), *draft.candidates[1:]))
+        for draft in draft_items(3)
     ]
     with Session(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=1)

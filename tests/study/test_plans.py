@@ -33,7 +33,7 @@ def draft_study(session: Session, items: int = 4, raters: int = 2, names: str = 
     return study, [join(session, study, add_person(session, name)) for name in names]
 
 
-def told(plan: plans.AssignmentPlan, severity: str = "error") -> list[str]:
+def problems_of(plan: plans.AssignmentPlan, severity: str = "error") -> list[str]:
     return [str(problem) for problem in plan.problems if problem.severity == severity]
 
 
@@ -48,15 +48,15 @@ def lines(*pairs: tuple[str, int]) -> list[PlanLine]:
 # Files
 
 
-def test_a_table_or_workbook_may_name_pseudonyms_or_names_and_leave_out_the_rank(sqlite_engine) -> None:
+def test_plan_files_take_pseudonyms_or_names_with_optional_ranks(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, _ = draft_study(session)
-        found = read(
+        plan = read(
             session, study, "Item,Annotator,rank\nitem-1,P-a,2\nitem-2, A ,1\nitem-1,p-b,\nitem-3,b,\nitem-4,c,\n"
         )
-        assert found.ok
-        assert found.lines[0] == PlanLine("P-a", "item-1", 2, 2)
-        assert [(line.annotator, line.rank) for line in found.lines] == [
+        assert plan.ok
+        assert plan.lines[0] == PlanLine("P-a", "item-1", 2, 2)
+        assert [(line.annotator, line.rank) for line in plan.lines] == [
             ("P-a", 2), ("P-a", 1), ("P-b", None), ("P-b", None), ("P-c", None),
         ]  # fmt: skip
         book = openpyxl.Workbook()
@@ -64,8 +64,8 @@ def test_a_table_or_workbook_may_name_pseudonyms_or_names_and_leave_out_the_rank
             book.active.append(row)
         content = io.BytesIO()
         book.save(content)
-        found = plans.read(session, study, content.getvalue(), "plan.xlsx")
-        assert found.lines == (PlanLine("P-a", "item-1", 2, 2), PlanLine("P-b", "item-1", None, 3))
+        plan = plans.read(session, study, content.getvalue(), "plan.xlsx")
+        assert plan.lines == (PlanLine("P-a", "item-1", 2, 2), PlanLine("P-b", "item-1", None, 3))
 
 
 def test_every_mistake_of_a_file_is_named_by_its_row(sqlite_engine) -> None:
@@ -79,9 +79,9 @@ def test_every_mistake_of_a_file_is_named_by_its_row(sqlite_engine) -> None:
         for who in people[3:]:
             session.get_one(Person, who.person_id).name = "Twin"
         session.flush()
-        found = read(session, study, text)
-        assert not found.ok
-        assert told(found) == [
+        plan = read(session, study, text)
+        assert not plan.ok
+        assert problems_of(plan) == [
             "Row 6, column 'rank': is 'first'; a rank is a whole number from 1 on.",
             "Row 3, column 'annotator': 'nobody' does not take part in this study; write a pseudonym, "
             "or the name of somebody who was invited.",
@@ -100,9 +100,9 @@ def test_what_a_plan_leaves_out_is_a_warning(sqlite_engine) -> None:
         study.settings = stored(changed(study, items_per_annotator=1))
         left = select(Membership).where(Membership.person_id == people[3].person_id)
         session.scalars(left).one().excluded_at = clock.now()
-        found = read(session, study, "annotator,item_id\nP-a,item-1\nP-a,item-2\nP-b,item-3\n")
-        assert found.ok
-        assert told(found, "warning") == [
+        plan = read(session, study, "annotator,item_id\nP-a,item-1\nP-a,item-2\nP-b,item-3\n")
+        assert plan.ok
+        assert problems_of(plan, "warning") == [
             "3 item(s) have fewer annotators than the study asks for.",
             "1 item(s) have no annotator, so nobody will rate them: item-4.",
             "1 annotator(s) have no line and will get no items: P-c.",
@@ -122,7 +122,7 @@ def test_what_a_plan_leaves_out_is_a_warning(sqlite_engine) -> None:
         ("plan.json", b"[]", "cannot be read here. Known are .csv, .tsv, .txt, .xlsx"),
     ],
 )
-def test_a_file_that_is_no_plan_is_refused_before_the_study_is_looked_at(name: str, content: bytes, words: str) -> None:
+def test_a_file_that_is_no_plan_is_refused_early(name: str, content: bytes, words: str) -> None:
     with pytest.raises(ImportRefused, match=words):
         plans.read(Session(), Study(title="None", slug="none", series="none", rubric_id=0, seed=""), content, name)
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_plan_is_refused_before_the_study_is_looked_at(name: s
 # What hangs together, and a proposal
 
 
-def test_parts_that_share_no_item_are_told_apart() -> None:
+def test_parts_that_share_no_item_are_distinguished() -> None:
     parts = pairing.connected(lines(("a", 1), ("b", 1), ("b", 2), ("c", 2), ("d", 3)))
     assert [part.annotators for part in parts] == [("P-a", "P-b", "P-c"), ("P-d",)]
     assert [part.items for part in parts] == [("item-1", "item-2"), ("item-3",)]
@@ -141,19 +141,19 @@ def test_parts_that_share_no_item_are_told_apart() -> None:
 @given(st.integers(2, 9), st.integers(2, 30), st.integers(0, 40), st.integers(2, 4), st.integers(0, 99))
 def test_a_proposal_is_full_even_and_connected(people: int, overlap: int, rest: int, raters: int, seed: int) -> None:
     names = [f"P{n}" for n in range(people)]
-    wanted = {f"o{n}": raters for n in range(overlap)} | {f"r{n}": 1 for n in range(rest)}
-    made = pairing.proposed(wanted, names, None, str(seed))
+    raters_of = {f"o{n}": raters for n in range(overlap)} | {f"r{n}": 1 for n in range(rest)}
+    made = pairing.proposed(raters_of, names, None, str(seed))
     assert len({(line.annotator, line.item_id) for line in made}) == len(made)
-    assert Counter(line.item_id for line in made) == {item: min(k, people) for item, k in wanted.items()}
+    assert Counter(line.item_id for line in made) == {item: min(k, people) for item, k in raters_of.items()}
     load = Counter(line.annotator for line in made)
     assert max(load.values()) - min(load.get(name, 0) for name in names) <= 1
-    assert made == pairing.proposed(wanted, names[::-1], None, str(seed))
+    assert made == pairing.proposed(raters_of, names[::-1], None, str(seed))
     if overlap * (min(raters, people) - 1) >= people - 1:
         assert len(pairing.connected(made)) == 1
     for name in names:
-        hers = [line for line in made if line.annotator == name]
-        assert [line.rank for line in hers] == list(range(1, len(hers) + 1))
-        assert [line.item_id[0] for line in hers] == sorted(line.item_id[0] for line in hers)
+        own = [line for line in made if line.annotator == name]
+        assert [line.rank for line in own] == list(range(1, len(own) + 1))
+        assert [line.item_id[0] for line in own] == sorted(line.item_id[0] for line in own)
 
 
 def test_pairs_of_annotators_meet_about_equally_often() -> None:
@@ -166,7 +166,7 @@ def test_pairs_of_annotators_meet_about_equally_often() -> None:
     assert max(met.values()) - min(met.values()) <= 2
 
 
-def test_nobody_gets_more_than_the_cap() -> None:
+def test_loads_never_exceed_the_cap() -> None:
     made = pairing.proposed({f"i{n}": 3 for n in range(10)}, ["a", "b", "c", "d"], 5, "s")
     assert set(Counter(line.annotator for line in made).values()) == {5}
 
@@ -174,11 +174,11 @@ def test_nobody_gets_more_than_the_cap() -> None:
 # Stored
 
 
-def test_a_stored_plan_comes_back_in_the_order_of_ranks_and_survives_a_round_trip(engine) -> None:
+def test_a_stored_plan_keeps_its_ranks_over_a_round_trip(engine) -> None:
     with Session(engine) as session:
         study, people = draft_study(session)
-        found = read(session, study, "annotator,item_id,rank\nP-a,item-2,\nP-a,item-3,5\nP-a,item-1,2\nP-b,item-1,1\n")
-        plans.store(session, study, found.lines, "P-lead")
+        plan = read(session, study, "annotator,item_id,rank\nP-a,item-2,\nP-a,item-3,5\nP-a,item-1,2\nP-b,item-1,1\n")
+        plans.store(session, study, plan.lines, "P-lead")
         database.commit(session)
         stored_lines = pairing.lines_of(session, study)
         assert [(line.annotator, line.item_id, line.rank) for line in stored_lines] == [
@@ -210,17 +210,17 @@ def test_after_launch_a_plan_is_an_amendment_that_keeps_what_was_rated(sqlite_en
         plans.store(session, study, lines(("a", 1)), "P-lead", "a has begun")
         database.commit(session)
         assert study.design_hash != before
-        assert [one.reason for one in design.amendments(session, study)] == ["a has begun"]
+        assert [amendment.reason for amendment in design.amendments(session, study)] == ["a has begun"]
         lifecycle.set_state(session, study, StudyState.closed, "P-lead")
         with pytest.raises(Conflict, match="closed"):
             plans.store(session, study, [], "P-lead", "too late")
 
 
-def test_a_proposal_for_a_study_covers_all_its_items_or_says_what_is_missing(sqlite_engine) -> None:
+def test_a_proposed_plan_covers_all_items_or_names_what_is_missing(sqlite_engine) -> None:
     with Session(sqlite_engine) as session:
         study, _ = draft_study(session, items=6, raters=2, names="abcd")
-        found = plans.check(session, study, plans.propose(session, study))
-        assert (found.ok, len(found.lines), found.problems) == (True, 12, ())
+        plan = plans.check(session, study, plans.propose(session, study))
+        assert (plan.ok, len(plan.lines), plan.problems) == (True, 12, ())
         empty, _ = draft_study(session, names="")
         with pytest.raises(NotAllowed, match="invite people first"):
             plans.propose(session, empty)
@@ -229,7 +229,7 @@ def test_a_proposal_for_a_study_covers_all_its_items_or_says_what_is_missing(sql
 # The subset that more annotators rate
 
 
-def test_the_overlap_subset_is_the_same_however_often_it_is_drawn_until_launch_and_comes_first(sqlite_engine) -> None:
+def test_the_overlap_subset_is_stable_until_launch_and_comes_first(sqlite_engine) -> None:
     def drawn() -> dict[str, tuple[int, int]]:
         pairing.apply_overlap(session, study)
         rows = session.execute(select(Item.external_id, Item.raters, Item.priority).order_by(Item.priority, Item.rank))

@@ -153,7 +153,7 @@ def test_unblinding_is_logged_once(session, lead):
     assert [event.kind for event in events.since(session, study.id, 0)].count("unblinded") == 1
 
 
-def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
+def test_a_lead_sees_only_the_studies_they_lead(session, lead):
     other, annotator = add_person(session, "other", Role.lead), add_person(session, "ann")
     study = create(session, lead)
     join(session, study, annotator)
@@ -165,7 +165,7 @@ def test_a_lead_finds_her_own_studies_and_nobody_elses(session, lead):
             lifecycle.led_by(session, stranger, study.slug)
 
 
-def test_drafts_and_closed_access_are_not_offered_to_everybody(session, lead):
+def test_drafts_and_closed_access_are_not_offered_publicly(session, lead):
     offered = create(session, lead, title="Open")
     for title, access in (("Draft", "open"), ("Invited", "invited"), ("Panel", "panel")):
         study = create(session, lead, title=title, access=access)
@@ -214,8 +214,8 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 
 
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
-    known = shipped_rubrics()
-    rubric = load_rubric(known[rubric]) if rubric in known else parse_rubric(rubric)
+    rubrics = shipped_rubrics()
+    rubric = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
     return lifecycle.misfits(rubric, read_items(data, name, ReadOptions(**options)))
 
 
@@ -228,14 +228,14 @@ def test_speakers_that_the_rubric_does_not_name_are_reported():
     turns = [{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]
     line = json.dumps({"item_id": "1", "turns": turns, "context": turns}).encode()
 
-    told = fits("esc_dialogue", line, judge_conversation=True)
+    message = fits("esc_dialogue", line, judge_conversation=True)
 
-    assert len(told) == 1
-    assert "'bot_9'" in told[0]
-    assert "'usr'" not in told[0]
+    assert len(message) == 1
+    assert "'bot_9'" in message[0]
+    assert "'usr'" not in message[0]
 
 
-def test_a_file_for_another_kind_of_rubric_is_told_apart():
+def test_a_file_for_another_kind_of_rubric_is_recognised():
     turns = [{"speaker": "usr", "text": "Hello"}]
     text = json.dumps({"item_id": "1", "candidates": {"m": "One text."}}).encode()
     talk = json.dumps({"item_id": "1", "candidates": [{"system": "m", "turns": turns}]}).encode()
@@ -245,10 +245,10 @@ def test_a_file_for_another_kind_of_rubric_is_told_apart():
 
 
 def test_fields_that_the_rubric_shows_and_the_file_lacks_are_named():
-    told = " ".join(fits("rrgen", GOOD, "items.csv"))
+    message = " ".join(fits("rrgen", GOOD, "items.csv"))
 
-    assert "'stars'" in told
-    assert "'domain'" in told
+    assert "'stars'" in message
+    assert "'domain'" in message
 
 
 def test_every_study_of_the_fixture_counts_its_items(session, make_study):

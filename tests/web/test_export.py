@@ -111,7 +111,7 @@ def test_exports_name_systems_only_after_unblinding(ask, filled, engine):
     assert {row["system"] for row in rows_of(ask(lead, paths[0]))} == {"plumbum", "stannum", "ferrum"}
 
 
-def test_the_system_in_a_row_is_the_one_whose_text_stood_at_that_position(ask, filled, engine):
+def test_a_rows_system_is_the_one_shown_at_its_position(ask, filled, engine):
     study, lead, people = filled
     with database.writing(engine) as session:
         lifecycle.unblind(session, study, lead.pseudonym)

@@ -35,7 +35,7 @@ JUNK: dict[type, list[Any]] = {
     bool: [None, "x", 5, [], {}],
     type(None): ["x", -1, 2.5, [], {}, 3],
 }
-# an annotator may say what she likes in these, and an item's texts may be any length
+# an annotator may write anything in these, and an item's texts may be any length
 FREE_TEXT = {"text", "comment", "note", "pen", "submission"}
 
 
@@ -161,9 +161,9 @@ def unfit_for_submit(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def complete_answers(annotator: Annotator) -> dict[str, Any]:
     """Every question answered, one highlight, nothing set aside."""
-    given = {"semantic_relevance": 3, "fluency": 4, "sentiment_appropriateness": 5, "domain_accuracy": 6}
+    points = {"semantic_relevance": 3, "fluency": 4, "sentiment_appropriateness": 5, "domain_accuracy": 6}
     letters = [candidate["letter"] for candidate in annotator.view["item"]["candidates"]]
-    ratings = {letter: {**given, "verdict": "accept"} for letter in letters}
+    ratings = {letter: {**points, "verdict": "accept"} for letter in letters}
     answers = {"ratings": ratings, "explanations": {}, "highlights": [], "set_aside": {}, "note": "a note"}
     return with_highlight(answers)
 
@@ -177,8 +177,8 @@ def draft_body(annotator: Annotator, **changed: Any) -> dict[str, Any]:
 async def post(annotator: Annotator, data: str | bytes, path: str = "desk/draft", **headers: str | None) -> int:
     """The status of the answer to a raw body; a header given as None is left out."""
     named = {**OUR_HEADERS, **{name.replace("_", "-"): value for name, value in headers.items()}}
-    kept = {name: value for name, value in named.items() if value is not None}
-    async with annotator.http.post(f"{annotator.url}/{path}", data=data, headers=kept) as answer:
+    present = {name: value for name, value in named.items() if value is not None}
+    async with annotator.http.post(f"{annotator.url}/{path}", data=data, headers=present) as answer:
         await answer.read()
         return answer.status
 
@@ -262,7 +262,7 @@ async def foreign_requests(served: Served) -> dict[str, int]:
         return answers
 
 
-def test_what_does_not_come_from_our_own_signed_in_page_is_refused(served: Served):
+def test_requests_from_outside_our_signed_in_pages_are_refused(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
 
@@ -274,15 +274,15 @@ def test_what_does_not_come_from_our_own_signed_in_page_is_refused(served: Serve
 
 async def messages_about_foreign_items(served: Served) -> list[Any]:
     """Annotator 0 sends everything about the item that annotator 1 holds."""
-    async with served.annotator(0) as one, served.annotator(1) as other:
-        answers, work, own = complete_answers(one), other.view["work"], one.view["work"]["token"]
-        status, _ = await one.save_draft(work, answers)
-        taken, _ = await one.save_draft(work, answers, take=True)
-        renewed = await post(one, json.dumps({"assignment": work["token"]}), "desk/renew")
-        await one.act({**one.submission(one.view, answers), "assignment": work["token"]})
-        await one.act(skip(one, work["token"]))
-        await one.act({"kind": "back", "assignment": work["token"]})
-        return [status, taken, renewed, own == one.view["work"]["token"]]
+    async with served.annotator(0) as first, served.annotator(1) as other:
+        answers, work, own = complete_answers(first), other.view["work"], first.view["work"]["token"]
+        status, _ = await first.save_draft(work, answers)
+        taken, _ = await first.save_draft(work, answers, take=True)
+        renewed = await post(first, json.dumps({"assignment": work["token"]}), "desk/renew")
+        await first.act({**first.submission(first.view, answers), "assignment": work["token"]})
+        await first.act(skip(first, work["token"]))
+        await first.act({"kind": "back", "assignment": work["token"]})
+        return [status, taken, renewed, own == first.view["work"]["token"]]
 
 
 def skip(annotator: Annotator, token: str) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def skip(annotator: Annotator, token: str) -> dict[str, Any]:
     return {**message, "submission": "a-submission-of-my-own"}
 
 
-def test_nobody_stores_anything_on_an_item_that_somebody_else_holds(served: Served):
+def test_an_item_held_by_another_annotator_stores_nothing(served: Served):
     asyncio.run(look(served))
     before = table_hashes(served.world.home)
 
@@ -303,14 +303,14 @@ def test_nobody_stores_anything_on_an_item_that_somebody_else_holds(served: Serv
 
 
 async def wrong_actions(served: Served) -> list[str]:
-    """The name of the first action after which the annotator was not where she was before, if there is one."""
+    """The name of the first action after which the annotator was not on the item they had before, if there is one."""
     moved = []
     async with served.annotator() as annotator:
         answers = complete_answers(annotator)
         right = annotator.submission(annotator.view, answers)
         wrong = mutations(right, 80)
         fits = {**impossible_answers(answers), **unfit_for_submit(answers)}
-        wrong += [(name, {**right, "answers": given}) for name, given in fits.items()]
+        wrong += [(name, {**right, "answers": answers}) for name, answers in fits.items()]
         for reason in ("bored", "", None, LONG):
             wrong.append((f"skip for {str(reason)[:10]!r}", {**skip(annotator, right["assignment"]), "reason": reason}))
         wrong += [("an action of no kind", {}), ("an action with another kind", {"kind": "unblind"})]
@@ -345,7 +345,7 @@ def test_an_action_whose_kind_is_no_word_is_refused(served: Served, kind: Any):
 
 
 @pytest.mark.parametrize("changed", [{"item": {"fluency": 3}}, {"A": {"fluency": []}}], ids=["of the item", "empty"])
-def test_a_rating_in_a_place_where_it_is_not_asked_is_refused(served: Served, changed: dict[str, Any]):
+def test_a_rating_that_was_not_asked_is_refused(served: Served, changed: dict[str, Any]):
     async def status() -> int:
         async with served.annotator() as annotator:
             draft = with_ratings(complete_answers(annotator), **changed)

@@ -45,28 +45,28 @@ def test_the_process_is_healthy_whatever_its_database_does(monkeypatch):
 
 
 def test_ready_means_database_tables_and_disk(served):
-    status, said = ready()
+    status, answer = ready()
 
-    assert (status, said["status"], said["database"]) == (200, "ready", "answers")
-    assert said["tables"] == f"version {database.HEAD}"
-    assert said["disk"].endswith("GB free")
+    assert (status, answer["status"], answer["database"]) == (200, "ready", "answers")
+    assert answer["tables"] == f"version {database.HEAD}"
+    assert answer["disk"].endswith("GB free")
 
 
 def test_without_its_database_a_process_is_not_ready(tmp_path, monkeypatch):
     monkeypatch.setattr(health, "web_engine", lambda: broken_engine(tmp_path))
-    status, said = ready()
+    status, answer = ready()
 
-    assert (status, said["status"]) == (503, "not ready")
-    assert said["database"] == said["tables"] == "does not answer"
+    assert (status, answer["status"]) == (503, "not ready")
+    assert answer["database"] == answer["tables"] == "does not answer"
 
 
 def test_tables_of_another_version_are_not_ready(served):
     with writing(served) as session:
         session.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-    status, said = ready()
+    status, answer = ready()
 
     assert status == 503
-    assert f"this program needs {database.HEAD}" in said["tables"]
+    assert f"this program needs {database.HEAD}" in answer["tables"]
 
 
 def test_a_full_disk_is_not_ready(served, monkeypatch):
@@ -178,7 +178,7 @@ def test_reachable_by_others_a_weak_secret_is_refused(bound, name, secret, monke
         settings.refuse_unsafe_secrets(bound)
 
 
-def test_one_process_with_its_own_file_serves_a_lab_with_the_secret_it_made_for_itself(monkeypatch):
+def test_one_process_with_a_file_generates_its_own_secret(monkeypatch):
     for name in settings.SECRETS:
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: closed without a token, nobody's name, and right."""
+"""Numbers for Prometheus: closed without a token, without names, and correct."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_requests_are_counted_by_kind_of_address_and_status(meter):
     call(PlainTextResponse("yes"), {"type": "http", "path": "/export/a-secret-study/ratings.csv"})
     call(PlainTextResponse("yes"), {"type": "http", "path": "/annotate"})
 
-    found = numbers(meter)
+    values = numbers(meter)
     for labels in ('route="/desk/draft",status="503"', 'route="/export",status="200"', 'route="page",status="200"'):
-        assert found[f"triptych_request_seconds_count{{{labels}}}"] == 1
-    assert "secret-study" not in str(found)
+        assert values[f"triptych_request_seconds_count{{{labels}}}"] == 1
+    assert "secret-study" not in str(values)
 
 
 def test_a_request_that_breaks_counts_as_500(meter):
@@ -113,8 +113,8 @@ def test_open_pages_and_their_annotators_are_counted_while_they_are_open(meter, 
     page(cookies[1], lambda: seen.append(numbers(meter)))
     page("forged", lambda: seen.append(numbers(meter)))
 
-    assert [found["triptych_annotators_connected"] for found in seen] == [1, 0, 0]
-    assert [found["triptych_connections"] for found in seen] == [1, 1, 1]
+    assert [values["triptych_annotators_connected"] for values in seen] == [1, 0, 0]
+    assert [values["triptych_connections"] for values in seen] == [1, 1, 1]
     assert numbers(meter)["triptych_connections"] == 0
 
 
@@ -125,19 +125,19 @@ def test_errors_are_counted_wherever_they_are_logged_and_transactions_timed(mete
     logging.getLogger("streamlit.elsewhere").error("broken")
     logging.getLogger("streamlit.elsewhere").info("fine")
 
-    found = numbers(meter)
-    assert found['triptych_errors_total{part="streamlit"}'] == 1
-    assert found["triptych_transaction_seconds_count"] >= 1
+    values = numbers(meter)
+    assert values['triptych_errors_total{part="streamlit"}'] == 1
+    assert values["triptych_transaction_seconds_count"] >= 1
 
 
 def test_a_database_that_is_away_is_a_number_too(meter, monkeypatch, tmp_path):
     from sqlalchemy import create_engine
 
     monkeypatch.setattr(metrics, "web_engine", lambda: create_engine(f"sqlite:///{tmp_path}/no/folder.db"))
-    found = numbers(meter)
+    values = numbers(meter)
 
-    assert found["triptych_database_up"] == 0
-    assert "triptych_annotations" not in found
+    assert values["triptych_database_up"] == 0
+    assert "triptych_annotations" not in values
 
 
 def test_what_is_no_page_passes_uncounted(meter):

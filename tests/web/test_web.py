@@ -81,7 +81,7 @@ def sign_in(server, data, person, **more: str) -> Answer:
 
 
 def holder(data, answer: Answer) -> Who | None:
-    """Whom the cookie of an answer stands for now."""
+    """Who the cookie of an answer signs in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)
@@ -158,7 +158,7 @@ def test_signing_out_twice_or_without_a_login_is_no_error(server):
     assert send(server, "POST", "/auth/sign-out", X_Triptych="1").status == 200
 
 
-def test_signing_in_as_somebody_else_ends_the_login_before(server, data, lead):
+def test_signing_in_as_another_person_ends_the_previous_login(server, data, lead):
     first = sign_in(server, data, lead)
     with writing(data) as transaction:
         other = accounts.create_lead(transaction, "Somebody else", PASSCODE)
@@ -211,7 +211,7 @@ def test_streamlits_numbers_and_agent_interface_are_closed(server, path):
     assert send(server, "GET", path).status == 404
 
 
-def test_the_workbench_comes_from_an_address_that_may_be_kept_for_ever(server):
+def test_the_workbench_address_may_be_cached_for_ever(server):
     answer = send(server, "GET", f"/assets/{assets.version()}/workbench.js")
 
     assert answer.status == 200
@@ -245,7 +245,7 @@ def test_the_cookie_secret_is_made_once_and_for_its_owner_only(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("value", ["", "x", "a.b", "ü", "x" * 5000, "secret.AAAA"])
-def test_a_cookie_that_we_did_not_sign_is_nobody(value, monkeypatch):
+def test_a_cookie_signed_elsewhere_is_not_signed_in(value, monkeypatch):
     monkeypatch.setenv("TRIPTYCH_SECRET", SECRET)
 
     assert session.login_secret(value) is None

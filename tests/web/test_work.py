@@ -26,7 +26,7 @@ def at_work(monkeypatch):
             login = login_of(session, who)
 
         def act(action, showing=None, login=login):
-            answer = work._run(work._act, work._laid_anew, login, {"action": action, "showing": showing})
+            answer = work._run(work._act, work._desk_again, login, {"action": action, "showing": showing})
             return answer.status_code, json.loads(answer.body)
 
         return act
@@ -35,7 +35,7 @@ def at_work(monkeypatch):
 
 
 def begin(engine, make_study):
-    """A study, one of its annotators, and the item on her desk."""
+    """A study, one of its annotators, and the item on their desk."""
     with writing(engine) as session:
         study, _, (who, _) = make_study(session)
         return study.slug, who, desk.lay(session, study, who).view
@@ -46,15 +46,15 @@ def set_state(engine, slug, state):
         lifecycle.set_state(session, lifecycle.by_slug(session, slug), state, "P-lead")
 
 
-def test_a_submission_to_a_closed_study_is_refused_with_the_reason_and_no_receipt(sqlite_engine, make_study, at_work):
+def test_a_closed_study_refuses_submissions_with_reason_and_no_receipt(sqlite_engine, make_study, at_work):
     slug, who, view = begin(sqlite_engine, make_study)
     act = at_work(sqlite_engine, who)
     set_state(sqlite_engine, slug, StudyState.closed)
 
-    status, said = act(submitting(view, "submission-1"))
+    status, answer = act(submitting(view, "submission-1"))
 
-    assert (status, said["nothing"]) == (409, "closed")
-    assert "closed" in said["message"]
+    assert (status, answer["nothing"]) == (409, "closed")
+    assert "closed" in answer["message"]
 
 
 def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
@@ -63,10 +63,10 @@ def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
     slug, who, view = begin(postgres_engine, make_study)
     act, answer = at_work(postgres_engine, who), work._answer
 
-    def close_first(laid):
+    def close_first(shown_desk):
         monkeypatch.setattr(work, "_answer", answer)
         set_state(postgres_engine, slug, StudyState.closed)
-        return answer(laid)
+        return answer(shown_desk)
 
     monkeypatch.setattr(work, "_answer", close_first)
     status, _ = act(submitting(view, "submission-1"))
@@ -76,25 +76,25 @@ def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
         assert session.scalars(select(Event.kind).order_by(Event.number)).all()[-1] == "study closed"
 
 
-def test_somebody_excluded_stores_nothing_more(sqlite_engine, make_study, at_work):
+def test_an_excluded_annotator_stores_nothing_more(sqlite_engine, make_study, at_work):
     _, who, view = begin(sqlite_engine, make_study)
     with writing(sqlite_engine) as session:
-        mine = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
-        mine.excluded_at, mine.excluded_reason = mine.joined_at, "a test"
+        membership = session.scalars(select(Membership).where(Membership.person_id == who.person_id)).one()
+        membership.excluded_at, membership.excluded_reason = membership.joined_at, "a test"
 
-    status, said = at_work(sqlite_engine, who)(submitting(view, "submission-1"))
+    status, answer = at_work(sqlite_engine, who)(submitting(view, "submission-1"))
 
-    assert (status, said["nothing"]) == (409, "excluded")
+    assert (status, answer["nothing"]) == (409, "excluded")
 
 
 def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engine, make_study):
     with writing(postgres_engine) as session:
-        study, _, (one, two) = make_study(session, items=1)
+        study, _, (first, second) = make_study(session, items=1)
         slug = study.slug
     with writing(postgres_engine) as session:
-        desk.lay(session, lifecycle.by_slug(session, slug), one)
+        desk.lay(session, lifecycle.by_slug(session, slug), first)
         with writing(postgres_engine) as at_once:
-            other = desk.lay(at_once, lifecycle.by_slug(at_once, slug), two)
+            other = desk.lay(at_once, lifecycle.by_slug(at_once, slug), second)
 
     assert other.nothing == "nothing free"
 
@@ -110,25 +110,25 @@ def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_st
         here = desk.lay(session, shows, who).view.work.token
         there = desk.lay(session, hides, who).view.work.token
 
-    status, said = at_work(sqlite_engine, who)({"kind": "nonsense", "assignment": here}, showing=there)
+    status, answer = at_work(sqlite_engine, who)({"kind": "nonsense", "assignment": here}, showing=there)
 
     assert status == 400
-    assert "plumbum" not in json.dumps(said)
+    assert "plumbum" not in json.dumps(answer)
 
 
 @pytest.mark.parametrize("token", ["a\x00", "\ud800", "", None, 7])
 def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token):
     _, who, _ = begin(engine, make_study)
 
-    status, said = at_work(engine, who)({"kind": "back", "assignment": token})
+    status, answer = at_work(engine, who)({"kind": "back", "assignment": token})
 
     assert status in (400, 409)
-    assert said["message"]
+    assert answer["message"]
 
 
 @pytest.mark.parametrize("login", [None, "", "no login of ours"])
 @pytest.mark.parametrize("token", [None, "a\x00", "nobody-s-token"])
-def test_whoever_is_signed_out_hears_that_first(sqlite_engine, make_study, at_work, login, token):
+def test_a_signed_out_request_gets_that_error_first(sqlite_engine, make_study, at_work, login, token):
     _, who, view = begin(sqlite_engine, make_study)
     act = at_work(sqlite_engine, who)
 
@@ -140,6 +140,6 @@ def test_whoever_is_signed_out_hears_that_first(sqlite_engine, make_study, at_wo
 def test_a_submission_with_strange_signs_in_its_ids_is_refused(engine, make_study, at_work, field):
     _, who, view = begin(engine, make_study)
 
-    _, said = at_work(engine, who)({**submitting(view, "submission-1"), field: "eight\x00signs"})
+    _, answer = at_work(engine, who)({**submitting(view, "submission-1"), field: "eight\x00signs"})
 
-    assert field in said["view"]["notice"]["text"]
+    assert field in answer["view"]["notice"]["text"]

@@ -34,7 +34,7 @@ MAX_CELLS = 5 * MAX_COLUMNS
 HEAD_CHARACTERS = 50_000
 QUOTE_PROBLEM = (
     "A quote in this row (it begins in line {line}) is not closed before the next cell. "
-    'A cell with quotes in it is written "He said ""hello"" twice".'
+    'A cell with quotes in it is written "It said ""hello"" twice".'
 )
 ESCAPED_FORMULAS = (
     "{n} cell(s) start with ' before = + - or @. If the file is an export that protects spreadsheets so, "

@@ -59,7 +59,7 @@ FACTS = {
     "seconds": "the time it took",
     "at": "the time it was submitted",
 }
-MOST = 1000
+MAX_DIFFERENCES = 1000
 # events whose values are an annotation, or set one aside
 ANSWERED = (
     EventKind.submitted,
@@ -105,7 +105,7 @@ class Verdict:
             return self.broken
         if self.differences:
             more = len(self.differences) - 1
-            count = f"At least {more}" if len(self.differences) == MOST else str(more)
+            count = f"At least {more}" if len(self.differences) == MAX_DIFFERENCES else str(more)
             return self.differences[0] + (f" {count} more differ." if more else "")
         gone = f" Values erased with their annotator: {counted(self.erased, 'annotation')}." if self.erased else ""
         events = counted(self.events, "event")
@@ -114,7 +114,8 @@ class Verdict:
 
 @dataclass
 class _Log:
-    """What the log says about people: joined, excluded with the reason, when what befell whom; and about the design.
+    """What the log says about people: joined, excluded with the reason, the last event of each kind;
+    and about the design.
 
     consented: what the last consent of each said. tested: the same of each attempt at the entry test, by its number.
     design: the hashes that launch or the last amendment logged, and the number of that event; None for a draft.
@@ -127,12 +128,12 @@ class _Log:
     asked: set[str] = field(default_factory=set)
     consented: dict[str, Said] = field(default_factory=dict)
     tested: dict[tuple[str, int], Said] = field(default_factory=dict)
-    befell: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    numbers: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     imported: bool = False
 
     def last(self, pseudonym: str, kinds: Sequence[str]) -> int:
         """Number of the last such event about the person, 0 if there is none."""
-        return max((self.befell[pseudonym].get(kind, 0) for kind in kinds), default=0)
+        return max((self.numbers[pseudonym].get(kind, 0) for kind in kinds), default=0)
 
 
 @dataclass
@@ -153,7 +154,7 @@ def verify(session: Session, study: Study) -> Verdict:
     if broken is not None:
         return Verdict(*head)
     erased: list[int] = []
-    differences = tuple(islice(_differences(session, study, erased), MOST))
+    differences = tuple(islice(_differences(session, study, erased), MAX_DIFFERENCES))
     return Verdict(*head, differences, len(erased))
 
 
@@ -190,20 +191,20 @@ def _read(session: Session, study: Study) -> _Log:
     )
     for number, kind, actor, subject, new in session.execute(query):
         new = new or {}
-        log.befell[subject][kind] = number
+        log.numbers[subject][kind] = number
         if kind == EventKind.design_amended or (kind == EventKind.study_open and log.design is None):
             log.design = new, number
         if kind in (EventKind.study_created, EventKind.lead_added, EventKind.lead_removed):
             change = log.leads.discard if kind == EventKind.lead_removed else log.leads.add
             change(actor if kind == EventKind.study_created else subject)
-        _befell(log, number, kind, subject, new)
+        _read_membership(log, number, kind, subject, new)
     return log
 
 
-def _befell(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
+def _read_membership(log: _Log, number: int, kind: str, subject: str, new: dict[str, Any]) -> None:
     """What an event says about annotators."""
     if kind == EventKind.ratings_imported:
-        # older versions did not log whom their file excluded, nor who came with it
+        # older versions did not log who their file excluded or added
         log.imported = "excluded" not in new or "joined" not in new
         log.excluded |= dict.fromkeys(new.get("excluded", ()))
         log.joined |= dict.fromkeys(new.get("joined", ()), number)
@@ -268,8 +269,10 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
     tried = select(Person.pseudonym, *columns).select_from(Person)
     tried = tried.join(Membership, Membership.person_id == Person.id).where(condition)
     tried = tried.join(EntryAttempt, EntryAttempt.membership_id == Membership.id)
-    given = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
-    answers = _grouped(session, given.join(Membership, Membership.id == EntryAttempt.membership_id).where(condition))
+    given_answers = select(TestAnswer.attempt_id, TestAnswer.question, TestAnswer.option).join(EntryAttempt)
+    answers = _grouped(
+        session, given_answers.join(Membership, Membership.id == EntryAttempt.membership_id).where(condition)
+    )
     stored = {
         (row.pseudonym, row.number): {
             "asked": row.asked,
@@ -289,7 +292,7 @@ def _of_tests(session: Session, study: Study, log: _Log) -> Iterator[str]:
 
 
 def _of_leads(session: Session, study: Study, log: _Log) -> Iterator[str]:
-    """A lead whom nobody added; one who is missing may have stayed behind, as in a capsule."""
+    """A lead with no event that added them; a missing lead is no error: a capsule leaves leads out."""
     for member in _members(session, study, Role.lead):
         if member.pseudonym not in log.leads:
             yield f"{member.pseudonym} is a lead of the study, the log does not say who added them."
@@ -491,9 +494,9 @@ def _of_texts(session: Session, study: Study) -> Iterator[str]:
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         turns = select(Turn.item_id, Turn.speaker, Turn.text).where(Turn.item_id.in_(batch)).order_by(Turn.position)
-        given = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
+        responses = select(Candidate.item_id, Candidate.text, Candidate.turns, Candidate.sha256)
         spoken = _grouped(session, turns)
-        candidates = _grouped(session, given.where(Candidate.item_id.in_(batch)).order_by(Candidate.id))
+        candidates = _grouped(session, responses.where(Candidate.item_id.in_(batch)).order_by(Candidate.id))
         for item_id, name, context, extra, sha256 in session.execute(
             select(*named).where(Item.id.in_(batch)).order_by(Item.id)
         ):

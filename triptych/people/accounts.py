@@ -49,7 +49,7 @@ NOT_OPEN = {
     StudyState.closed: "not open any more",
 }
 SIGNED_OUT = "You are signed out. Sign in again; what you wrote is kept in this browser."
-WRONG = "This name and passcode do not fit together."
+WRONG_PASSCODE = "This name and passcode do not fit together."
 WRONG_CODE = "This name and return code do not fit together in this study."
 
 
@@ -151,7 +151,7 @@ def sign_in_lead(session: Session, name: str, passcode: str) -> Person:
     # a passcode is checked for no account too, so that the time taken does not tell which names have one
     if not passcodes.fits(lead.passcode_hash if lead else None, passcode) or lead is None:
         passcodes.note_failure(session, account)
-        raise NotAllowed(WRONG)
+        raise NotAllowed(WRONG_PASSCODE)
     passcodes.forget_failures(session, account)
     return lead
 

@@ -42,7 +42,7 @@ def locked_membership(session: Session, study_id: int, who: Who) -> AnnotatorMem
 
     Every command of an annotator locks it first. Raises NotFound for somebody who is not in the study.
     """
-    return _found(_read(session, who, lock=True, study=study_id))
+    return _required(_read(session, who, lock=True, study=study_id))
 
 
 def locked_membership_of(session: Session, who: Who, token: str) -> AnnotatorMembership | None:
@@ -52,10 +52,10 @@ def locked_membership_of(session: Session, who: Who, token: str) -> AnnotatorMem
 
 def membership_of(session: Session, study: Study, who: Who) -> AnnotatorMembership:
     """The person's membership, to look at. Raises NotFound for somebody who is not in the study."""
-    return _found(_read(session, who, lock=False, study=study.id))
+    return _required(_read(session, who, lock=False, study=study.id))
 
 
-def _found(membership: AnnotatorMembership | None) -> AnnotatorMembership:
+def _required(membership: AnnotatorMembership | None) -> AnnotatorMembership:
     if membership is None:
         raise NotFound("You are not an annotator of this study.")
     return membership

@@ -96,8 +96,8 @@ def fits(stored: str | None, passcode: str) -> bool:
 def refuse_if_guessing(session: Session, account: str) -> None:
     """Raises NotAllowed after 10 failures within 15 minutes on one account, known or not."""
     since = clock.now() - PERIOD
-    mine = (FailedSignIn.account_hash == secret_hash(account)) & (FailedSignIn.at > since)
-    count, oldest = session.execute(select(func.count(), func.min(FailedSignIn.at)).where(mine)).one()
+    recent = (FailedSignIn.account_hash == secret_hash(account)) & (FailedSignIn.at > since)
+    count, oldest = session.execute(select(func.count(), func.min(FailedSignIn.at)).where(recent)).one()
     if count >= ATTEMPTS:
         minutes = int((oldest + PERIOD - clock.now()).total_seconds() // 60) + 1
         raise NotAllowed(f"Too many wrong attempts for this name. Try again in {counted(minutes, 'minute')}.")

@@ -1,6 +1,6 @@
-"""Erasing a person: identifiers, logins and free text go from every table and from the log; nothing of them is left.
+"""Erasing a person: identifiers, logins and free text are deleted from every table and from the log.
 
-She withdraws from every study, so ratings stay or go as the consent promised (see `withdrawal`). Files made before
+They withdraw from every study, so ratings stay or go as the consent promised (see `withdrawal`). Files made before
 somebody was erased or withdrew (backups, capsules, reports) are found, listed and deleted on request.
 """
 

@@ -1,12 +1,12 @@
-"""Makes every number of this report again from the files beside this script, and compares it with results.csv.
+"""Recomputes every number of this report from the files next to this script, and compares it with results.csv.
 
     python analysis.py
 
 needs Python 3.11 or newer, NumPy and SciPy, and nothing else. It ends with 0 if every number is the same to the last
-printed digit, and names those that are not. It shows that the printed numbers follow from these files: `stats/` beside
-it holds the functions that made them, as the program has them. That the formulas are right is shown elsewhere, by
+printed digit, and names those that are not. It shows that the printed numbers follow from these files: `stats/` next to
+it holds the functions that made them, copied from the program. The formulas are checked elsewhere, by
 independent implementations and published examples (docs/validation.md in the program's source). Intervals of agreement,
-strengths and correlations draw items anew with NumPy's default generator; another NumPy may draw other ones.
+strengths and correlations resample items with NumPy's default generator; another NumPy may draw other items.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Files(StudyNumbers):
         return [self._ratings(variable, of[variable.key]) for variable in self.variables]
 
     def _ratings(self, variable: Variable, rows: Rows) -> Ratings:
-        option = codes(rows, "option", [one.key for one in variable.options], -1)
+        option = codes(rows, "option", [option.key for option in variable.options], -1)
         missing = column(rows, "missing") == "1"
         times = np.array([row["submitted_at"].rstrip("Z") for row in rows], dtype="datetime64[us]")
         return Ratings(
@@ -154,7 +154,7 @@ def spans(rows: Rows) -> tuple[SpanAgreement, ...] | Undefined:
 
 
 def read_rows(path: Path) -> Rows:
-    """Rows of a CSV file; a ' that keeps spreadsheets from seeing a formula is taken off again."""
+    """Rows of a CSV file; a ' that keeps spreadsheets from seeing a formula is removed."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: _restored(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
@@ -178,8 +178,10 @@ def differences(folder: Path) -> Iterator[str]:
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             yield f"{name} is not the file of this snapshot."
     where = ("part", "criterion", "system", "baseline", "statistic")
-    printed = {tuple(row[name] for name in where): row for row in read_rows(folder / "results.csv")}
-    again = {number.place: number for number in recomputed(folder)}
+    printed: dict[tuple[str, ...], dict[str, str]] = {
+        tuple(row[name] for name in where): row for row in read_rows(folder / "results.csv")
+    }
+    again: dict[tuple[str, ...], Number] = {number.place: number for number in recomputed(folder)}
     yield from (f"{place} is not in the report." for place in again.keys() - printed.keys())
     yield from (f"{place} is not recomputed." for place in printed.keys() - again.keys())
     for place in printed.keys() & again.keys():

@@ -21,29 +21,29 @@ COEFFICIENTS = {
 SPREADS = tuple(statistic.name for statistic in ORDINAL_SPREADS)
 
 
-def appendix_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+def appendix_tables(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All of them; one that nothing was found for has no rows."""
-    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
     yield from (made(book, titles) for made in MADE)
 
 
 def _of(book: Book, part: str) -> list[Number]:
-    return [one for one in book.numbers if one.part == part]
+    return [number for number in book.numbers if number.part == part]
 
 
 def _places(numbers: Iterable[Number]) -> list[tuple[str, str, str]]:
     """Criterion, system and baseline of each, once, in order."""
-    return list(dict.fromkeys((one.criterion, one.system, one.baseline) for one in numbers))
+    return list(dict.fromkeys((number.criterion, number.system, number.baseline) for number in numbers))
 
 
 def appendix_table(
     name: str, title: str, header: Sequence[str], rows: Sequence[tuple[Cell, ...]], about: str, notes: Notes
 ) -> Table:
     """A table of the appendix, cut where it is longer than anybody reads."""
-    said = [about, *notes.sentences()]
+    sentences = [about, *notes.sentences()]
     if len(rows) > MOST_ROWS:
-        said.append(f"The first {MOST_ROWS} of {len(rows)} rows; results.csv has all of them.")
-    return Table(name, title, tuple(header), tuple(rows[:MOST_ROWS]), tuple(said), appendix=True)
+        sentences.append(f"The first {MOST_ROWS} of {len(rows)} rows; results.csv has all of them.")
+    return Table(name, title, tuple(header), tuple(rows[:MOST_ROWS]), tuple(sentences), appendix=True)
 
 
 def _ranks(book: Book, titles: dict[str, str]) -> Table:
@@ -66,12 +66,12 @@ def _systems_by_criteria(
 ) -> Table:
     """A row for each system, a column for each criterion; no row where the statistic is nowhere defined.
 
-    names: of the table, and its title; foot: what stands under the systems, and its statistic.
+    names: of the table, and its title; foot: row title under the systems -> statistic.
     """
     numbers, notes = _of(book, part), Notes()
-    keys = list(dict.fromkeys(one.criterion for one in numbers))
+    keys = list(dict.fromkeys(number.criterion for number in numbers))
     words = {key: next(n for n in numbers if n.criterion == key) for key in keys}
-    places = {name: (statistic, name) for name in dict.fromkeys(one.system for one in numbers if one.system)}
+    places = {name: (statistic, name) for name in dict.fromkeys(number.system for number in numbers if number.system)}
     places |= {title: (name, "") for title, name in foot.items()} if places else {}
     rows = [
         (
@@ -103,7 +103,7 @@ def _wins(book: Book, titles: dict[str, str]) -> Table:
 
 
 def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
-    numbers, notes = (one for one in _of(book, "ranks") if one.baseline), Notes()
+    numbers, notes = (number for number in _of(book, "ranks") if number.baseline), Notes()
     rows = [
         (
             Cell(titles[key]),
@@ -120,7 +120,7 @@ def _nemenyi(book: Book, titles: dict[str, str]) -> Table:
 def _strengths(book: Book, titles: dict[str, str]) -> Table:
     about = (
         "Bradley-Terry strengths with ties (Davidson 1970) from every two responses that one annotator rated on the "
-        "same item; 0 is the mean of the systems. 95 % intervals by drawing items anew, for these annotators."
+        "same item; 0 is the mean of the systems. 95 % intervals by resampling items, for these annotators."
     )
     foot = {"Pairs": "pairs", "Of them level": "level", "Ties (v)": "ties"}
     return _systems_by_criteria(book, titles, "strengths", ("strengths", "Strengths"), "strength", foot, about)
@@ -139,15 +139,15 @@ def _ordinal(book: Book, titles: dict[str, str]) -> Table:
             Cell(book["ordinal", key, "p", system, baseline].printed),
             *(Cell(book["ordinal", key, name].printed) for name in SPREADS),
         )
-        for key, system, baseline in _places(one for one in numbers if one.baseline)
+        for key, system, baseline in _places(number for number in numbers if number.baseline)
     ]
     about = (
         "Cumulative-logit mixed model with intercepts of items, of annotators and of annotators with systems, by the "
-        "Laplace approximation: a second look that takes ratings as ordered only, beside the paired differences. "
+        "Laplace approximation: a second analysis that uses only the order of ratings, next to the paired differences. "
         "Differences in logits with 95 % Wald intervals; its p-values are not adjusted, and with few annotators come "
         "out small too often. SD: how far intercepts scatter, tastes being those of annotators for systems."
     )
-    undefined = [f"{titles[one.criterion]}: {one.printed}" for one in numbers if one.value is None]
+    undefined = [f"{titles[number.criterion]}: {number.printed}" for number in numbers if number.value is None]
     header = ("Criterion", "Systems", "Difference (logits)", "p", *SPREADS)
     return appendix_table("ordinal", "Ordinal mixed model", header, rows, " ".join([about, *undefined]), notes)
 
@@ -211,9 +211,9 @@ def _repeats(book: Book, titles: dict[str, str]) -> Table:
             Cell(book["repeats", key, "units"].printed),
             *(notes.cell(book.get("repeats", key, name), limits(book, "repeats", key, name)) for name in COEFFICIENTS),
         )
-        for key, *_ in _places(one for one in _of(book, "repeats") if one.criterion)
+        for key, *_ in _places(number for number in _of(book, "repeats") if number.criterion)
     ]
-    about = "Agreement of annotators with themselves, over what they rated twice without being told."
+    about = "Agreement of annotators with themselves, over what they rated twice without knowing."
     header = ("Criterion", "Units", *COEFFICIENTS.values())
     return appendix_table("repeats", "Annotators with themselves", header, rows, about, notes)
 
@@ -224,9 +224,9 @@ def _each_with_self(book: Book, titles: dict[str, str]) -> Table:
         for key, name, _ in _places(_of(book, "repeats"))
         if not key
     ]
-    about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale away."
+    about = "Over all criteria. Apart: the mean distance in shares of the scale; another option is a whole scale apart."
     header = ("Annotator", "Rated twice", "The same", "Apart")
-    return appendix_table("repeats_by_annotator", "Each annotator with herself", header, rows, about, Notes())
+    return appendix_table("repeats_by_annotator", "Self-agreement by annotator", header, rows, about, Notes())
 
 
 def _lengths(book: Book, titles: dict[str, str]) -> Table:
@@ -247,7 +247,7 @@ def _judges(book: Book, titles: dict[str, str]) -> Table:
         book,
         titles,
         "judges",
-        ("judges", "Judges beside the annotators"),
+        ("judges", "Judges compared with the annotators"),
         {"Judge": "", "Shared": "shared", "Epsilon": "epsilon", **rates, **LEVELS},
         "The alternative annotator test (Calderon, Reichart and Dror 2025): epsilon is how much worse a judge may be, "
         "by what the annotators are; from a winning rate of 50 % on it may stand in for one of them. Correlations of "
@@ -274,7 +274,7 @@ def _metrics(book: Book, titles: dict[str, str]) -> Table:
         book,
         titles,
         "metrics",
-        ("metrics", "Metrics beside the annotators"),
+        ("metrics", "Metrics compared with the annotators"),
         {"Judge and its scores": "", "Shared": "shared", **LEVELS},
         "What no annotator rated, on a scale of its own: correlations with the mean ratings of each criterion, with "
         "95 % intervals for these annotators.",
@@ -300,18 +300,18 @@ def table_of_part(
 ) -> Table:
     """A row for each place of a part that has the first of these statistics.
 
-    names: of the table, and its title; columns: heading -> statistic, "" for who stands there; two: only places with
+    names: of the table, and its title; columns: heading -> statistic, "" for its name; two: only places with
     two names.
     """
     notes, rows = Notes(), []
     first = next(name for name in columns.values() if name)
-    whom = "" in columns.values()
-    for key, one, other in _places(n for n in _of(book, part) if not two or n.baseline):
-        if book.get(part, key, first, one, other) is not None and (one or not whom):
+    has_places = "" in columns.values()
+    for key, place, other in _places(n for n in _of(book, part) if not two or n.baseline):
+        if book.get(part, key, first, place, other) is not None and (place or not has_places):
             cells = (
-                notes.cell(book.get(part, key, name, one, other), limits(book, part, key, name, one, other))
+                notes.cell(book.get(part, key, name, place, other), limits(book, part, key, name, place, other))
                 if name
-                else Cell(f"{one} – {other}" if other else one)
+                else Cell(f"{place} – {other}" if other else place)
                 for name in columns.values()
             )
             rows.append((Cell(titles[key]), *cells))

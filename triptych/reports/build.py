@@ -23,13 +23,11 @@ from triptych.formats.writers.writing import csv_file, json_file, parquet_file, 
 from triptych.reports import data, figures, heds, html, replay, tex
 from triptych.reports import tables as printed
 from triptych.reports.cells import Table
-from triptych.reports.citation import citation
-from triptych.reports.declaration import declaration
-from triptych.reports.facts import EXCLUSIONS_HEADER, Facts, facts_of
+from triptych.reports.documents import citation, declaration, script_files
+from triptych.reports.facts import EXCLUSIONS_HEADER, Exclusion, Facts, facts_of
 from triptych.reports.further import Further, further_of
 from triptych.reports.methods_text import paragraph
 from triptych.reports.numbers import HEADER, Book
-from triptych.reports.script import script_files
 from triptych.results.criterion import headline
 from triptych.results.frame.counted import kinds_by_default
 from triptych.results.frame.model import Counted
@@ -53,7 +51,7 @@ OF_THEIR_OWN = {
 ABOUT = {
     "report.html": "the whole report, to read; opens without a network",
     "results.tex": "the main table for a paper, ordinal model, ranks and strengths of systems; LaTeX with booktabs",
-    "agreement.tex": "agreement between annotators, of each with herself, and reliability; LaTeX",
+    "agreement.tex": "agreement between annotators, self-agreement and reliability; LaTeX",
     "tables.tex": "all other tables, those of an appendix among them; LaTeX",
     "methods.tex": "a paragraph about methods, LaTeX",
     "methods.md": "the same paragraph as plain text",
@@ -63,15 +61,15 @@ ABOUT = {
     "heds.json": "the Human Evaluation Datasheet 3.0, for the upload of its form",
     "heds.md": "the same datasheet, to read",
     "preregistration.md": "what was declared before launch, and amendments since",
-    "exclusions.csv": "who and what was left out, when, by whom and why",
-    "assignments.csv": "in which order every response was shown, and whether that order could be made again",
+    "exclusions.csv": "which annotators and items were excluded, when, by which lead and why",
+    "assignments.csv": "in which order every response was shown, and whether that order could be recomputed",
     "ratings.csv": "the ratings",
     "repeats.csv": "what annotators rated twice without knowing: their first and second ratings",
     "annotations.csv": "the annotations",
-    "highlights.csv": "who read which text, and where she highlighted what",
+    "highlights.csv": "who read which text, and what they highlighted",
     "codebook.json": "what was asked, on which scales, and what every column means",
     "snapshot.json": "what the report is made of; its SHA-256 is the hash of the snapshot",
-    "analysis.py": "makes every number again from these files and compares: `python analysis.py`",
+    "analysis.py": "recomputes every number from these files and compares: `python analysis.py`",
     "stats/": "the functions that make the numbers, for analysis.py; NumPy and SciPy alone",
     "CITATION.cff": "how to cite the data",
 }
@@ -94,7 +92,7 @@ class Parts:
     """All that the files are made of. seal: what every file says."""
 
     facts: Facts
-    found: StudyAnalysis
+    analysis: StudyAnalysis
     book: Book
     sheet: heds.Sheet
     tables: tuple[Table, ...]
@@ -103,7 +101,7 @@ class Parts:
 
     @property
     def methods(self) -> str:
-        return paragraph(self.facts, self.found, self.book)
+        return paragraph(self.facts, self.analysis, self.book)
 
 
 def build_report(session: Session, study: Study, scope: Counted | None = None) -> Report:
@@ -113,16 +111,16 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     """
     scope = scope or Counted(kinds_by_default(study))
     frame = build_frame(session, study)
-    found = StudyAnalysis(frame, scope, system_names(session, study))
-    facts = facts_of(session, study, found)
-    further = further_of(session, study, found, facts.pay)
-    book = Book.of(found, further.numbers)
-    files = {file.name: b"".join(file.blocks) for file in _data(session, study, found, facts, further)}
+    analysis = StudyAnalysis(frame, scope, system_names(session, study))
+    facts = facts_of(session, study, analysis)
+    further = further_of(session, study, analysis, facts.pay)
+    book = Book.of(analysis, further.numbers)
+    files = {file.name: b"".join(file.blocks) for file in _data(session, study, analysis, facts, further)}
     files["snapshot.json"] = _snapshot(facts, scope, files)
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
-    tables = (*printed.tables_of(found, book), printed.findings(found), printed.not_run(found))
+    tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
     seal = f"Snapshot {sha256}, study {facts.slug}, last event {facts.event_number}."
-    parts = Parts(facts, found, book, heds.full_sheet(facts, found, book, seal), tables, sha256, seal)
+    parts = Parts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
@@ -130,45 +128,53 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     return Report(sha256, scope_as_json(scope), facts.event_number, facts.event_hash, files, packed)
 
 
-def _data(session: Session, study: Study, found: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
+def _data(session: Session, study: Study, analysis: StudyAnalysis, facts: Facts, further: Further) -> Iterator[File]:
     """What the snapshot holds the hashes of."""
     finished = exports.read_finished(session, study)
     header = {*data.RATINGS_HEADER, *data.ANNOTATIONS_HEADER, *data.HIGHLIGHTS_HEADER}
-    known = {name: words for name, words in COLUMNS.items() if name in header}
+    descriptions = {name: words for name, words in COLUMNS.items() if name in header}
     columns = {
-        **known,
+        **descriptions,
         "counted": COUNTED,
         "beside": BESIDE,
         "words": WORDS,
         "characters": CHARACTERS,
         "words_to_read": TO_READ,
     }
-    family = sorted(found.frame.settings.preregistration.family)
-    variables = [asdict(ratings.variable) for ratings in found.ratings]
-    made = {"columns": columns, "epsilon": margin(found.frame), "family": family, "variables": variables}
-    yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, found.scope)})
-    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(found, further.words))
+    family = sorted(analysis.frame.settings.preregistration.family)
+    variables = [asdict(ratings.variable) for ratings in analysis.ratings]
+    made = {"columns": columns, "epsilon": margin(analysis.frame), "family": family, "variables": variables}
+    yield json_file("codebook.json", {**codebook(finished, ExportOptions()), **made, **_pay(facts, analysis.scope)})
+    yield csv_file("ratings.csv", data.RATINGS_HEADER, data.rating_rows(analysis, further.words))
     twice = data.rating_rows(further.twice) if further.twice else iter(())
     yield csv_file("repeats.csv", data.RATINGS_HEADER, twice)
-    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(found, further.reading))
-    yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(found, further.readings))
-    yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, found.names))
+    yield csv_file("annotations.csv", data.ANNOTATIONS_HEADER, data.annotation_rows(analysis, further.reading))
+    yield csv_file("highlights.csv", data.HIGHLIGHTS_HEADER, data.highlight_rows(analysis, further.readings))
+    yield csv_file("assignments.csv", replay.HEADER, replay.assignment_rows(session, study, analysis.names))
     yield text_file("preregistration.md", declaration(facts))
     yield csv_file("exclusions.csv", EXCLUSIONS_HEADER, map(_exclusion, facts.exclusions))
 
 
 def _pay(facts: Facts, scope: Counted) -> dict[str, Any]:
     """What the numbers about pay are made of, where there are any."""
-    if isinstance(facts.pay, Undefined):
+    if isinstance(facts.pay, Undefined) or (per_item := facts.pay.pay.per_item) is None:
         return {}
     pay, states = facts.pay.pay, [state.value for state in FINISHED]
     counted = {"kinds": sorted(scope.kinds), "states": states}
-    return {"pay": {"per_item": float(pay.per_item), "currency": pay.currency, **counted}}
+    return {"pay": {"per_item": float(per_item), "currency": pay.currency, **counted}}
 
 
-def _exclusion(one: Any) -> tuple[Any, ...]:
-    when = one.when.strftime("%Y-%m-%dT%H:%M:%SZ") if one.when else None
-    return one.what, one.which, when, one.who, one.reason, one.annotations, int(one.counted)
+def _exclusion(exclusion: Exclusion) -> tuple[Any, ...]:
+    when = exclusion.when.strftime("%Y-%m-%dT%H:%M:%SZ") if exclusion.when else None
+    return (
+        exclusion.what,
+        exclusion.which,
+        when,
+        exclusion.who,
+        exclusion.reason,
+        exclusion.annotations,
+        int(exclusion.counted),
+    )
 
 
 def scope_as_json(scope: Counted) -> dict[str, Any]:
@@ -192,11 +198,11 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
 
 def _documents(parts: Parts) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
-    criteria = [result.criterion for result in parts.found.judged]
+    criteria = [result.criterion for result in parts.analysis.judged]
     named = [name for names in OF_THEIR_OWN.values() for name in names]
     rest = [table for table in parts.tables if table.name not in named and table.rows]
-    for name, given in OF_THEIR_OWN.items():
-        yield _tex(parts, name, [tex.tabular(by_name[one]) for one in given if one in by_name])
+    for name, table_names in OF_THEIR_OWN.items():
+        yield _tex(parts, name, [tex.tabular(by_name[name]) for name in table_names if name in by_name])
     yield _tex(parts, "tables.tex", [tex.tabular(table) for table in rest])
     yield _tex(parts, "methods.tex", [tex.escaped(f"{parts.methods} {parts.seal}") + "\n"])
     yield text_file("methods.md", f"{parts.methods}\n\n{parts.seal}\n")
@@ -206,7 +212,7 @@ def _documents(parts: Parts) -> Iterator[File]:
     yield json_file("heds.json", heds.heds_json(parts.sheet, criteria))
     yield text_file("heds.md", heds.heds_markdown(parts.sheet, criteria, parts.seal))
     yield text_file("report.html", _html(parts))
-    yield text_file("CITATION.cff", citation(parts.facts, parts.sheet, parts.sha256))
+    yield text_file("CITATION.cff", citation(parts.facts, heds.authors(parts.sheet), parts.sha256))
     yield from script_files(parts.sha256)
 
 
@@ -222,7 +228,7 @@ def _parquet(parts: Parts) -> File:
 
 
 def _html(parts: Parts) -> str:
-    facts, found = parts.facts, parts.found
+    facts, analysis = parts.facts, parts.analysis
     about = {
         "Snapshot": parts.sha256,
         "Study": f"{facts.slug} ({facts.round} round)",
@@ -230,31 +236,37 @@ def _html(parts: Parts) -> str:
         "Last event": facts.event_hash,
         "Design": facts.design_hash or "not opened yet",
         "Systems": "System 1, 2, …: the study is blind" if facts.blind else "under their names",
-        "Ratings": found.scope.sentence,
+        "Ratings": analysis.scope.sentence,
     }
     return html.page(facts.title, about.items(), _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
 def _sections(parts: Parts) -> Iterator[Element]:
-    found = parts.found
+    analysis = parts.analysis
     main, *rest = parts.tables
     yield html.section(
-        "Findings", html.listed(one.sentence for one in all_findings(found)) or html.text("Nothing to warn of.")
+        "Findings",
+        html.listed(finding.sentence for finding in all_findings(analysis)) or html.text("Nothing to warn of."),
     )
     yield html.section(main.title, html.table(main) if main.rows else html.text("There is no rating yet."))
-    for result in found.criteria:
-        said = " ".join(filter(None, (headline(result, found.names), verdict(found, result.criterion.key))))
-        between = figures.differences(result, found.contrasts_of(result.criterion.key), found.names)
-        drawn = between, figures.means(result, found.names), figures.answers(result, found.names)
-        yield html.section(result.criterion.title, html.text(said), *drawn)
-    body = [one for one in rest if one.rows and one.name != "findings" and not one.appendix]
-    yield from (html.section(one.title, html.table(one)) for one in body)
-    left_out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in parts.facts.exclusions]
+    for result in analysis.criteria:
+        sentence = " ".join(filter(None, (headline(result, analysis.names), verdict(analysis, result.criterion.key))))
+        between = figures.differences(result, analysis.contrasts_of(result.criterion.key), analysis.names)
+        drawn = between, figures.means(result, analysis.names), figures.answers(result, analysis.names)
+        yield html.section(result.criterion.title, html.text(sentence), *drawn)
+    body = [table for table in rest if table.rows and table.name != "findings" and not table.appendix]
+    yield from (html.section(table.title, html.table(table)) for table in body)
+    left_out = [
+        f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}"
+        for exclusion in parts.facts.exclusions
+    ]
     yield html.section("Exclusions", html.listed(left_out) or html.text("Nothing was left out."))
     yield html.section("Methods", html.text(parts.methods))
-    more = [one for one in rest if one.rows and one.appendix]
+    more = [table for table in rest if table.rows and table.appendix]
     if more:
-        yield html.section("Appendix", *(part for one in more for part in (html.heading(one.title), html.table(one))))
+        yield html.section(
+            "Appendix", *(part for table in more for part in (html.heading(table.title), html.table(table)))
+        )
 
 
 def _readme(parts: Parts, files: dict[str, bytes]) -> str:

@@ -12,7 +12,7 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a cell; `raised` stands smaller and above the line."""
+    """The text of a cell; `raised` is set as superscript."""
 
     text: str
     raised: str = ""
@@ -37,7 +37,7 @@ class Table:
 
 @dataclass
 class Notes:
-    """Words that stand where a number is not defined: a sign in the cell, the words under the table, each once."""
+    """Reasons why numbers are not defined: a sign in the cell, the reason under the table, each once."""
 
     words: list[str] = field(default_factory=list)
 

@@ -58,19 +58,19 @@ ANNOTATIONS_HEADER = (
 HIGHLIGHTS_HEADER = ("item_id", "system", "turn", "characters", "annotator", "start", "end", "label")
 
 
-def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterator[tuple[Cell, ...]]:
+def rating_rows(analysis: StudyAnalysis, words: pd.Series | None = None) -> Iterator[tuple[Cell, ...]]:
     """Every rating of the frame in a stable order, with a mark whether it counts in this report.
 
     words: of each candidate, by (item, system).
     """
-    counted, lengths = counting(found.frame, found.scope), words_of(found, words)
-    ratings = found.frame.ratings.assign(counted=counted, beside=beside(found), words=lengths)
-    order = [criterion.key for criterion in found.frame.rubric.asked(found.frame.round)]
+    counted, lengths = counting(analysis.frame, analysis.scope), words_of(analysis, words)
+    ratings = analysis.frame.ratings.assign(counted=counted, beside=beside(analysis), words=lengths)
+    order = [criterion.key for criterion in analysis.frame.rubric.asked(analysis.frame.round)]
     ratings = ratings.assign(place=[order.index(key) for key in ratings["criterion"]])
     for row in ratings.sort_values(["assignment", "place", "position", "system"]).itertuples():
         yield (
             *_work(row),
-            found.names.get(row.system),
+            analysis.names.get(row.system),
             int(row.position) if row.position >= 0 else None,
             row.criterion,
             None if pd.isna(row.value) else float(row.value),
@@ -86,25 +86,25 @@ def rating_rows(found: StudyAnalysis, words: pd.Series | None = None) -> Iterato
         )
 
 
-def annotation_rows(found: StudyAnalysis, reading: Mapping[str, int]) -> Iterator[tuple[Cell, ...]]:
+def annotation_rows(analysis: StudyAnalysis, reading: Mapping[str, int]) -> Iterator[tuple[Cell, ...]]:
     """Every annotation of the main work that is done, with a mark whether its ratings count in this report.
 
     reading: words to read in each item.
     """
-    counted, work = set(found.work["assignment"].tolist()), found.frame.work
-    for row in work.assign(late=found.frame.after_unblinding(work)).sort_values("assignment").itertuples():
+    counted, work = set(analysis.work["assignment"].tolist()), analysis.frame.work
+    for row in work.assign(late=analysis.frame.after_unblinding(work)).sort_values("assignment").itertuples():
         marks = row.excluded, row.late, row.assignment in counted
         yield (*_work(row), row.state, *map(int, marks), reading.get(row.item), *_time(row))
 
 
-def highlight_rows(found: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:
+def highlight_rows(analysis: StudyAnalysis, readings: pd.DataFrame | None) -> Iterator[tuple[Cell, ...]]:
     """Who of those who count read which text and marked what in it; nothing marked is a row without a start."""
     if readings is None:
         return
     for row in readings.sort_values(["item", "system", "turn", "annotator", "start", "end", "label"]).itertuples():
         ends = (None, None) if pd.isna(row.start) else (int(row.start), int(row.end))
         turn = None if row.turn == WHOLE else row.turn
-        yield row.item, found.names[row.system], turn, row.length, row.annotator, *ends, row.label or None
+        yield row.item, analysis.names[row.system], turn, row.length, row.annotator, *ends, row.label or None
 
 
 def _work(row: Any) -> tuple[Cell, ...]:
@@ -117,10 +117,10 @@ def _time(row: Any) -> tuple[Cell, ...]:
 
 def number_rows(book: Book, sha256: str) -> Iterator[tuple[Cell, ...]]:
     """The rows of results.csv, in the order of HEADER."""
-    for one in book.numbers:
-        where = (one.part, one.criterion, one.system, one.baseline, one.statistic)
-        value = int(one.value) if one.style == "count" and one.value is not None else one.value
-        yield (sha256, *where, value, one.style, one.printed)
+    for number in book.numbers:
+        where = (number.part, number.criterion, number.system, number.baseline, number.statistic)
+        value = int(number.value) if number.style == "count" and number.value is not None else number.value
+        yield (sha256, *where, value, number.style, number.printed)
 
 
 def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
@@ -131,8 +131,9 @@ def workbook(tables: Sequence[Table], book: Book, sha256: str) -> bytes:
         for row in (table.header, *([cell.text for cell in row] for row in table.rows), *([n] for n in table.notes)):
             sheet.append([_text(words) for words in row])
     sheet = made.create_sheet("numbers")
-    for row in (HEADER, *number_rows(book, sha256)):
-        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in row])
+    sheet.append(list(HEADER))
+    for numbers in number_rows(book, sha256):
+        sheet.append([_text(cell) if isinstance(cell, str) else cell for cell in numbers])
     file = io.BytesIO()
     made.save(file)
     return file.getvalue()

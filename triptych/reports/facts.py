@@ -1,4 +1,4 @@
-"""What a report says of a study besides the numbers: one read, and nothing in it that a blind study must not tell."""
+"""What a report says of a study besides the numbers, and nothing that a blind study must hide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EXCLUSIONS_HEADER = ("what", "which", "when", "who", "reason", "annotations", "i
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Something left out, or kept though it might be: an annotator or an item. who: pseudonym of who decided."""
+    """An annotator or item that was excluded, or could be. who: pseudonym of the person who decided."""
 
     what: str
     which: str
@@ -83,8 +83,8 @@ class Facts:
     standings: tuple[Standing, ...]
 
 
-def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
-    """The study as it stands now."""
+def facts_of(session: Session, study: Study, analysis: StudyAnalysis) -> Facts:
+    """The study at this moment."""
     main = (Item.study_id == study.id, Item.purpose == Purpose.main, ~Item.retired)
     outputs = (
         select(System.blind_code, func.count())
@@ -111,15 +111,15 @@ def facts_of(session: Session, study: Study, found: StudyAnalysis) -> Facts:
         blind=study.unblinded_at is None,
         imported=_was_imported(session, study),
         rubric=lifecycle.design_of(session, study).rubric,
-        outputs={found.names[code]: count for code, count in session.execute(outputs)},
+        outputs={analysis.names[code]: count for code, count in session.execute(outputs)},
         items=session.scalars(select(func.count()).select_from(Item).where(*main)).one(),
-        exclusions=(*_annotators(session, study, found), *_items(session, study, found)),
+        exclusions=(*_annotators(session, study, analysis), *_items(session, study, analysis)),
         recruitment=settings.recruitment,
-        pay=meter_of(settings.pay, found.frame, found.scope.kinds),
+        pay=meter_of(settings.pay, analysis.frame, analysis.scope.kinds),
         preregistration=settings.preregistration,
         amendments=tuple(design.amendments(session, study)),
         sheet=settings.heds,
-        standings=standings(session, study, found.scope.kinds),
+        standings=standings(session, study, analysis.scope.kinds),
     )
 
 
@@ -129,7 +129,7 @@ def _was_imported(session: Session, study: Study) -> bool:
     return bool(origins) and origins <= {Origin.imported, Origin.judge}
 
 
-def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Exclusion]:
+def _annotators(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     excluded = (
         select(Person.pseudonym, Membership.excluded_at, Membership.excluded_reason)
         .join(Person, Person.id == Membership.person_id)
@@ -140,20 +140,26 @@ def _annotators(session: Session, study: Study, found: StudyAnalysis) -> list[Ex
         Event.study_id == study.id, Event.kind == EventKind.annotator_excluded
     )
     who = dict(map(tuple, session.execute(deciders.order_by(Event.number))))
-    work = found.frame.work["annotator"].astype(str).value_counts()
+    work = analysis.frame.work["annotator"].astype(str).value_counts()
     return [
         Exclusion(
-            "annotator", name, when, who.get(name, ""), reason or "", int(work.get(name, 0)), found.scope.with_excluded
+            "annotator",
+            name,
+            when,
+            who.get(name, ""),
+            reason or "",
+            int(work.get(name, 0)),
+            analysis.scope.with_excluded,
         )
         for name, when, reason in session.execute(excluded)
     ]
 
 
-def _items(session: Session, study: Study, found: StudyAnalysis) -> list[Exclusion]:
+def _items(session: Session, study: Study, analysis: StudyAnalysis) -> list[Exclusion]:
     retired = select(Item.external_id, Item.retired_reason).where(Item.study_id == study.id, Item.retired)
-    work = found.frame.work["item"].astype(str).value_counts()
-    ignored = mostly_ignored(found.frame, found.scope)
-    listed = [(item, "most annotators ignored it", found.scope.with_ignored) for item in sorted(ignored)]
+    work = analysis.frame.work["item"].astype(str).value_counts()
+    ignored = mostly_ignored(analysis.frame, analysis.scope)
+    listed = [(item, "most annotators ignored it", analysis.scope.with_ignored) for item in sorted(ignored)]
     listed += [(item, reason or "taken out of the study", True) for item, reason in session.execute(retired)]
     return [
         Exclusion("item", item, None, "", reason, int(work.get(item, 0)), counted) for item, reason, counted in listed

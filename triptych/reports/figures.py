@@ -8,30 +8,17 @@ from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only
 
 from triptych.results.contrasts import foremost
 from triptych.results.criterion import CriterionResult
+from triptych.rubric import palette
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.systems import SystemResult
 from triptych.stats.descriptive import Shares
-from triptych.stats.intervals import Interval
+from triptych.stats.intervals import Estimate, Interval
+from triptych.stats.undefined import Undefined
 
 WIDTH, LABEL, ROW, PAD = 640, 180, 26, 14
-LONGEST = 26  # letters of a name beside a figure
+LONGEST = 26  # letters of a name next to a figure
 MOST_PAIRS = 12
 THICK_AND_THIN = "Thick: these annotators; thin: annotators like these."
-# Okabe and Ito's colours, told apart by everybody; in the order of the options
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-RAMP = (  # the same distance to both sides of the middle
-    "#053061",
-    "#2166ac",
-    "#4393c3",
-    "#92c5de",
-    "#d1e5f0",
-    "#dddddd",
-    "#fddbc7",
-    "#f4a582",
-    "#d6604d",
-    "#b2182b",
-    "#67001f",
-)
 
 
 @dataclass(frozen=True)
@@ -45,19 +32,19 @@ class Axis:
 
 def means(result: CriterionResult, names: dict[int, str]) -> Element | None:
     """One line per system: mean and 95 % interval on the whole scale; None where no system has a mean."""
-    known = [(names.get(one.system, "The item"), one.interval) for one in result.systems]
-    drawn = [(name, found) for name, found in known if isinstance(found, Interval)]
+    intervals = [(names.get(system.system, "The item"), system.interval) for system in result.systems]
+    drawn = [(name, limits) for name, limits in intervals if isinstance(limits, Interval)]
     if not drawn:
         return None
     axis = Axis(*result.ends)
     height = ROW * (len(drawn) + 1)
     figure = _svg(height, f"Means of {result.criterion.title} with 95 % intervals")
-    for place, (name, found) in enumerate(drawn):
+    for place, (name, interval) in enumerate(drawn):
         y = ROW * place + ROW / 2
         _words(figure, LABEL - 8, y + 4, _short(name, LONGEST), "end")
-        if found.low is not None and found.high is not None:
-            _line(figure, axis.at(found.low), y, axis.at(found.high), y, COLOURS[0], 3)
-        circle = {"cx": f"{axis.at(found.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": COLOURS[0]}
+        if interval.low is not None and interval.high is not None:
+            _line(figure, axis.at(interval.low), y, axis.at(interval.high), y, palette.THESE, 3)
+        circle = {"cx": f"{axis.at(interval.mean):.1f}", "cy": f"{y:.1f}", "r": "5", "fill": palette.THESE}
         SubElement(figure, "circle", circle)
     _line(figure, LABEL, height - ROW + 4, WIDTH - PAD, height - ROW + 4, "currentColor", 1)
     for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
@@ -71,14 +58,16 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
 
     What an interval has beyond the largest difference that the scale allows is not drawn.
     """
-    known = foremost(contrasts, MOST_PAIRS)
-    if not known:
+    contrasts_drawn = foremost(contrasts, MOST_PAIRS)
+    if not contrasts_drawn:
         return None
-    axis, bottom = _axis_of(known, result.widest), ROW * len(known)
+    axis, bottom = _axis_of(contrasts_drawn, result.widest), ROW * len(contrasts_drawn)
     figure = _svg(bottom + 3 * ROW, f"Differences of systems on {result.criterion.title} with 95 % intervals")
     _line(figure, axis.at(0), 0, axis.at(0), bottom, "currentColor", 1)
-    for place, one in enumerate(known):
-        _difference(figure, ROW * place + ROW / 2, one, axis, names)
+    for place, contrast in enumerate(contrasts_drawn):
+        _draw_pair(figure, ROW * place + ROW / 2, contrast, names)
+        if not isinstance(contrast.difference, Undefined):
+            _draw_difference(figure, ROW * place + ROW / 2, contrast.difference, axis)
     for value in (axis.low, 0, axis.high):
         if not value or abs(axis.at(value) - axis.at(0)) > 2 * PAD:
             written = f"{100 * value:+.0f}" if result.share else f"{value:+.2g}"
@@ -89,24 +78,28 @@ def differences(result: CriterionResult, contrasts: Sequence[Contrast], names: d
     return figure
 
 
-def _axis_of(known: Sequence[Contrast], widest: float) -> Axis:
+def _axis_of(contrasts_drawn: Sequence[Contrast], widest: float) -> Axis:
     """From the lowest limit to the highest that the scale allows, 0 among them."""
-    intervals = [interval for one in known for interval in (one.difference.these, one.difference.alike)]
-    ends = [end for one in intervals for end in (one.mean, one.low, one.high) if end is not None]
+    differences = [c.difference for c in contrasts_drawn if not isinstance(c.difference, Undefined)]
+    intervals = [interval for difference in differences for interval in (difference.these, difference.alike)]
+    ends = [end for interval in intervals for end in (interval.mean, interval.low, interval.high) if end is not None]
     low, high = max(min(0.0, *ends), -widest), min(max(0.0, *ends), widest)
     return Axis(low, high) if low < high else Axis(-widest, widest)
 
 
-def _difference(figure: Element, y: float, one: Contrast, axis: Axis, names: dict[int, str]) -> None:
-    pair = " − ".join(_short(names[code], (LONGEST - 3) // 2) for code in (one.system, one.baseline))
+def _draw_pair(figure: Element, y: float, contrast: Contrast, names: dict[int, str]) -> None:
+    pair = " − ".join(_short(names[code], (LONGEST - 3) // 2) for code in (contrast.system, contrast.baseline))
     _words(figure, LABEL - 8, y + 4, pair, "end")
-    drawn = ((one.difference.alike, COLOURS[5], 2), (one.difference.these, COLOURS[0], 6))
+
+
+def _draw_difference(figure: Element, y: float, difference: Estimate, axis: Axis) -> None:
+    drawn = ((difference.alike, palette.ALIKE, 2), (difference.these, palette.THESE, 6))
     for interval, colour, width in drawn:
         if interval.low is not None and interval.high is not None:
             low, high = max(interval.low, axis.low), min(interval.high, axis.high)
             _line(figure, axis.at(low), y, axis.at(high), y, colour, width)
-    place = {"cx": f"{axis.at(one.difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
-    SubElement(figure, "circle", {**place, "fill": COLOURS[0], "stroke": "#fff"})
+    place = {"cx": f"{axis.at(difference.mean):.1f}", "cy": f"{y:.1f}", "r": "5"}
+    SubElement(figure, "circle", {**place, "fill": palette.THESE, "stroke": "#fff"})
 
 
 def answers(result: CriterionResult, names: dict[int, str]) -> Element | None:
@@ -134,22 +127,23 @@ def _counts(result: CriterionResult, names: dict[int, str]) -> tuple[list[str], 
     """Labels of the answers, and how often each system got each of them."""
     if result.points:
         labels = [f"{point:g}" for point in result.points]
-        return labels, [(names.get(one.system, "The item"), one.counts) for one in result.systems]
+        return labels, [(names.get(system.system, "The item"), system.counts) for system in result.systems]
     options = getattr(result.criterion.scale, "options", ())
     return [option.title for option in options], [
         (names.get(o.system, "The item"), _of_options(o)) for o in result.systems
     ]
 
 
-def _of_options(one: SystemResult) -> list[int]:
-    return [option.count for option in one.shares.options] if isinstance(one.shares, Shares) else []
+def _of_options(system: SystemResult) -> list[int]:
+    return [option.count for option in system.shares.options] if isinstance(system.shares, Shares) else []
 
 
 def _colours(result: CriterionResult, count: int) -> list[str]:
     """A ramp for points, which have an order; colours of their own for options."""
     if not result.points:
-        return [COLOURS[place % len(COLOURS)] for place in range(count)]
-    return [RAMP[round((count - 1 - place) / max(count - 1, 1) * (len(RAMP) - 1))] for place in range(count)]
+        options = getattr(result.criterion.scale, "options", ())
+        return palette.of_options([option.positive for option in options])
+    return [palette.along_scale(place / max(count - 1, 1)) for place in range(count)]
 
 
 def _bar(figure: Element, y: float, counts: Sequence[int], labels: Sequence[str], colours: Sequence[str]) -> None:

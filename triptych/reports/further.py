@@ -38,46 +38,46 @@ class Further:
     numbers: BesideRatings = BesideRatings()
 
 
-def further_of(session: Session, study: Study, found: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
+def further_of(session: Session, study: Study, analysis: StudyAnalysis, pay: PayMeter | Undefined) -> Further:
     """All of it for one analysis."""
-    asked = found.frame.rubric.highlights
-    readings = readings_of(session, study, found.frame, found.scope) if asked else None
-    return further_from(found, twice_rated(session, study, found.frame), texts_of(session, study), readings, pay)
+    asked = analysis.frame.rubric.highlights
+    readings = readings_of(session, study, analysis.frame, analysis.scope) if asked else None
+    return further_from(analysis, twice_rated(session, study, analysis.frame), texts_of(session, study), readings, pay)
 
 
 def further_from(
-    found: StudyAnalysis,
+    analysis: StudyAnalysis,
     twice: Frame,
     texts: Texts,
     readings: pd.DataFrame | None = None,
     pay: PayMeter | Undefined | None = None,
 ) -> Further:
     """The same of what was read; `twice` as triptych.results.twice_rated gives it."""
-    counts = counting(twice, found.scope).any()
-    known = words_of(found, texts.words).notna().any()
+    counts = counting(twice, analysis.scope).any()
+    has_words = words_of(analysis, texts.words).notna().any()
     numbers = BesideRatings(
-        with_self=with_self(twice, found.scope) if counts else (),
-        repeated=repeated(twice, found.scope) if counts else {},
-        lengths=lengths(found, texts) if known else (),
-        judges=tuple(judges(found.frame, found.scope, found.ratings)),
+        with_self=with_self(twice, analysis.scope) if counts else (),
+        repeated=repeated(twice, analysis.scope) if counts else {},
+        lengths=lengths(analysis, texts) if has_words else (),
+        judges=tuple(judges(analysis.frame, analysis.scope, analysis.ratings)),
         spans=() if readings is None or readings.empty else spans(readings),
-        speeds=speeds_of(found.frame, found.scope, texts),
+        speeds=speeds_of(analysis.frame, analysis.scope, texts),
         pay=pay.numbers if isinstance(pay, PayMeter) else None,
     )
     return Further(
-        replace(found, frame=twice) if len(twice.ratings) else None, texts.words, readings, texts.reading, numbers
+        replace(analysis, frame=twice) if len(twice.ratings) else None, texts.words, readings, texts.reading, numbers
     )
 
 
-def words_of(found: StudyAnalysis, words: pd.Series | None) -> pd.Series:
+def words_of(analysis: StudyAnalysis, words: pd.Series | None) -> pd.Series:
     """Words of the candidate of each rating of the frame; missing where it has no text, or is the item itself."""
-    rows = found.frame.ratings
+    rows = analysis.frame.ratings
     if words is None or words.empty:
         return pd.Series(np.nan, index=rows.index)
     place = pd.MultiIndex.from_arrays([rows["item"].astype(object), rows["system"]])
     return pd.Series(words.reindex(place).to_numpy(dtype=float), index=rows.index)
 
 
-def beside(found: StudyAnalysis) -> np.ndarray:
-    """(n,) whether a rating of the frame is a judge's score that is set beside the ratings that count."""
-    return counting(found.frame, replace(found.scope, kinds=ALONE, annotators=frozenset()))
+def beside(analysis: StudyAnalysis) -> np.ndarray:
+    """(n,) whether a rating of the frame is a judge's score that is compared with the ratings that count."""
+    return counting(analysis.frame, replace(analysis.scope, kinds=ALONE, annotators=frozenset()))

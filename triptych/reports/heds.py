@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 from sqlmodel import Session
 
+from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_languages import LANGUAGES
-from triptych.reports.heds_questions import BY_NUMBER, FORM, QUESTIONS, SECTIONS, Question
-from triptych.reports.markdown import code_span
+from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, Question
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -32,7 +31,8 @@ from triptych.study import lifecycle
 LONGEST = 5000
 NOT_ANSWERED = "not answered"
 ABOUT_CRITERIA = "4"
-ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # what an import does not tell
+AUTHORS = ("1.3.1.1", "1.3.2.1")
+ELSEWHERE = ("3.2.4", "3.3.2", "3.3.4.1", "3.3.4.2", "3.3.5")  # unknown for an import
 FEW_STEPS = 11  # up to here a number is asked as points, beyond with a slider
 
 
@@ -53,31 +53,31 @@ Sheet: TypeAlias = dict[tuple[str, str], Answer]
 
 def stored(sheet: Mapping[str, Any]) -> Sheet:
     """The lead's answers as the study's settings hold them: "4.1.1 fluency" → [[1], "words"]."""
-    found = {}
+    sheet_ = {}
     for name, (chosen, text) in sheet.items():
         number, _, criterion = name.partition(" ")
-        found[number, criterion] = Answer(tuple(chosen), text)
-    return found
+        sheet_[number, criterion] = Answer(tuple(chosen), text)
+    return sheet_
 
 
 def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
-    """Keeps the lead's answers with the study, and says in the log that there are new ones."""
+    """Stores the lead's answers in the study, and records an event."""
     study = lifecycle.lock(session, study.id)
-    kept = {
+    stored_answers = {
         f"{number} {criterion}".strip(): [list(answer.chosen), answer.text[:LONGEST]]
         for (number, criterion), answer in sheet.items()
         if answer and BY_NUMBER[number].asked
     }
-    study.settings = {**study.settings, "heds": kept}
+    study.settings = {**study.settings, "heds": stored_answers}
     session.flush()
-    events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(kept)})
+    events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(stored_answers)})
 
 
 def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
     """Every question that the lead is asked; those about criteria one criterion after the other."""
     questions = [question for question in QUESTIONS if question.asked]
     sections: dict[str, list[Question]] = {
-        section: [one for one in questions if one.number.startswith(section)] for section in SECTIONS
+        section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
     }
     return [
         (question, key)
@@ -87,28 +87,34 @@ def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
     ]
 
 
-def full_sheet(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Sheet:
+def full_sheet(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Sheet:
     """All that is known, and over it what the lead answered. seal: which snapshot it is known of."""
-    sheet = dict(_of_study(facts, found, book, seal))
-    for result in found.criteria:
+    sheet = dict(_of_study(facts, analysis, book, seal))
+    for result in analysis.criteria:
         sheet |= {
-            (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, found, book)
+            (number, result.criterion.key): answer for number, answer in _of_criterion(result.criterion, analysis, book)
         }
     return sheet | {place: answer for place, answer in stored(facts.sheet).items() if answer}
 
 
-def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
+def authors(sheet: Sheet) -> list[str]:
+    """Names of the people that the datasheet lists as contacts."""
+    names = (sheet.get((number, ""), Answer()).text for number in AUTHORS)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def _of_study(facts: Facts, analysis: StudyAnalysis, book: Book, seal: str) -> Iterator[tuple[tuple[str, str], Answer]]:
     rubric = facts.rubric
     per_system = "; ".join(f"{name}: {count}" for name, count in facts.outputs.items())
     language = rubric.language.partition("-")[0]
     place = list(LANGUAGES).index(language) + 2 if language in LANGUAGES else None
-    known = {
+    answers = {
         "2.2": Answer((8,) if rubric.judged == "conversation" else ()),
         "2.4": Answer((place,) if place else ()),
         "2.5": Answer((place,) if place else ()),
         "3.1.1": Answer(text=f"{facts.items} items. Outputs per system: {per_system}."),
         "3.1.2": Answer((6,), "The items were selected before they were uploaded; all that were uploaded are used."),
-        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(found.kinds)}."),
+        "3.2.1": Answer(text=f"{book['study', '', 'annotators'].printed}, of kind: {', '.join(analysis.kinds)}."),
         "3.2.2.2": _paid(facts),
         "3.2.3": Answer(text=facts.recruitment.how),
         "3.2.4": Answer(text=_training(facts)),
@@ -121,8 +127,10 @@ def _of_study(facts: Facts, found: StudyAnalysis, book: Book, seal: str) -> Iter
         "3.3.5": Answer((5,), "No limit of time; an item that is left for half an hour goes to another evaluator."),
     }
     if facts.imported:
-        known |= dict.fromkeys(ELSEWHERE, Answer(text="Not known here: the ratings were made elsewhere and imported."))
-    return (((number, ""), answer) for number, answer in known.items() if answer)
+        answers |= dict.fromkeys(
+            ELSEWHERE, Answer(text="Not known here: the ratings were made elsewhere and imported.")
+        )
+    return (((number, ""), answer) for number, answer in answers.items() if answer)
 
 
 def _paid(facts: Facts) -> Answer:
@@ -154,25 +162,29 @@ def _training(facts: Facts) -> str:
 
 def _quality(facts: Facts) -> tuple[int, ...]:
     """Options of question 3.3.3.1: automatic checks always, exclusions where there are some."""
-    return (2, 4) if any(one.what == "annotator" for one in facts.exclusions) else (2,)
+    return (2, 4) if any(exclusion.what == "annotator" for exclusion in facts.exclusions) else (2,)
 
 
 def _quality_words(facts: Facts, book: Book) -> str:
     """What every evaluator was looked at for, what the checks among the items found, and who was excluded."""
     looked_at = "Agreement with the others, severity, drift and equal ratings are computed for every evaluator"
-    out = [f"{one.what} {one.which}: {one.reason or 'no reason given'}" for one in facts.exclusions]
+    out = [
+        f"{exclusion.what} {exclusion.which}: {exclusion.reason or 'no reason given'}" for exclusion in facts.exclusions
+    ]
     return "; ".join([looked_at, *_checks(facts, book), *out]) + "."
 
 
 def _checks(facts: Facts, book: Book) -> Iterator[str]:
     """Attention, gold and repeated items, where evaluators met some."""
-    attention, failed = (sum(getattr(one, of) for one in facts.standings) for of in ("attention", "attention_failed"))
+    attention, failed = (
+        sum(getattr(standing, of) for standing in facts.standings) for of in ("attention", "attention_failed")
+    )
     if attention:
-        yield f"attention items hidden among the others: {attention} given, {failed} of them not answered as told"
-    gold = [one.gold.rate for one in facts.standings if isinstance(one.gold, FlaggedRate)]
+        yield f"attention items hidden among the others: {attention} given, {failed} of them not answered as instructed"
+    gold = [standing.gold.rate for standing in facts.standings if isinstance(standing.gold, FlaggedRate)]
     if gold:
-        hits, given = sum(one.hits for one in gold), sum(one.n for one in gold)
-        yield f"gold items hidden among the others: {given} given, {hits} of them answered as agreed beforehand"
+        hits, shown_count = sum(rate.hits for rate in gold), sum(rate.n for rate in gold)
+        yield f"gold items hidden among the others: {shown_count} given, {hits} of them answered as agreed beforehand"
     if any(number.part == "repeats" for number in book.numbers):
         yield "items given a second time among the others: see 4.3.12"
 
@@ -187,9 +199,9 @@ def _shown(facts: Facts) -> str:
     )
 
 
-def _of_criterion(criterion: Criterion, found: StudyAnalysis, book: Book) -> Iterator[tuple[str, Answer]]:
+def _of_criterion(criterion: Criterion, analysis: StudyAnalysis, book: Book) -> Iterator[tuple[str, Answer]]:
     scale, key = criterion.scale, criterion.key
-    alpha, percent = (book.get("agreement", key, name) for name in ("alpha", "percent"))
+    alpha, percent = (book["agreement", key, name] for name in ("alpha", "percent"))
     yield "4.2.2", Answer((2,) if isinstance(scale, Best) else (1,))
     yield "4.3.1.1", Answer(text=criterion.title)
     yield "4.3.2", Answer(text=criterion.definition)
@@ -201,7 +213,7 @@ def _of_criterion(criterion: Criterion, found: StudyAnalysis, book: Book) -> Ite
     yield "4.3.7", Answer(text=criterion.question or criterion.title)
     yield "4.3.8", Answer((_form(criterion),))
     yield "4.3.9", Answer(text=_aggregation(criterion))
-    yield "4.3.10", Answer(text=EFFECT if found.contrasts_of(key) else "None: systems are not compared.")
+    yield "4.3.10", Answer(text=EFFECT if analysis.contrasts_of(key) else "None: systems are not compared.")
     yield "4.3.11.1", Answer(text=f"Krippendorff's alpha ({scale.level}) and percent agreement, over all evaluators.")
     yield "4.3.11.2", Answer(text=f"alpha: {alpha.printed}; percent agreement: {percent.printed}")
     yield from _with_self(criterion, book)
@@ -271,22 +283,26 @@ def heds_json(sheet: Sheet, criteria: list[Criterion]) -> dict[str, Any]:
     """The whole file, as the form's upload takes it."""
     names = criterion_names(criteria)
     tabs = {name: place == 0 for place, name in enumerate(names.values())}
-    found: dict[str, Any] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}
+    fields: dict[str, Any] = {"heds-criteria-criterion": {"data": {}, "control": tabs, "text": {}}}
     for question in QUESTIONS:
         places = names if question.per_criterion else {"": ""}
         answers = {name: sheet.get((question.number, key), Answer()) for key, name in places.items()}
         if question.kind == "text":
-            found[f"heds-{question.id}"] = _box({name: one.text for name, one in answers.items()}, question.number)
+            fields[f"heds-{question.id}"] = _box(
+                {name: answer.text for name, answer in answers.items()}, question.number
+            )
             continue
         for number, words in enumerate(question.options, 1):
-            found[f"heds-{question.id}-{number}"] = {
-                "data": {name: number in one.chosen for name, one in answers.items()},
+            fields[f"heds-{question.id}-{number}"] = {
+                "data": {name: number in answer.chosen for name, answer in answers.items()},
                 "control": {},
-                "text": {name: f"{number}. {words}" if number in one.chosen else "" for name, one in answers.items()},
+                "text": {
+                    name: f"{number}. {words}" if number in answer.chosen else "" for name, answer in answers.items()
+                },
                 "number": question.number,
             }
-        found[f"heds-{question.id}-other_text"] = _box({name: one.text for name, one in answers.items()})
-    return found
+        fields[f"heds-{question.id}-other_text"] = _box({name: answer.text for name, answer in answers.items()})
+    return fields
 
 
 def _box(texts: dict[str, str], number: str = "") -> dict[str, Any]:
@@ -300,14 +316,14 @@ def criterion_names(criteria: list[Criterion]) -> dict[str, str]:
 
 
 def heds_markdown(sheet: Sheet, criteria: list[Criterion], head: str) -> str:
-    """The same to read: every question with its answer. Answers stand in code spans, so that no text is markup."""
+    """The datasheet as Markdown. Answers are in code spans, so that no text is markup."""
     lines = [f"# Human evaluation datasheet (HEDS 3.0)\n\n{head}\n\nThe form with its explanations: {FORM}"]
     for section, title in SECTIONS.items():
         questions = [q for q in QUESTIONS if q.number.startswith(f"{section}.")]
         lines.append(f"## {section} {title}")
         for name, key in _parts(section, criteria):
             lines += [f"### {code_span(name)}"] if name else []
-            lines.append("\n".join(f"- {q.number} {q.words}: {_said(q, sheet, key)}" for q in questions))
+            lines.append("\n".join(f"- {q.number} {q.words}: {_answer_text(q, sheet, key)}" for q in questions))
     return "\n\n".join(lines) + "\n"
 
 
@@ -316,7 +332,7 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
     return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
 
 
-def _said(question: Question, sheet: Sheet, key: str) -> str:
+def _answer_text(question: Question, sheet: Sheet, key: str) -> str:
     answer = sheet.get((question.number, key), Answer())
     chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
     words = code_span(answer.text) if answer.text else ""

@@ -36,7 +36,7 @@ def readable(text: str) -> str:
 
 
 def page(title: str, facts: Iterable[tuple[str, str]], parts: Iterable[Element], foot: str) -> str:
-    """The whole document. facts: what stands in the list under the title."""
+    """The whole document. facts: the list under the title."""
     root = Element("html", {"lang": "en"})
     head = SubElement(root, "head")
     SubElement(head, "meta", {"charset": "utf-8"})
@@ -81,20 +81,20 @@ def listed(sentences: Iterable[str]) -> Element | None:
     return made if len(made) else None
 
 
-def table(given: Table) -> Element:
+def table(content: Table) -> Element:
     """A typed table with its notes."""
     made = Element("div")
     scroll = SubElement(made, "div", {"class": "scroll"})
     grid = SubElement(scroll, "table")
     top = SubElement(SubElement(grid, "thead"), "tr")
-    for words in given.header:
+    for words in content.header:
         _add(top, "th", words, scope="col", dir="auto")
     rows = SubElement(grid, "tbody")
-    for cells in given.rows:
+    for cells in content.rows:
         line = SubElement(rows, "tr")
-        for one in cells:
-            _cell(line, one)
-    for note in given.notes:
+        for cell in cells:
+            _cell(line, cell)
+    for note in content.notes:
         _add(made, "p", note, **{"class": "note", "dir": "auto"})
     return made
 
@@ -108,10 +108,10 @@ def _table(rows: Iterable[tuple[str, str]]) -> Element:
     return grid
 
 
-def _cell(line: Element, one: Cell) -> None:
-    made = _add(line, "td", one.text, dir="auto")
-    if one.raised:
-        _add(made, "sup", one.raised)
+def _cell(line: Element, cell: Cell) -> None:
+    made = _add(line, "td", cell.text, dir="auto")
+    if cell.raised:
+        _add(made, "sup", cell.raised)
 
 
 def _add(parent: Element, name: str, words: str, **attributes: str) -> Element:

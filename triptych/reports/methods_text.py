@@ -25,28 +25,28 @@ SCALES = {
 }
 
 
-def paragraph(facts: Facts, found: StudyAnalysis, book: Book) -> str:
+def paragraph(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
     """Who rated what, how it was shown, and how the numbers were made."""
     parts = (
-        _design(facts, found, book),
+        _design(facts, analysis, book),
         _people(facts, book),
         _declared(facts),
-        statistics(found, book),
+        statistics(analysis, book),
         _left_out(facts),
     )
     return " ".join(sentence for part in parts for sentence in part)
 
 
-def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
+def _design(facts: Facts, analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     annotators = book["study", "", "annotators"].printed
-    kinds = " and ".join(found.kinds) or "no"
+    kinds = " and ".join(analysis.kinds) or "no"
     systems = f"{len(facts.outputs)} {'system' if len(facts.outputs) == 1 else 'systems'}"
     yield (
-        f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, found, book)}"
+        f"{annotators} annotators (kind: {kinds}) rated responses of {systems} to {_items(facts, analysis, book)}"
         + ("." if facts.imported else f"; {facts.raters_per_item} annotators per item were planned.")
     )
-    asked = "; ".join(_asked(result.criterion) for result in found.judged)
-    yield f"They judged {len(found.judged)} {'criterion' if len(found.judged) == 1 else 'criteria'}: {asked}."
+    asked = "; ".join(_asked(result.criterion) for result in analysis.judged)
+    yield f"They judged {len(analysis.judged)} {'criterion' if len(analysis.judged) == 1 else 'criteria'}: {asked}."
     if facts.imported:
         yield "The ratings were collected elsewhere and imported; the order on screen is not known."
         return
@@ -59,9 +59,9 @@ def _design(facts: Facts, found: StudyAnalysis, book: Book) -> Iterator[str]:
         yield f"Annotators began with {len(facts.rubric.training)} training items with feedback."
 
 
-def _items(facts: Facts, found: StudyAnalysis, book: Book) -> str:
+def _items(facts: Facts, analysis: StudyAnalysis, book: Book) -> str:
     """How many items have ratings, of how many; ratings of those taken out later still count."""
-    every = len(found.frame.meta)
+    every = len(analysis.frame.meta)
     words = f"{book['study', '', 'items'].printed} of {every} items"
     later = every - facts.items
     return f"{words} ({later} of them taken out of the study)" if later else words
@@ -69,11 +69,11 @@ def _items(facts: Facts, found: StudyAnalysis, book: Book) -> str:
 
 def _people(facts: Facts, book: Book) -> Iterator[str]:
     """How annotators were found, which rules a panel enforced, what they were paid."""
-    found = facts.recruitment
-    if found.how:
-        yield f"Recruitment: {_ended(found.how)}"
-    if found.eligibility:
-        yield f"Eligibility, as the panel enforced it: {_ended('; '.join(found.eligibility))}"
+    recruitment = facts.recruitment
+    if recruitment.how:
+        yield f"Recruitment: {_ended(recruitment.how)}"
+    if recruitment.eligibility:
+        yield f"Eligibility, as the panel enforced it: {_ended('; '.join(recruitment.eligibility))}"
     if isinstance(facts.pay, Undefined):
         return
     seconds, median, lowest = (
@@ -89,14 +89,14 @@ def _people(facts: Facts, book: Book) -> Iterator[str]:
 
 def _declared(facts: Facts) -> Iterator[str]:
     """What was said before the first annotation, and what was changed after it."""
-    said = list(declared(facts.rubric, facts.preregistration))
-    if said:
+    lines = list(declared(facts.rubric, facts.preregistration))
+    if lines:
         yield "The following was preregistered and frozen with the design before the first annotation."
-    for heading, words in said:
+    for heading, words in lines:
         yield _ended(f"{heading}: {words}")
     if facts.amendments:
         count = len(facts.amendments)
-        listed = "; ".join(f"{one.at:%Y-%m-%d}: {one.reason}" for one in facts.amendments)
+        listed = "; ".join(f"{amendment.at:%Y-%m-%d}: {amendment.reason}" for amendment in facts.amendments)
         yield f"The design had {count} {'amendment' if count == 1 else 'amendments'} after launch ({listed})."
 
 
@@ -113,7 +113,7 @@ def _asked(criterion: Criterion) -> str:
     return f"{criterion.title} ({SCALES[scale.kind].format(n=n, low=ends[0], high=ends[1])}, {scale.level})"
 
 
-def statistics(found: StudyAnalysis, book: Book) -> Iterator[str]:
+def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     """How the numbers were made, sentence by sentence."""
     yield (
         "Means and shares have 95 % intervals clustered by item and annotator (Cameron, Gelbach and Miller 2011), with "
@@ -121,51 +121,51 @@ def statistics(found: StudyAnalysis, book: Book) -> Iterator[str]:
         f"variance is at least {VARIANCE_FLOOR:g} of the larger one-way variance; t has the smallest effective number "
         "of clusters minus 1 as its degrees of freedom (Carter, Schnepel and Steigerwald 2017)."
     )
-    if found.contrasts:
+    if analysis.contrasts:
         yield (
             "Systems were compared by the mean difference where one annotator rated both on the same item, with "
-            f"t-tests clustered in the same way. {found.family}"
+            f"t-tests clustered in the same way. {analysis.family}"
         )
-    yield from _models(found)
-    yield from _judges(found, book)
+    yield from _models(analysis)
+    yield from _judges(analysis, book)
     yield (
         "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
         f"come from {RESAMPLES} bootstrap samples of the rated units."
     )
-    if any(result.missing for result in found.criteria):
+    if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
-    yield found.scope.sentence
+    yield analysis.scope.sentence
 
 
-def _models(found: StudyAnalysis) -> Iterator[str]:
+def _models(analysis: StudyAnalysis) -> Iterator[str]:
     """The second look at the differences, where a criterion has one."""
-    fitted = [one.criterion for one in found.ordinal_models if isinstance(one.model, OrdinalModel)]
+    fitted = [fit.criterion for fit in analysis.ordinal_models if isinstance(fit.model, OrdinalModel)]
     if fitted:
         yield (
-            "As a second look that takes ratings as ordered only, a cumulative-logit mixed model with intercepts of "
-            "items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
-            f"{len(fitted)} of {len(found.judged)} criteria ({', '.join(map(found.title, fitted))}); its p-values "
-            "are not adjusted."
+            "As a second analysis that uses only the order of ratings, a cumulative-logit mixed model with intercepts "
+            "of items, of annotators and of annotators with systems was fitted by the Laplace approximation to "
+            f"{len(fitted)} of {len(analysis.judged)} criteria ({', '.join(map(analysis.title, fitted))}); its "
+            "p-values are not adjusted."
         )
 
 
-def _judges(found: StudyAnalysis, book: Book) -> Iterator[str]:
-    margins = {one.printed for one in book.numbers if (one.part, one.statistic) == ("judges", "epsilon")}
+def _judges(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
+    margins = {number.printed for number in book.numbers if (number.part, number.statistic) == ("judges", "epsilon")}
     for epsilon in margins:
         yield (
-            f"Judges were compared with the annotators, who are {EXPERTISE[found.frame.settings.expertise]}, by the "
+            f"Judges were compared with the annotators, who are {EXPERTISE[analysis.frame.settings.expertise]}, by the "
             f"alternative annotator test (Calderon, Reichart and Dror 2025) with epsilon {epsilon}."
         )
-    metrics = dict.fromkeys(one.baseline for one in book.numbers if one.part == "metrics")
+    metrics = dict.fromkeys(number.baseline for number in book.numbers if number.part == "metrics")
     if metrics:
         yield (
-            f"Metrics ({', '.join(map(found.title, metrics))}) were correlated with the mean ratings of each criterion "
-            "within items, and over the means of systems (Kendall's tau-b and Pearson's r)."
+            f"Metrics ({', '.join(map(analysis.title, metrics))}) were correlated with the mean ratings of each "
+            "criterion within items, and over the means of systems (Kendall's tau-b and Pearson's r)."
         )
 
 
 def _left_out(facts: Facts) -> Iterator[str]:
     for what in ("annotator", "item"):
-        count = sum(one.what == what and not one.counted for one in facts.exclusions)
+        count = sum(exclusion.what == what and not exclusion.counted for exclusion in facts.exclusions)
         if count:
             yield f"{count} {what}{'s' if count > 1 else ''} left out, with reasons in exclusions.csv."

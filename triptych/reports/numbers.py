@@ -21,8 +21,8 @@ class Book:
     places: dict[tuple[str, ...], Number]
 
     @classmethod
-    def of(cls, found: StudyAnalysis, beside: BesideRatings | None = None) -> Book:
-        numbers = tuple(Listing(found, found.names, beside or BesideRatings()).numbers())
+    def of(cls, analysis: StudyAnalysis, beside: BesideRatings | None = None) -> Book:
+        numbers = tuple(Listing(analysis, analysis.names, beside or BesideRatings()).numbers())
         return cls(numbers, {number.place: number for number in numbers})
 
     def get(self, part: str, criterion: str, statistic: str, system: str = "", baseline: str = "") -> Number | None:
@@ -35,6 +35,6 @@ class Book:
         return self.places[part, criterion, system, baseline, statistic]
 
 
-def name_of(found: StudyAnalysis, code: int) -> str:
+def name_of(analysis: StudyAnalysis, code: int) -> str:
     """A system's name that may be written; nothing for the item itself."""
-    return "" if code == ABOUT_ITEM else found.names[code]
+    return "" if code == ABOUT_ITEM else analysis.names[code]

@@ -1,4 +1,4 @@
-"""The order in which every response was shown, as a file from which the orders can be made again.
+"""The order in which every response was shown, as a file from which the orders can be recomputed.
 
 An order follows from the orders before it (`order.balanced_order`) and, among equally good ones, from the
 study's seed. While a study is blind the seed stays out: with it anybody could tell which system has which number.
@@ -65,20 +65,23 @@ def assignment_rows(session: Session, study: Study, names: dict[int, str]) -> It
     every = shown_in(session, study)
     codes = dict(map(tuple, session.execute(select(System.id, System.blind_code).where(System.study_id == study.id))))
     orders = replayed(every, study.seed)
-    for one, order in zip(every, orders, strict=True):
-        listed = as_json([names[codes[system]] for system in one.systems])
-        known = (_tie_seed(study.seed, one), as_json([names[codes[system]] for system in sorted(one.systems)]))
+    for assignment, order in zip(every, orders, strict=True):
+        listed = as_json([names[codes[system]] for system in assignment.systems])
+        replay = (
+            _tie_seed(study.seed, assignment),
+            as_json([names[codes[system]] for system in sorted(assignment.systems)]),
+        )
         yield (
-            one.number,
-            one.annotator,
-            one.item_id,
-            one.purpose,
-            one.state,
-            one.reserved_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            assignment.number,
+            assignment.annotator,
+            assignment.item_id,
+            assignment.purpose,
+            assignment.state,
+            assignment.reserved_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             listed,
-            int(one.order_known),
-            None if order is None else int(order == one.systems),
-            *(known if study.unblinded_at else (None, None)),
+            int(assignment.order_known),
+            None if order is None else int(order == assignment.systems),
+            *(replay if study.unblinded_at else (None, None)),
         )
 
 
@@ -89,37 +92,37 @@ class _Before:
     counts: Counter[tuple[int, int]] = field(default_factory=Counter)
     ran_out: list[Shown] = field(default_factory=list)
 
-    def add(self, one: Shown) -> None:
-        if one.state == AssignmentState.expired:
-            self.ran_out.append(one)
+    def add(self, assignment: Shown) -> None:
+        if assignment.state == AssignmentState.expired:
+            self.ran_out.append(assignment)
         else:
-            self.counts.update(one.cells)
+            self.counts.update(assignment.cells)
 
     def at(self, moment: datetime) -> Counter[tuple[int, int]]:
         """As it was counted then: a reservation that had not run out yet counted too."""
-        live = (one.cells for one in self.ran_out if one.expires_at >= moment)
+        live = (assignment.cells for assignment in self.ran_out if assignment.expires_at >= moment)
         return self.counts + Counter(chain.from_iterable(live))
 
 
 def replayed(every: Iterable[Shown], seed: str) -> Iterator[tuple[int, ...] | None]:
-    """The systems by slot of each assignment, made again from those before it; None where they were not known."""
+    """The systems by slot of each assignment, recomputed from those before it; None where they were not known."""
     by_annotator: dict[str, _Before] = defaultdict(_Before)
     by_item: dict[int, _Before] = defaultdict(_Before)
-    for one in every:
-        hers, here = by_annotator[one.annotator], by_item[one.item_number]
-        yield _order(one, hers, here, seed) if one.order_known else None
-        hers.add(one)
-        here.add(one)
+    for assignment in every:
+        by_person, here = by_annotator[assignment.annotator], by_item[assignment.item_number]
+        yield _order(assignment, by_person, here, seed) if assignment.order_known else None
+        by_person.add(assignment)
+        here.add(assignment)
 
 
-def _order(one: Shown, hers: _Before, here: _Before, seed: str) -> tuple[int, ...]:
-    systems, at = sorted(one.systems), one.reserved_at
-    order = balanced_order(systems, hers.at(at), here.at(at), _tie_seed(seed, one))
+def _order(assignment: Shown, by_person: _Before, here: _Before, seed: str) -> tuple[int, ...]:
+    systems, at = sorted(assignment.systems), assignment.reserved_at
+    order = balanced_order(systems, by_person.at(at), here.at(at), _tie_seed(seed, assignment))
     return tuple(systems[place] for place in order)
 
 
-def _tie_seed(seed: str, one: Shown) -> str:
-    return f"{seed}|{one.annotator}|{one.item_number}"
+def _tie_seed(seed: str, assignment: Shown) -> str:
+    return f"{seed}|{assignment.annotator}|{assignment.item_number}"
 
 
 def shown_in(session: Session, study: Study) -> list[Shown]:
@@ -132,10 +135,10 @@ def shown_in(session: Session, study: Study) -> list[Shown]:
         .order_by(Slot.assignment_id, Slot.position)
     )
     systems: dict[int, list[int]] = {}
-    known: dict[int, bool] = {}
+    orders_known: dict[int, bool] = {}
     for assignment, system, order_known in session.execute(slots):
         systems.setdefault(assignment, []).append(system)
-        known[assignment] = known.get(assignment, True) and order_known
+        orders_known[assignment] = orders_known.get(assignment, True) and order_known
     made = (
         select(
             Assignment.id,
@@ -152,4 +155,6 @@ def shown_in(session: Session, study: Study) -> list[Shown]:
         .where(Assignment.study_id == study.id)
         .order_by(Assignment.id)
     )
-    return [Shown(*row, tuple(systems.get(row[0], ())), known.get(row[0], False)) for row in session.execute(made)]
+    return [
+        Shown(*(*row, tuple(systems.get(row[0], ())), orders_known.get(row[0], False))) for row in session.execute(made)
+    ]

@@ -1,4 +1,4 @@
-"""Reports frozen at one event: made once, kept with the study, given out as they are."""
+"""Reports frozen at one event: made once, stored with the study, never changed."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Frozen:
 def keep(session: Session, study: Study, report: Report, actor: str) -> None:
     """Keeps a report with its study. The same state of a study has one snapshot, however often it is made."""
     lifecycle.lock(session, study.id)
-    mine = select(Snapshot.id).where(Snapshot.study_id == study.id, Snapshot.sha256 == report.sha256)
-    if session.scalars(mine).first() is None:
+    same_report = select(Snapshot.id).where(Snapshot.study_id == study.id, Snapshot.sha256 == report.sha256)
+    if session.scalars(same_report).first() is None:
         session.add(
             Snapshot(
                 study_id=study.id,
@@ -60,9 +60,9 @@ def keep(session: Session, study: Study, report: Report, actor: str) -> None:
 def listed(session: Session, study: Study) -> list[Frozen]:
     """The study's snapshots, newest first."""
     columns = ("sha256", "event_number", "event_hash", "scope", "made_at", "made_by")
-    wanted = select(*(getattr(Snapshot, name) for name in columns), func.length(Snapshot.file))
-    mine = wanted.where(Snapshot.study_id == study.id).order_by(Snapshot.id.desc())
-    return [Frozen(*row) for row in session.execute(mine)]
+    query = select(*(getattr(Snapshot, name) for name in columns), func.length(Snapshot.file))
+    of_study = query.where(Snapshot.study_id == study.id).order_by(Snapshot.id.desc())
+    return [Frozen(*row) for row in session.execute(of_study)]
 
 
 def newest(session: Session, study: Study) -> str:
@@ -70,7 +70,7 @@ def newest(session: Session, study: Study) -> str:
     return _first(session, _of(study, Snapshot.sha256).order_by(Snapshot.id.desc()))
 
 
-def known(session: Session, study: Study, sha256: str) -> str:
+def known_hash(session: Session, study: Study, sha256: str) -> str:
     """The hash, if the study has this snapshot. Raises NotFound."""
     return _first(session, _of(study, Snapshot.sha256).where(Snapshot.sha256 == sha256))
 
@@ -84,8 +84,8 @@ def _of(study: Study, column: Any) -> Select[Any]:
     return select(column).where(Snapshot.study_id == study.id)
 
 
-def _first(session: Session, wanted: Select[Any]) -> Any:
-    found = session.scalars(wanted).first()
-    if found is None:
+def _first(session: Session, query: Select[Any]) -> Any:
+    row = session.scalars(query).first()
+    if row is None:
         raise NotFound("The study has no such report. Make one on the page Report.")
-    return found
+    return row

@@ -23,32 +23,32 @@ TESTS = {"p": "p", "p (Holm)": "p Holm", "p (BH)": "p Benjamini-Hochberg"}
 SMALL_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def tables_of(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+def tables_of(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All tables of a report, the one that a paper prints first. A study without ratings has none but the first."""
-    yield main_table(found, book)
-    more = (*(table(found, book) for table in MORE), *appendix_tables(found, book), *trust_tables(found, book))
+    yield main_table(analysis, book)
+    more = (*(table(analysis, book) for table in MORE), *appendix_tables(analysis, book), *trust_tables(analysis, book))
     yield from (made for made in more if made.rows)
 
 
-def main_table(found: StudyAnalysis, book: Book) -> Table:
+def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
     notes = Notes()
-    letters = {name_of(found, code): SMALL_LETTERS[n % 26] for n, code in enumerate(found.frame.systems)}
-    rated = [result for result in found.criteria if result.systems and _of_systems(result)]
+    letters = {name_of(analysis, code): SMALL_LETTERS[n % 26] for n, code in enumerate(analysis.frame.systems)}
+    rated = [result for result in analysis.criteria if result.systems and _of_systems(result)]
     rows = [
         (
             Cell(name, letter),
-            *(_mean(book, result, name, notes, _above(found, result, name, letters)) for result in rated),
+            *(_mean(book, result, name, notes, _above(analysis, result, name, letters)) for result in rated),
         )
         for name, letter in letters.items()
     ]
-    foot = [_n_row(found, book, rated), _agreement_row(book, rated, notes)] if rows else []
+    foot = [_n_row(analysis, book, rated), _agreement_row(book, rated, notes)] if rows else []
     return Table(
         "results",
         "Results",
         ("System", *(result.criterion.title for result in rated)),
         (*rows, *foot),
-        (*main_notes(found, book), *notes.sentences()),
+        (*main_notes(analysis, book), *notes.sentences()),
     )
 
 
@@ -61,17 +61,17 @@ def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: 
     return notes.cell(book.get(*place, "mean", name), limits(book, *place, "interval", name), raised)
 
 
-def _above(found: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
+def _above(analysis: StudyAnalysis, result: CriterionResult, name: str, letters: dict[str, str]) -> str:
     """The letters of the systems that this one stands clearly above, after Holm's adjustment."""
     beaten = []
-    for one in found.contrasts_of(result.criterion.key):
-        if one.clear:
-            worse = one.baseline if one.higher == one.system else one.system
-            beaten += [letters[found.name(worse)]] if found.name(one.higher) == name else []
+    for contrast in analysis.contrasts_of(result.criterion.key):
+        if contrast.clear:
+            worse = contrast.baseline if contrast.higher == contrast.system else contrast.system
+            beaten += [letters[analysis.name(worse)]] if analysis.name(contrast.higher) == name else []
     return ",".join(sorted(beaten))
 
 
-def _n_row(found: StudyAnalysis, book: Book, rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
+def _n_row(analysis: StudyAnalysis, book: Book, rated: Sequence[CriterionResult]) -> tuple[Cell, ...]:
     return Cell("Answers (missing)"), *(Cell(f"{result.n} ({result.missing})") for result in rated)
 
 
@@ -86,26 +86,26 @@ def _agreement_row(book: Book, rated: Sequence[CriterionResult], notes: Notes) -
     return Cell("Krippendorff's alpha"), *cells
 
 
-def main_notes(found: StudyAnalysis, book: Book) -> Iterator[str]:
+def main_notes(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     """What the numbers of the main table are, and who made them."""
     counts = {name: book["study", "", name].printed for name in ("items", "annotators", "annotations", "ratings")}
     yield (
         f"{counts['items']} items, {counts['annotators']} annotators, {counts['annotations']} annotations, "
-        f"{counts['ratings']} ratings. {found.scope.sentence}"
+        f"{counts['ratings']} ratings. {analysis.scope.sentence}"
     )
-    shares = [result for result in found.criteria if result.share and result.counts_as]
-    kinds = "Means" if len(shares) < len(found.criteria) else "Shares"
+    shares = [result for result in analysis.criteria if result.share and result.counts_as]
+    kinds = "Means" if len(shares) < len(analysis.criteria) else "Shares"
     about = (f"{result.criterion.title}: share of “{result.counts_as}”." for result in shares)
-    yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*found.criteria), *about]))
-    if found.contrasts:
-        yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {found.family}"
+    yield " ".join(filter(None, [f"{kinds} with intervals.", interval_note(*analysis.criteria), *about]))
+    if analysis.contrasts:
+        yield f"Raised letters: the systems that this one stands clearly above, p < 0.05. {analysis.family}"
 
 
-def contrasts(found: StudyAnalysis, book: Book) -> Table:
+def contrasts(analysis: StudyAnalysis, book: Book) -> Table:
     """Every two systems under every criterion."""
     notes = Notes()
-    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
-    rows = [_contrast_row(found, book, one, titles, notes) for one in found.contrasts]
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
+    rows = [_contrast_row(analysis, book, contrast, titles, notes) for contrast in analysis.contrasts]
     header = ("Criterion", "Systems", "Difference", "These annotators", "Annotators like these", *TESTS)
     return Table(
         "contrasts",
@@ -115,27 +115,29 @@ def contrasts(found: StudyAnalysis, book: Book) -> Table:
         (
             "Mean difference, first system minus second, where one annotator rated both on the same item; 95 % "
             "intervals that speak for these annotators, and for annotators like these; the test that goes with the "
-            f"second; Wilcoxon's test on item means. {found.family} {HOCHBERG}",
+            f"second; Wilcoxon's test on item means. {analysis.family} {HOCHBERG}",
             *notes.sentences(),
         ),
     )
 
 
 def _contrast_row(
-    found: StudyAnalysis, book: Book, one: Contrast, titles: dict[str, str], notes: Notes
+    analysis: StudyAnalysis, book: Book, contrast: Contrast, titles: dict[str, str], notes: Notes
 ) -> tuple[Cell, ...]:
-    pair = name_of(found, one.system), name_of(found, one.baseline)
+    pair = name_of(analysis, contrast.system), name_of(analysis, contrast.baseline)
 
     def number(statistic: str) -> Number | None:
-        return book.get("contrasts", one.criterion, statistic, *pair)
+        return book.get("contrasts", contrast.criterion, statistic, *pair)
 
     def span(name: str) -> Cell:
         low, high = number(f"{name} low"), number(f"{name} high")
-        return notes.cell(low) if low is None or low.value is None else Cell(f"{low.printed} to {high.printed}")
+        if low is None or high is None or low.value is None:
+            return notes.cell(low)
+        return Cell(f"{low.printed} to {high.printed}")
 
     counts = [number(name) for name in ("wins", "ties", "losses")]
     return (
-        Cell(titles[one.criterion]),
+        Cell(titles[contrast.criterion]),
         Cell(f"{pair[0]} – {pair[1]}"),
         notes.cell(number("difference")),
         span("these annotators"),
@@ -146,15 +148,15 @@ def _contrast_row(
     )
 
 
-def agreement(found: StudyAnalysis, book: Book) -> Table:
+def agreement(analysis: StudyAnalysis, book: Book) -> Table:
     """Coefficients by criterion, with intervals."""
-    notes, rows, said = Notes(), [], []
-    for result, one in zip(found.criteria, found.agreement, strict=True):
+    notes, rows, remarks = Notes(), [], []
+    for result, coefficients in zip(analysis.criteria, analysis.agreement, strict=True):
         titles = {"": result.criterion.title}
-        if one.apart is not None:
+        if coefficients.apart is not None:
             titles[SET_APART] = f"{result.criterion.title}, without {titles_apart(result.criterion)}"
-        rows += [_agreed(book, one, before, title, notes) for before, title in titles.items()]
-        said += [f"{result.criterion.title}: {words}" for words in (one.band, one.note) if words]
+        rows += [_agreed(book, coefficients, before, title, notes) for before, title in titles.items()]
+        remarks += [f"{result.criterion.title}: {words}" for words in (coefficients.band, coefficients.note) if words]
     return Table(
         "agreement",
         "Agreement between annotators",
@@ -162,23 +164,23 @@ def agreement(found: StudyAnalysis, book: Book) -> Table:
         tuple(rows),
         (
             "A unit is one response, or one item where the question is about the item, rated twice or more. "
-            "95 % intervals by drawing units anew; they speak for these annotators. Alpha is Krippendorff's, at the "
+            "95 % intervals by resampling units; they speak for these annotators. Alpha is Krippendorff's, at the "
             "level of the scale; AC is AC1 on nominal scales, else AC2.",
-            *said,
+            *remarks,
             *notes.sentences(),
         ),
     )
 
 
-def _agreed(book: Book, one: Agreement, before: str, title: str, notes: Notes) -> tuple[Cell, ...]:
+def _agreed(book: Book, coefficients: Agreement, before: str, title: str, notes: Notes) -> tuple[Cell, ...]:
     """The coefficients of one criterion; before: with all its answers, or without those set apart."""
-    place = ("agreement", one.criterion)
+    place = ("agreement", coefficients.criterion)
     names = [f"{before}{name}" for name in COEFFICIENTS]
     cells = (notes.cell(book.get(*place, name), limits(book, *place, name)) for name in names)
-    return Cell(title), Cell(one.level), Cell(book[*place, f"{before}units"].printed), *cells
+    return Cell(title), Cell(coefficients.level), Cell(book[*place, f"{before}units"].printed), *cells
 
 
-def answers(found: StudyAnalysis, book: Book) -> Table:
+def answers(analysis: StudyAnalysis, book: Book) -> Table:
     """How often every answer was given, with what is printed of each system."""
     notes = Notes()
     rows = [
@@ -188,8 +190,8 @@ def answers(found: StudyAnalysis, book: Book) -> Table:
             *(_of_system(book, result, column.name, name, notes) for column in SYSTEM),
             Cell(_listed(result, book, name)),
         )
-        for result in found.criteria
-        for name in (name_of(found, one.system) for one in result.systems)
+        for result in analysis.criteria
+        for name in (name_of(analysis, system.system) for system in result.systems)
     ]
     header = ("Criterion", "System", *(column.title for column in SYSTEM), "Answers")
     return Table("answers", "Answers", header, tuple(rows), notes.sentences(), prose=True)
@@ -208,7 +210,7 @@ def _listed(result: CriterionResult, book: Book, name: str) -> str:
     return ", ".join(f"{title}: {count.printed}" for title, count in counts.items() if count)
 
 
-def order(found: StudyAnalysis, book: Book) -> Table:
+def order(analysis: StudyAnalysis, book: Book) -> Table:
     """How far answers at each place lie above or below what the same system gets on average."""
     seen = [
         letter
@@ -216,7 +218,7 @@ def order(found: StudyAnalysis, book: Book) -> Table:
         if any(n.part == "order" and n.system == f"Response {letter}" for n in book.numbers)
     ]
     notes, rows = Notes(), []
-    for result in found.criteria if seen else ():
+    for result in analysis.criteria if seen else ():
         key = result.criterion.key
         cells = [_at_place(book, key, f"Response {letter}", notes) for letter in seen]
         if isinstance(result.positions, Undefined):
@@ -232,12 +234,12 @@ def _at_place(book: Book, key: str, place: str, notes: Notes) -> Cell:
     return Cell(NONE) if n is None else Cell(f"{book['order', key, 'from own mean', place].printed} (n {n.printed})")
 
 
-def majority(found: StudyAnalysis, book: Book) -> Table:
+def majority(analysis: StudyAnalysis, book: Book) -> Table:
     """Items that most of their raters found positive."""
     rows = []
-    for result in found.criteria:
-        for one in result.systems:
-            name, key = name_of(found, one.system), result.criterion.key
+    for result in analysis.criteria:
+        for system in result.systems:
+            name, key = name_of(analysis, system.system), result.criterion.key
             share = book.get("systems", key, "share positive by majority", name)
             if share:
                 counts = (book["systems", key, what, name] for what in MAJORITY)
@@ -257,12 +259,12 @@ def plain_table(name: str, title: str, header: Sequence[str], rows: Iterable[Seq
     return Table(name, title, tuple(header), tuple(tuple(map(Cell, row)) for row in rows), notes, prose=True)
 
 
-def findings(found: StudyAnalysis) -> Table:
+def findings(analysis: StudyAnalysis) -> Table:
     """What would change the conclusion, the gravest first."""
-    return plain_table("findings", "Findings", ("Finding",), ([one.sentence] for one in all_findings(found)))
+    return plain_table("findings", "Findings", ("Finding",), ([finding.sentence] for finding in all_findings(analysis)))
 
 
-def not_run(found: StudyAnalysis) -> Table:
+def not_run(analysis: StudyAnalysis) -> Table:
     """Checks that the data do not allow."""
-    rows = ([one.check, ", ".join(map(found.title, one.criteria)), one.why] for one in all_not_run(found))
+    rows = ([check.check, ", ".join(map(analysis.title, check.criteria)), check.why] for check in all_not_run(analysis))
     return plain_table("not_run", "Checks that could not run", ("Check", "Criteria", "Why"), rows)

@@ -58,7 +58,7 @@ COMMANDS = r"""% A letter that this engine may not know: XeLaTeX and LuaLaTeX pr
 \providecommand{\triptychfit}[1]{\setbox0=\hbox{#1}\ifdim\wd0>\linewidth
   \ifdefined\resizebox\resizebox{\linewidth}{!}{\box0}\else\box0\fi\else\box0\fi}
 """
-PROSE = 0.4  # of the line, for a column of sentences beside others
+PROSE = 0.4  # of the line, for a column of sentences next to others
 WIDE = 6  # columns; a wider table is set smaller
 LONG = 40  # rows, half as many of sentences; the rest goes on in another float: one higher than a page loses its end
 HEAD = """% {about}
@@ -73,18 +73,18 @@ def escaped(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    known = UNKNOWN.sub(lambda match: rf"\triptychchar{{{ord(match[0]):04X}}}", text.translate(SPECIAL))
-    return HASH.sub(_breakable, MINUS.sub(r"\(-\)", known))
+    encoded = UNKNOWN.sub(lambda match: rf"\triptychchar{{{ord(match[0]):04X}}}", text.translate(SPECIAL))
+    return HASH.sub(_breakable, MINUS.sub(r"\(-\)", encoded))
 
 
-def _breakable(found: re.Match[str]) -> str:
+def _breakable(match: re.Match[str]) -> str:
     """A hash is longer than half a line and has no place to break it."""
-    return r"\allowbreak{}".join(found[0][at : at + 4] for at in range(0, len(found[0]), 4))
+    return r"\allowbreak{}".join(match[0][at : at + 4] for at in range(0, len(match[0]), 4))
 
 
-def cell(given: Cell) -> str:
-    raised = rf"\textsuperscript{{{escaped(given.raised)}}}" if given.raised else ""
-    return escaped(given.text) + raised
+def cell(content: Cell) -> str:
+    raised = rf"\textsuperscript{{{escaped(content.raised)}}}" if content.raised else ""
+    return escaped(content.text) + raised
 
 
 def tabular(table: Table) -> str:
@@ -101,7 +101,7 @@ def tabular(table: Table) -> str:
 
 
 def _caption(table: Table, part: int, parts: int) -> str:
-    """The label stands with the first part."""
+    """The label is on the first part."""
     if not part:
         return rf"\caption{{{escaped(table.title)}}}\label{{tab:{table.name}}}"
     return rf"\caption{{{escaped(table.title)} (part {part + 1} of {parts})}}"
@@ -110,7 +110,7 @@ def _caption(table: Table, part: int, parts: int) -> str:
 def _grid(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
     widest = [max((len(row[place].text) for row in rows), default=0) for place in range(len(table.header))]
     header = [_heading(words, width) for words, width in zip(table.header, widest, strict=True)]
-    frame = pd.DataFrame([[cell(one) for one in row] for row in rows], columns=header)
+    frame = pd.DataFrame([[cell(content) for content in row] for row in rows], columns=header)
     columns = "l" + "r" * (len(header) - 1)
     if table.prose:
         columns = columns[:-1] + rf"p{{{PROSE if len(header) > 1 else 1}\linewidth}}"
@@ -118,7 +118,7 @@ def _grid(table: Table, rows: Sequence[tuple[Cell, ...]]) -> str:
 
 
 def _heading(words: str, width: int) -> str:
-    """The title of a column; one that is wider than all under it stands on two lines."""
+    """The title of a column; one that is wider than all cells under it takes two lines."""
     gaps = [place for place, sign in enumerate(words) if sign == " "]
     if len(words) <= width or not gaps:
         return escaped(words)

@@ -1,4 +1,4 @@
-"""The tables of what may stand between ratings and the truth: places, time, annotators, highlights."""
+"""The tables of what may bias ratings: places, time, annotators, highlights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from triptych.reports.numbers import Book
 from triptych.results.study_analysis import StudyAnalysis
 
 
-def trust_tables(found: StudyAnalysis, book: Book) -> Iterator[Table]:
+def trust_tables(analysis: StudyAnalysis, book: Book) -> Iterator[Table]:
     """All of them; one that nothing was found for has no rows."""
-    titles = {result.criterion.key: result.criterion.title for result in found.criteria}
-    labels = {label.key: label.title for label in found.frame.rubric.highlights}
+    titles = {result.criterion.key: result.criterion.title for result in analysis.criteria}
+    labels = {label.key: label.title for label in analysis.frame.rubric.highlights}
     yield _effects(book, titles)
     yield _shifts(book, titles)
     yield _annotators(book)
@@ -30,7 +30,7 @@ def _effects(book: Book, titles: dict[str, str]) -> Table:
         columns,
         "Do ratings depend on the place on screen? Least squares on places and systems within annotations; Wald's test "
         "that no place shifts them, clustered by item and annotator. First to last: change in scale points from an "
-        "annotator's first annotation to her last, with the 95 % interval for annotators like these where there are "
+        "annotator's first annotation to their last, with the 95 % interval for annotators like these where there are "
         "five or more, else for these.",
     )
 
@@ -43,7 +43,7 @@ def _shifts(book: Book, titles: dict[str, str]) -> Table:
         ("shifts", "Places on screen"),
         {"Place": "", "Shift": "shift", "Best there": "best"},
         "Shift from the mean of all places, in scale points, with 95 % intervals as above; how often the one response "
-        "that an annotator rated above all others stood there.",
+        "that an annotator rated above all others was there.",
     )
 
 
@@ -108,6 +108,6 @@ def _by_name(
                 for statistic in columns.values()
             ),
         )
-        for name in dict.fromkeys(one.system for one in book.numbers if one.part == part)
+        for name in dict.fromkeys(number.system for number in book.numbers if number.part == part)
     ]
     return appendix_table(*names, (heading, *columns), rows, about, notes)

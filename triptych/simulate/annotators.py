@@ -81,8 +81,8 @@ class Crowd:
         rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
         ranked, odd = rng.sample(list(systems), len(systems)), rng.sample(list(people), len(people))
         steps = max(len(systems) - 1, 1)
-        effects = {one: WIDTH * recipe.gap * (place / steps - 0.5) for place, one in enumerate(ranked)}
-        severity = {one: rng.gauss(0, WIDTH * recipe.spread) for one in people}
+        effects = {system: WIDTH * recipe.gap * (place / steps - 0.5) for place, system in enumerate(ranked)}
+        severity = {person: rng.gauss(0, WIDTH * recipe.spread) for person in people}
         careless = frozenset(odd[: recipe.careless])
         strict = odd[-1] if recipe.severe and odd[-1] not in careless else None
         if strict:
@@ -92,7 +92,7 @@ class Crowd:
     def qualities(self, systems: Iterable[int], rng: Random) -> dict[int, float]:
         """How good each system's candidate for one item is: the system, how well the item goes, taste."""
         luck = rng.gauss(0, WIDTH * ITEM_TASTE)
-        return {one: self.effects[one] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for one in systems}
+        return {system: self.effects[system] + luck + rng.gauss(0, WIDTH * SYSTEM_TASTE) for system in systems}
 
     def felt(self, who: str, shown: Sequence[float], rng: Random) -> list[float]:
         """How good the candidates in the slots seem to one of them, before they become answers."""
@@ -134,15 +134,16 @@ def generate_answers(
 
 def generate_numbers(criterion: Criterion, felt: Sequence[float], rng: Random) -> list[float]:
     """One number per slot, as results count answers: the point, or 1 for a positive option or the best response."""
-    scale, places = criterion.scale, {place: SimulatedCandidate(one) for place, one in zip(LETTERS, felt, strict=False)}
+    scale = criterion.scale
+    places = {place: SimulatedCandidate(quality) for place, quality in zip(LETTERS, felt, strict=False)}
     if isinstance(scale, Best):
         best = _best(scale, places, rng)
         return [float(place in best) for place in places]
-    given = [_value(scale, places, one, rng) for one in felt]
+    values = [_value(scale, places, quality, rng) for quality in felt]
     if not isinstance(scale, Choice):
-        return given
+        return values
     counts = {option.key: math.nan if option.missing else float(option.positive) for option in scale.options}
-    return [counts[key] for key in given]
+    return [counts[key] for key in values]
 
 
 def _set_aside(rubric: Rubric, places: dict[str, SimulatedCandidate], rng: Random) -> dict[str, str]:

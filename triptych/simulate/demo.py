@@ -68,14 +68,14 @@ def load_demo(engine: Engine) -> int:
 
 
 def _load(session: Session) -> int:
-    found = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
+    rubrics = {key: path for key, path in shipped_rubrics().items() if (DEMO / f"{key}.jsonl").exists()}
     # the newest study stands first in every list: the one that has results already
-    for key in sorted(found, key=lambda key: key == HALF_DONE):
+    for key in sorted(rubrics, key=lambda key: key == HALF_DONE):
         items = _items(key)
-        study = _make(session, found[key], items)
+        study = _make(session, rubrics[key], items)
         if key == HALF_DONE:
             _fill(session, study, items)
-    return len(found)
+    return len(rubrics)
 
 
 def _items(key: str) -> Sequence[ItemDraft]:
@@ -155,8 +155,8 @@ def _message(work: Assigned, rng: Random) -> dict[str, object]:
 
 def _candidates(session: Session, work: Assigned, qualities: dict[str | None, float]) -> Iterator[SimulatedCandidate]:
     """What stands in the slots; the quality comes with the text, for nobody may ask here which system wrote it."""
-    wanted = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
-    for text in session.scalars(wanted.order_by(Slot.position)):
+    texts = select(Candidate.text).join(Slot, Slot.candidate_id == Candidate.id).where(Slot.assignment_id == work.id)
+    for text in session.scalars(texts.order_by(Slot.position)):
         yield SimulatedCandidate(quality=qualities[text], text=text)
 
 

@@ -86,7 +86,7 @@ class DryRun:
     @property
     def sentence(self) -> str:
         """How much of what was planted the analysis found again."""
-        of = {one: sum(check.recovered == one for check in self.checks) for one in Recovered}
+        of = {outcome: sum(check.recovered == outcome for check in self.checks) for outcome in Recovered}
         words = f"{of[Recovered.yes]} of {len(self.checks)} planted effects were recovered"
         if of[Recovered.unclear]:
             words += f", {of[Recovered.unclear]} stayed unclear"
@@ -117,8 +117,8 @@ def dry_run(session: Session, study: Study, recipe: Recipe, tell: Tell = lambda 
             analysis = StudyAnalysis(*_results(copy))
     finally:
         engine.dispose()
-    found = tuple(checks(planted, analysis))
-    return DryRun(recipe, done, analysis.n_items, people, monotonic() - began, analysis, found)
+    recoveries = tuple(checks(planted, analysis))
+    return DryRun(recipe, done, analysis.n_items, people, monotonic() - began, analysis, recoveries)
 
 
 def _items(session: Session, study: Study, recipe: Recipe) -> list[int]:
@@ -146,7 +146,7 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     """Copies the study's design into an empty database, row by row, without its people."""
     items = select(Item.id).where(Item.study_id == study.id, (Item.purpose != Purpose.main) | Item.id.in_(main))
     criteria = select(Criterion.id).where(Criterion.study_id == study.id)
-    wanted: list[tuple[Any, ColumnElement[bool]]] = [
+    sources: list[tuple[Any, ColumnElement[bool]]] = [
         (RubricText, RubricText.id == study.rubric_id),
         (Study, Study.id == study.id),
         *((table, table.study_id == study.id) for table in (Criterion, System)),
@@ -156,7 +156,7 @@ def _copy(session: Session, study: Study, main: Sequence[int], engine: Engine) -
     ]
     source = session.connection()
     with engine.begin() as target:
-        for table, condition in wanted:
+        for table, condition in sources:
             _copy_rows(source, target, table.__table__, condition)
 
 
@@ -188,7 +188,7 @@ def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Plante
     systems = _systems(copy)
     people = _people(copy, study, recipe.annotators)
     crowd = Crowd.drawn(
-        recipe, sorted({code for one in systems.values() for code in one}), [w.pseudonym for w in people]
+        recipe, sorted({code for codes in systems.values() for code in codes}), [w.pseudonym for w in people]
     )
     rng = Random(recipe.seed)  # noqa: S311 (a simulation, no secret)
     shown = _candidates(copy, {item: crowd.qualities(codes, rng) for item, codes in systems.items()})
@@ -200,36 +200,38 @@ def _played(copy: Session, recipe: Recipe, tell: Tell) -> tuple[int, int, Plante
 def _systems(copy: Session) -> dict[int, list[int]]:
     """Main item → the blind codes of the systems that answered it."""
     rows = select(Candidate.item_id, System.blind_code).join(System, System.id == Candidate.system_id)
-    found: defaultdict[int, list[int]] = defaultdict(list)
+    codes_of: defaultdict[int, list[int]] = defaultdict(list)
     for item, code in copy.execute(
         rows.join(Item, Item.id == Candidate.item_id).where(Item.purpose == Purpose.main).order_by(Candidate.id)
     ):
-        found[item].append(code)
-    return found
+        codes_of[item].append(code)
+    return codes_of
 
 
 def _candidates(copy: Session, qualities: dict[int, dict[int, float]]) -> dict[int, SimulatedCandidate]:
     """Every candidate by its id; one of a training, gold or attention item is average."""
     rows = select(Candidate, System.blind_code).join(System, System.id == Candidate.system_id)
     return {
-        one.id: SimulatedCandidate(
-            qualities.get(one.item_id, {}).get(code, 0.0), one.text, tuple(turn[1] for turn in one.turns or ())
+        candidate.id: SimulatedCandidate(
+            qualities.get(candidate.item_id, {}).get(code, 0.0),
+            candidate.text,
+            tuple(turn[1] for turn in candidate.turns or ()),
         )
-        for one, code in copy.execute(rows)
+        for candidate, code in copy.execute(rows)
     }
 
 
 def _people(copy: Session, study: Study, count: int) -> list[Who]:
     """Simulated annotators; where the study has an explicit plan, one for each person it names."""
     planned = copy.scalars(select(PlannedItem.person_id).distinct().order_by(PlannedItem.person_id)).all()
-    now, found = clock.now(), []
+    now, annotators = clock.now(), []
     for number, person_id in enumerate(planned or range(1, count + 1), 1):
         person = Person(id=person_id, kind=Kind.simulated, pseudonym=f"SIM-{number:02}", created_at=now)
         part = Membership(study_id=study.id, person_id=person_id, joined_at=now, instructions_read_at=now)
         copy.add_all([person, part])
-        found.append(Who(person_id, person.pseudonym, person.role, None, 0))
+        annotators.append(Who(person_id, person.pseudonym, person.role, None, 0))
     database.commit(copy)
-    return found
+    return annotators
 
 
 def _fill(

@@ -37,15 +37,15 @@ class Basis:
     """Where the scatter of a plan is known from, for one criterion.
 
     components: of a paired difference, in points; width: of the scale in points, 100 where answers are counted as
-    shares, in percent. seconds: median active seconds of an annotation, None where not known. found: the mean distance
-    between two systems there, None for a preset.
+    shares, in percent. seconds: median active seconds of an annotation, None where not known. mean_difference:
+    between two systems of that round in points, None for a preset.
     """
 
     title: str
     components: Components
     width: float
     seconds: float | None = None
-    found: float | None = None
+    mean_difference: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def preset(name: str, width: float) -> Basis:
 
 def rounds(session: Session, who: Who, study: Study) -> list[Study]:
     """The rounds of the study's series that this lead leads, itself first: a pilot tells about the main round."""
-    mine = [one for one in lifecycle.for_lead(session, who) if one.series == study.series]
-    return sorted(mine, key=lambda one: one.id != study.id)
+    series = [round_ for round_ in lifecycle.for_lead(session, who) if round_.series == study.series]
+    return sorted(series, key=lambda round_: round_.id != study.id)
 
 
 def bases(session: Session, study: Study) -> tuple[Basis, ...]:
@@ -82,37 +82,37 @@ def bases(session: Session, study: Study) -> tuple[Basis, ...]:
     Enough: two systems side by side, some item rated by two annotators, some annotator with two items.
     """
     scope = Counted(kinds_by_default(study))
-    one = analyse(frame_of(session, study), scope, system_names(session, study))
-    return tuple(_bases(one, study.round))
+    analysis = analyse(frame_of(session, study), scope, system_names(session, study))
+    return tuple(_bases(analysis, study.round))
 
 
-def _bases(one: StudyAnalysis, study_round: str) -> Iterator[Basis]:
-    seconds = one.work["active_seconds"]
-    known = seconds[seconds > 0]
-    median = float(known.median()) if len(known) else None
-    for ratings in one.ratings:
-        mine = one.contrasts_of(ratings.criterion.key)
-        found = pooled_components(mine)
-        if not isinstance(found, Undefined):
+def _bases(analysis: StudyAnalysis, study_round: str) -> Iterator[Basis]:
+    seconds = analysis.work["active_seconds"]
+    measured = seconds[seconds > 0]
+    median = float(measured.median()) if len(measured) else None
+    for ratings in analysis.ratings:
+        contrasts = analysis.contrasts_of(ratings.criterion.key)
+        components = pooled_components(contrasts)
+        if not isinstance(components, Undefined):
             low, high = ends_of(ratings.criterion)
-            unit = PERCENT if mine[0].share else 1
-            apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _known(mine)]))
+            unit = PERCENT if contrasts[0].share else 1
+            apart = unit * float(np.mean([abs(contrast.difference.mean) for contrast in _estimable(contrasts)]))
             title = f"{ratings.criterion.title} ({study_round} round)"
-            yield Basis(title, found.on_scale(unit), unit * (high - low), median, apart)
+            yield Basis(title, components.on_scale(unit), unit * (high - low), median, apart)
 
 
-def _known(contrasts: Sequence[Contrast]) -> list[Contrast]:
+def _estimable(contrasts: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in contrasts if not isinstance(contrast.difference, Undefined)]
 
 
 def pooled_components(contrasts: Sequence[Contrast]) -> Components | Undefined:
     """One set of components for all pairs of systems: their variances averaged; a sentence where none is defined."""
-    found = [or_undefined(_components, contrast) for contrast in _known(contrasts)]
-    defined = [one for one in found if isinstance(one, Components)]
+    results = [or_undefined(_components, contrast) for contrast in _estimable(contrasts)]
+    defined = [result for result in results if isinstance(result, Components)]
     if not defined:
-        return found[0] if found else NOT_YET
+        return results[0] if results else NOT_YET
     parts = ("item", "annotator", "residual")
-    return Components(*(math.sqrt(np.mean([getattr(one, part) ** 2 for one in defined])) for part in parts))
+    return Components(*(math.sqrt(np.mean([getattr(pair, part) ** 2 for pair in defined])) for part in parts))
 
 
 def _components(contrast: Contrast) -> Components:
@@ -153,5 +153,5 @@ def chances(plan: Plan, shift: float, components: Components) -> Chances:
 
 
 def _chance(plan: Plan, shift: float, components: Components) -> float:
-    found = or_undefined(power, plan, shift, components, ROUGHLY)
-    return float("nan") if isinstance(found, Undefined) else found.rate.share
+    estimate = or_undefined(power, plan, shift, components, ROUGHLY)
+    return float("nan") if isinstance(estimate, Undefined) else estimate.rate.share

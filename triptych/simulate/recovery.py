@@ -21,7 +21,7 @@ from triptych.stats.diagnostics import AnnotatorAgreement, Severity
 from triptych.stats.effects import PositionEffect
 from triptych.stats.undefined import Undefined
 
-ENOUGH = 5000
+IMAGINED_ANNOTATIONS = 5000
 LEVEL = 0.05
 UNLIKELY = 0.01
 STRONG, WEAK = 0.7, 0.3
@@ -40,7 +40,7 @@ class Check:
     effect: str
     about: str
     planted: str
-    found: str
+    observed: str
     recovered: Recovered
 
 
@@ -62,12 +62,16 @@ class Planted:
             return 0.0
         columns = self.answers[criterion]
         apart = columns[:, self.systems.index(system)] - columns[:, self.systems.index(baseline)]
-        known = apart[~np.isnan(apart)]
-        return float(known.mean()) if len(known) else float("nan")
+        differences = apart[~np.isnan(apart)]
+        return float(differences.mean()) if len(differences) else float("nan")
 
 
 def imagined(
-    crowd: Crowd, criteria: Sequence[Criterion], items: Sequence[Sequence[int]], rng: Random, count: int = ENOUGH
+    crowd: Crowd,
+    criteria: Sequence[Criterion],
+    items: Sequence[Sequence[int]],
+    rng: Random,
+    count: int = IMAGINED_ANNOTATIONS,
 ) -> Planted:
     """Answers of the crowd to ever new items, each by somebody, in ever new orders.
 
@@ -75,7 +79,9 @@ def imagined(
     """
     systems, people = tuple(sorted(crowd.effects)), list(crowd.severity)
     answers = {
-        one.key: np.full((count, len(systems)), np.nan) for one in criteria if not variable_of(one).not_comparable
+        criterion.key: np.full((count, len(systems)), np.nan)
+        for criterion in criteria
+        if not variable_of(criterion).not_comparable
     }
     columns = {code: column for column, code in enumerate(systems)}
     for row in range(count):
@@ -90,42 +96,43 @@ def imagined(
     return Planted(crowd, systems, answers)
 
 
-def checks(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+def checks(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     """Each planted effect beside what the analysis found; what the study cannot show at all is left out."""
     if len(set(planted.crowd.effects.values())) > 1:
-        yield from _rankings(planted, one)
-    yield from _differences(planted, one)
-    yield from _place(planted.crowd, one)
-    yield from _careless(planted.crowd, one)
-    yield from _severity(planted.crowd, one)
+        yield from _rankings(planted, analysis)
+    yield from _differences(planted, analysis)
+    yield from _place(planted.crowd, analysis)
+    yield from _careless(planted.crowd, analysis)
+    yield from _severity(planted.crowd, analysis)
 
 
-def _rankings(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     """The order of the systems under each criterion; wrong only where a wrong pair differs clearly."""
-    for key, (_, table) in one.tables.items():
+    for key, (_, table) in analysis.tables.items():
         means: dict[str, dict[Any, float]] = {
             "planted": {code: np.nanmean(planted.answers[key][:, n]) for n, code in enumerate(planted.systems)},
-            "found": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
+            "observed": dict(zip(table.systems, np.nanmean(table.ratings, axis=0), strict=True)),
         }
         orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
-        words = {name: " > ".join(one.name(code) for code in order) for name, order in orders.items()}
-        turned = any(_judged(planted, contrast) == Recovered.no for contrast in one.contrasts_of(key))
-        same = orders["planted"] == orders["found"]
+        words = {name: " > ".join(analysis.name(code) for code in order) for name, order in orders.items()}
+        turned = any(_judged(planted, contrast) == Recovered.no for contrast in analysis.contrasts_of(key))
+        same = orders["planted"] == orders["observed"]
         recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
-        yield Check("Ranking of systems", one.title(key), words["planted"], words["found"], recovered)
+        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
 
 
-def _differences(planted: Planted, one: StudyAnalysis) -> Iterator[Check]:
+def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
     """Sign of every difference, and how many of the intervals hold what was planted."""
     held = []
-    for contrast in one.contrasts:
+    for contrast in analysis.contrasts:
         if isinstance(contrast.difference, Undefined):
             continue
         interval, share = contrast.difference.headline, contrast.share
         truth = planted.difference(contrast.criterion, contrast.system, contrast.baseline)
         if interval.low is not None and interval.high is not None:
             held.append(interval.low <= truth <= interval.high)
-        about = f"{one.title(contrast.criterion)}: {one.name(contrast.system)} − {one.name(contrast.baseline)}"
+        pair = f"{analysis.name(contrast.system)} − {analysis.name(contrast.baseline)}"
+        about = f"{analysis.title(contrast.criterion)}: {pair}"
         yield Check(
             "Difference", about, spoken_number(truth, share), spoken(interval, share), _judged(planted, contrast)
         )
@@ -159,20 +166,20 @@ def _intervals(held: Sequence[bool]) -> Check:
     )
 
 
-def _place(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+def _place(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     """What stands first: the share of criteria that see it, with the level divided by their number."""
-    known = {key: found for key, found in one.positions.items() if isinstance(found, PositionEffect)}
-    if not known:
+    effects = {key: effect for key, effect in analysis.positions.items() if isinstance(effect, PositionEffect)}
+    if not effects:
         return
-    seen = {key: found for key, found in known.items() if found.p < LEVEL / len(known)}
-    first = {key: found for key, found in seen.items() if _gains_most(found) == 0}
-    words = f"Seen in {len(seen)} of {len(known)} criteria"
+    seen = {key: effect for key, effect in effects.items() if effect.p < LEVEL / len(effects)}
+    first = {key: effect for key, effect in seen.items() if _gains_most(effect) == 0}
+    words = f"Seen in {len(seen)} of {len(effects)} criteria"
     if seen:
-        shifts = [f"{one.title(key)}: {LETTERS[_gains_most(found)]} gains most" for key, found in seen.items()]
+        shifts = [f"{analysis.title(key)}: {LETTERS[_gains_most(effect)]} gains most" for key, effect in seen.items()]
         words += f" ({'; '.join(shifts)})"
     if not crowd.first:
         recovered = Recovered.no if seen else Recovered.yes
-    elif 2 * len(first) >= len(known):
+    elif 2 * len(first) >= len(effects):
         recovered = Recovered.yes
     else:
         recovered = Recovered.unclear
@@ -180,19 +187,19 @@ def _place(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
     yield Check("Place on the screen", "All criteria", planted, words, recovered)
 
 
-def _gains_most(found: PositionEffect) -> int:
-    return max(found.shifts, key=lambda shift: shift.interval.mean).position
+def _gains_most(effect: PositionEffect) -> int:
+    return max(effect.shifts, key=lambda shift: shift.interval.mean).position
 
 
-def _careless(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+def _careless(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     """Whether the correlation with the others raises the alarm for those who answered at random, and nobody else.
 
     Wrong only where it accuses somebody instead of them.
     """
-    known = [look for look in one.annotators if isinstance(look.agreement, AnnotatorAgreement)]
-    if not known:
+    assessed = [look for look in analysis.annotators if isinstance(look.agreement, AnnotatorAgreement)]
+    if not assessed:
         return
-    alarmed = {look.annotator for look in known if look.agreement.alarm}
+    alarmed = {look.annotator for look in assessed if look.agreement.alarm}
     if alarmed == crowd.careless:
         recovered = Recovered.yes
     elif alarmed - crowd.careless and crowd.careless - alarmed:
@@ -201,40 +208,40 @@ def _careless(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
         recovered = Recovered.unclear
     words = [
         f"{look.annotator} ({look.agreement.value:.2f} with the others)"
-        for look in known
+        for look in assessed
         if look.annotator in alarmed and look.agreement.value is not None
     ]
-    found = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
+    observed = f"Alarm for {', '.join(words)}" if alarmed else "No alarm"
     planted = f"{_names(crowd.careless)} at random" if crowd.careless else "Nobody"
-    yield Check("Careless annotators", "Correlation with the others", planted, found, recovered)
+    yield Check("Careless annotators", "Correlation with the others", planted, observed, recovered)
 
 
-def _severity(crowd: Crowd, one: StudyAnalysis) -> Iterator[Check]:
+def _severity(crowd: Crowd, analysis: StudyAnalysis) -> Iterator[Check]:
     """The strict one, and how well all severities come out; who answers at random has none."""
-    found = {
+    severities = {
         look.annotator: look.severity
-        for look in one.annotators
+        for look in analysis.annotators
         if isinstance(look.severity, Severity) and look.annotator not in crowd.careless
     }
-    if crowd.severe and found:
-        strictest = min(found, key=lambda name: found[name].difference)
-        high = found[strictest].high
+    if crowd.severe and severities:
+        strictest = min(severities, key=lambda name: severities[name].difference)
+        high = severities[strictest].high
         clear = high is not None and high < 0
         right = Recovered.yes if clear else Recovered.unclear
         yield Check(
             "Strict annotator",
             "Own rating minus the others'",
             crowd.severe,
-            f"{strictest} ({100 * found[strictest].difference:+.0f} % of the scale)",
+            f"{strictest} ({100 * severities[strictest].difference:+.0f} % of the scale)",
             right if strictest == crowd.severe else Recovered.no if clear else Recovered.unclear,
         )
-    planted = [crowd.severity[name] for name in found]
-    if len(found) < 3 or np.ptp(planted) == 0:
+    planted = [crowd.severity[name] for name in severities]
+    if len(severities) < 3 or np.ptp(planted) == 0:
         return
     # a strict annotator rates lower
-    r = float(-np.corrcoef(planted, [one.difference for one in found.values()])[0, 1])
+    r = float(-np.corrcoef(planted, [severity.difference for severity in severities.values()])[0, 1])
     recovered = Recovered.yes if r >= STRONG else Recovered.unclear if r >= WEAK else Recovered.no
-    everybody = f"{len(found)} annotators"
+    everybody = f"{len(severities)} annotators"
     yield Check(
         "Severities", everybody, "A strictness of each", f"Correlation with the planted ones {r:.2f}", recovered
     )

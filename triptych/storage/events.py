@@ -175,10 +175,10 @@ def _insert(
     session: Session, rows: Sequence[dict[str, Any]], salts: Sequence[str], recorded: Sequence[_Recorded]
 ) -> None:
     """Stores the events, and beside each the values it carries with the salt that hides them."""
-    ids = session.connection().execute(_insert_events(), rows).scalars().all()
+    ids = dict(map(tuple, session.connection().execute(_insert_events(), rows)))
     details = [
-        {"event_id": event_id, "salt": salt, "old": event.old, "new": event.new}
-        for event_id, salt, event in zip(ids, salts, recorded, strict=True)
+        {"event_id": ids[row["number"]], "salt": salt, "old": event.old, "new": event.new}
+        for row, salt, event in zip(rows, salts, recorded, strict=True)
         if event.old is not None or event.new is not None
     ]
     if details:
@@ -187,7 +187,8 @@ def _insert(
 
 @cache
 def _insert_events() -> ReturningInsert[Any]:
-    return insert(Event.__table__).returning(Event.__table__.c.id, sort_by_parameter_order=True)
+    # with the number of each, as one statement for all rows returns them in any order
+    return insert(Event.__table__).returning(Event.__table__.c.number, Event.__table__.c.id)
 
 
 def locked_study(session: Session, study_id: int) -> Study:

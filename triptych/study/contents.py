@@ -309,7 +309,7 @@ def stored_items(
 
 
 def design_hash(session: Session, study: Study) -> str:
-    """Hash of all that decides what is asked of whom: rubric, items, references, settings and plan.
+    """Hash of all that decides who is asked what: rubric, items, references, settings and plan.
 
     The answers of the datasheet describe the study and take no part.
     """

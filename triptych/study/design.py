@@ -305,7 +305,7 @@ def check_items(session: Session, study: Study) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Amendment:
-    """One change after launch: when, by whom (pseudonym), why, which parts, and the hash of the design from then on."""
+    """One change after launch: when, who (pseudonym), why, which parts, and the hash of the design from then on."""
 
     at: datetime
     who: str

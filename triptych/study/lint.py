@@ -127,7 +127,7 @@ class Material:
 
     @cached_property
     def speakers(self) -> dict[str, list[ItemDraft]]:
-        """Speakers whom annotators see under the name in the file, without case → the items in which they speak."""
+        """Speakers that annotators see under the name in the file, without case → the items in which they speak."""
         items: dict[str, list[ItemDraft]] = defaultdict(list)
         for item in self.items:
             turns = chain(item.context_turns, *(candidate.turns or () for candidate in item.candidates))
@@ -304,8 +304,8 @@ def _doubled(m: Material) -> Iterator[LintFinding]:
     if same:
         text = f"{counted(len(same), 'item')} are in the file more than once, with the same context and candidates."
         yield _finding("grave", text, "Keep one of each, or their ratings count as if they were independent.", same)
-    known = {id(item) for item in same}
-    shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in known]
+    reported = {id(item) for item in same}
+    shared = [item for items in by_context.values() if len(items) > 1 for item in items if id(item) not in reported]
     if shared:
         text = f"{counted(len(shared), 'item')} share their context with another item."
         yield _finding(
@@ -514,7 +514,7 @@ def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
 
 def _lengths(m: Material) -> Iterator[LintFinding]:
     """A system that is typically far longer than the others on the same items, and single texts out of line."""
-    logs = {system: np.log([len(one.text) for one in texts]) for system, texts in m.by_system.items()}
+    logs = {system: np.log([len(text.text) for text in texts]) for system, texts in m.by_system.items()}
     for system, ratio in _ratios(m).items():
         if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."

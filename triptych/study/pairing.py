@@ -27,7 +27,7 @@ CAP = 1.3
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One annotator is to rate one item. `rank`: the place among hers, from 1; `row`: of the file, 0 for none."""
+    """One annotator is to rate one item. `rank`: the place among their items, from 1; `row`: in the file, or 0."""
 
     annotator: str
     item_id: str
@@ -47,19 +47,19 @@ class Component:
 
 
 class _Union:
-    """Which things hang together (union–find)."""
+    """Which items and annotators are connected (union–find)."""
 
     def __init__(self) -> None:
         self.above: dict[object, object] = {}
 
-    def find(self, one: object) -> object:
-        self.above.setdefault(one, one)
-        while self.above[one] != one:
-            self.above[one] = one = self.above[self.above[one]]
-        return one
+    def find(self, member: object) -> object:
+        self.above.setdefault(member, member)
+        while self.above[member] != member:
+            self.above[member] = member = self.above[self.above[member]]
+        return member
 
-    def join(self, one: object, other: object) -> None:
-        self.above[self.find(one)] = self.find(other)
+    def join(self, member: object, other: object) -> None:
+        self.above[self.find(member)] = self.find(other)
 
 
 def connected(plan: Iterable[PlanLine]) -> list[Component]:
@@ -68,12 +68,12 @@ def connected(plan: Iterable[PlanLine]) -> list[Component]:
     lines = list(plan)
     for line in lines:
         union.join(("annotator", line.annotator), ("item", line.item_id))
-    found: dict[object, tuple[dict[str, None], dict[str, None]]] = {}
+    parts_by_root: dict[object, tuple[dict[str, None], dict[str, None]]] = {}
     for line in lines:
-        annotators, items = found.setdefault(union.find(("item", line.item_id)), ({}, {}))
+        annotators, items = parts_by_root.setdefault(union.find(("item", line.item_id)), ({}, {}))
         annotators[line.annotator] = None
         items[line.item_id] = None
-    parts = [Component(tuple(sorted(annotators)), tuple(items)) for annotators, items in found.values()]
+    parts = [Component(tuple(sorted(annotators)), tuple(items)) for annotators, items in parts_by_root.values()]
     return sorted(parts, key=lambda part: (-len(part.items), part.annotators))
 
 
@@ -98,10 +98,10 @@ def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | No
     for item in items:
         team: list[str] = []
         for _ in range(min(raters[item], len(people))):
-            free = [one for one in people if one not in team and load[one] < most]
+            free = [person for person in people if person not in team and load[person] < most]
             if not free:
                 break
-            chosen = min(free, key=lambda one: _cost(one, team, load, pairs, union))
+            chosen = min(free, key=lambda person: _cost(person, team, load, pairs, union))
             team.append(chosen)
             load[chosen] += 1
             lines.append(PlanLine(chosen, item, load[chosen]))
@@ -110,11 +110,11 @@ def proposed(raters: Mapping[str, int], annotators: Sequence[str], cap: int | No
     return sorted(lines, key=lambda line: (line.annotator, line.rank))
 
 
-def _cost(one: str, team: Sequence[str], load: Counter[str], pairs: Counter[frozenset[str]], union: _Union) -> tuple:
-    """Somebody who hangs together with nobody of the team yet; then the least busy; then the rarest company."""
-    together = [pairs[frozenset((one, other))] for other in team]
-    apart = bool(team) and union.find(one) != union.find(team[0])
-    return (not apart, load[one], sum(together), max(together, default=0))
+def _cost(person: str, team: Sequence[str], load: Counter[str], pairs: Counter[frozenset[str]], union: _Union) -> tuple:
+    """First those not yet connected to the team; then the least busy; then the rarest pairs."""
+    together = [pairs[frozenset((person, other))] for other in team]
+    apart = bool(team) and union.find(person) != union.find(team[0])
+    return (not apart, load[person], sum(together), max(together, default=0))
 
 
 # Stored

@@ -124,7 +124,7 @@ def _report(request: Request, session: Session, study: Study) -> tuple[str, str,
     def blocks(session: Session, study: Study) -> Iterator[bytes]:
         yield snapshot.file_of(session, study, sha256)
 
-    return f"report-{snapshot.known(session, study, sha256)[:12]}.zip", "application/zip", blocks
+    return f"report-{snapshot.known_hash(session, study, sha256)[:12]}.zip", "application/zip", blocks
 
 
 def _workbook(request: Request, session: Session, study: Study) -> tuple[str, str, Blocks]:

@@ -30,7 +30,7 @@ FORMS = {
 PersonalData = Callable[[Session, Who, Request], dict[str, Any]]
 
 
-async def mine(request: Request) -> Response:
+async def of_self(request: Request) -> Response:
     """Everything about the person who is signed in."""
     return await run_in_threadpool(_answer, request, _about_me)
 
@@ -76,6 +76,6 @@ def _refusal(status: int, message: str) -> PlainTextResponse:
 
 
 PERSONAL_ROUTES = [
-    Route("/my-data.{form}", mine, methods=["GET"]),
+    Route("/my-data.{form}", of_self, methods=["GET"]),
     Route("/people/{slug}/{pseudonym}.{form}", of_member, methods=["GET"]),
 ]

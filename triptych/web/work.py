@@ -31,8 +31,8 @@ from triptych.study.persons import Who
 from triptych.web.session import COOKIE, is_our_own, login_secret, web_engine
 
 MAX_BODY = 4 * 2**20
-# Few: on PostgreSQL whoever holds the study's row would otherwise wait for nine others to let the interpreter go, and
-# everybody for her (`python -m bench two-processes`)
+# few: on PostgreSQL the thread that holds the study's row would otherwise wait for nine others to release the
+# interpreter, and they all wait for it (`python -m bench two-processes`)
 _threads = ThreadPoolExecutor(4, thread_name_prefix="desk")
 
 
@@ -41,7 +41,7 @@ def refused(status: int, reason: str, message: str, **more: Any) -> JSONResponse
 
 
 async def _command(request: Request, answer: Callable[[str | None, Any], Response]) -> Response:
-    """One command of a signed-in annotator's own page: `answer` gets her login's secret and the JSON body."""
+    """One command of a signed-in annotator's own page: `answer` gets the login's secret and the JSON body."""
     if not is_our_own(request):
         return refused(403, "foreign", "This request does not come from a Triptych page.")
     body = await _body(request)
@@ -83,24 +83,24 @@ def _in_words(error: TriptychError, secret: str | None, body: Any) -> JSONRespon
     return refused(400 if invalid else 409, "invalid" if invalid else "closed", str(error))
 
 
-def _laid_anew(error: TriptychError, secret: str | None, body: Any) -> Response:
+def _desk_again(error: TriptychError, secret: str | None, body: Any) -> Response:
     """The desk as it is after a refused action, with the reason on it."""
     try:
         with writing(web_engine()) as session:
             who, study = _asked(session, secret, body)
             showing = body.get("showing")
-            known = showing if isinstance(showing, str) else None
-            laid = desk.lay(session, study, who, showing=known, notice=str(error))
-        return _answer(laid) if laid.view is not None else _left(laid, error)
+            token = showing if isinstance(showing, str) else None
+            shown_desk = desk.lay(session, study, who, showing=token, notice=str(error))
+        return _answer(shown_desk) if shown_desk.view is not None else _left(shown_desk, error)
     except DatabaseAway:
         raise
     except TriptychError:
         return _in_words(error, secret, body)
 
 
-def _left(laid: Desk, error: TriptychError) -> JSONResponse:
-    """Refused, and no item to say so on: no receipt, so the browser keeps what she wrote."""
-    return refused(409, "closed", str(error), nothing=laid.nothing)
+def _left(shown_desk: Desk, error: TriptychError) -> JSONResponse:
+    """Refused, and no item to say so on: no receipt, so the browser keeps the unsent answers."""
+    return refused(409, "closed", str(error), nothing=shown_desk.nothing)
 
 
 def _next_draft(secret: str | None, body: Any) -> Response:
@@ -133,7 +133,7 @@ def _act(session: Session, secret: str | None, body: Any) -> Response:
 
 
 def _asked(session: Session, secret: str | None, body: Any) -> tuple[Who, Study]:
-    """Who asks, and of which study; whoever is signed out hears that first, whatever was sent."""
+    """Who asks, and about which study; a signed-out request gets that error first, whatever was sent."""
     try:
         return assignments.asked_by(session, secret, _text(_action(body), "assignment"))
     except InvalidAnnotation:
@@ -147,17 +147,17 @@ def _action(body: Any) -> Any:
 
 def _text(message: Any, name: str) -> str:
     """A text that the message must carry. Raises InvalidAnnotation."""
-    found = message.get(name) if isinstance(message, dict) else None
-    if not isinstance(found, str) or not found.isascii() or "\0" in found:
+    text = message.get(name) if isinstance(message, dict) else None
+    if not isinstance(text, str) or not text.isascii() or "\0" in text:
         raise InvalidAnnotation(f"The message names no {name}.")
-    return found
+    return text
 
 
-def _answer(laid: Desk) -> Response:
-    if laid.view is None:
-        return JSONResponse({"nothing": laid.nothing})
-    view = laid.view.model_dump_json(exclude={"rubric"})
-    return Response(f'{{"showing": {json.dumps(laid.showing)}, "view": {view}}}', media_type="application/json")
+def _answer(shown_desk: Desk) -> Response:
+    if shown_desk.view is None:
+        return JSONResponse({"nothing": shown_desk.nothing})
+    view = shown_desk.view.model_dump_json(exclude={"rubric"})
+    return Response(f'{{"showing": {json.dumps(shown_desk.showing)}, "view": {view}}}', media_type="application/json")
 
 
 async def draft(request: Request) -> Response:
@@ -169,7 +169,7 @@ async def renew(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    return await _command(request, partial(_run, _act, _laid_anew))
+    return await _command(request, partial(_run, _act, _desk_again))
 
 
 WORK_ROUTES = [

@@ -78,7 +78,7 @@ class Seen:
 def first_load(tool: Tool, project: Project, cookies: Mapping[str, str]) -> float:
     """Milliseconds from the navigation until the page can be used. Raises NotMeasured."""
     with _opened(tool, project, cookies) as (page, _):
-        return _kept(page, FIRST)[0]
+        return _stored_numbers(page, FIRST)[0]
 
 
 def first_bytes(tool: Tool, project: Project, cookies: Mapping[str, str]) -> float:
@@ -94,7 +94,7 @@ def look(tool: Tool, project: Project, cookies: Mapping[str, str], items: int) -
         page.evaluate("names => names.forEach((name) => sessionStorage.removeItem(name))", [CLICKS, NEXT])
         for _ in range(items):
             _rate(page, screen)
-        return Seen(_kept(page, CLICKS), _kept(page, NEXT))
+        return Seen(_stored_numbers(page, CLICKS), _stored_numbers(page, NEXT))
 
 
 @contextmanager
@@ -121,13 +121,13 @@ def _clock(screen: Screen) -> str:
     return CLOCK.replace("SHOWN", screen.shown).replace("SCREEN", json.dumps(asdict(screen)))
 
 
-def _kept(page: Page, name: str) -> list[float]:
+def _stored_numbers(page: Page, name: str) -> list[float]:
     return json.loads(page.evaluate("name => sessionStorage[name] ?? '[]'", name))
 
 
 def _rate(page: Page, screen: Screen) -> None:
     """The second option of every question, then submit; back when the next item is there."""
-    before = len(_kept(page, NEXT))
+    before = len(_stored_numbers(page, NEXT))
     page.wait_for_timeout(500)
     questions = page.locator(screen.question)
     for n in range(questions.count()):

@@ -36,7 +36,7 @@ from bench.client import PageFailed
 from bench.server import Server, free_port
 
 VERSION = "1.23.2"
-MOST = 50  # annotators signed up once, when the environment is made
+MAX_ANNOTATORS = 50  # annotators signed up once, when the environment is made
 BATCH = 10_000  # items sent at once
 LEAD, TOKEN, PASSCODE = "lead@example.org", "b" * 40, "for benchmarks only 1"
 QUIET = {"COLLECT_ANALYTICS": "False", "LATEST_VERSION_CHECK": "False", "SENTRY_DSN": "", "FRONTEND_SENTRY_DSN": ""}
@@ -71,15 +71,15 @@ class LabelStudio:
         if not (base / "cookies.json").exists():
             shutil.rmtree(base, ignore_errors=True)
             base.mkdir()
-            project = Project(base, 0, MOST, 0, free_port())
+            project = Project(base, 0, MAX_ANNOTATORS, 0, free_port())
             with serving(self, project):
                 cookies = asyncio.run(_signed_up(project))
             (base / "cookies.json").write_text(json.dumps(cookies))
         return base
 
     def prepare(self, home: Path, items: int, annotators: int, raters: int) -> Project:
-        if annotators > MOST:
-            raise NotMeasured(f"no more than {MOST} annotators are signed up")
+        if annotators > MAX_ANNOTATORS:
+            raise NotMeasured(f"no more than {MAX_ANNOTATORS} annotators are signed up")
         shutil.copytree(self._base(), home, dirs_exist_ok=True)
         project = Project(home, items, annotators, raters, free_port())
         with serving(self, project):

@@ -69,7 +69,7 @@ BLIND = (
     "export carries their names."
 )
 NAMED = "This study was unblinded: systems carry their names."
-PEOPLE = "Annotators appear under pseudonyms. Whoever withdrew or was erased is not in the data."
+PEOPLE = "Annotators appear under pseudonyms. People who withdrew or were erased are not in the data."
 README = """# {title}: {slug}
 
 An export of Triptych, a program for human evaluation of generated text.

@@ -1,0 +1,97 @@
+"""Plain technical English: names say what a value is, and what a person reads holds no private language."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.studies import ROOT
+
+# still to be swept; a folder leaves this list when its names and texts hold to the rules
+NOT_YET = (
+    *("triptych/stats", "triptych/results", "triptych/reports", "triptych/annotate", "triptych/storage"),
+    *("tests/stats", "tests/results", "tests/reports", "tests/annotate", "tests/storage", "components/results"),
+)
+
+
+def swept(path: Path) -> bool:
+    name = path.relative_to(ROOT).as_posix()
+    return "versions" not in path.parts and not any(name.startswith(f"{part}/") for part in NOT_YET)
+
+
+PYTHON = sorted(
+    path
+    for folder in ("triptych", "components", "pages", "bench", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+    if swept(path)
+)
+PRODUCT = [path for path in [*PYTHON, ROOT / "app.py"] if "tests" not in path.relative_to(ROOT).parts]
+WRITTEN = ("*.md", "*.cff", "docs/**/*.md", ".github/**/*.md", "rubrics/*.md", "data/demo/*.md")
+DOCUMENTS = sorted(path for pattern in WRITTEN for path in ROOT.glob(pattern))
+# names that say nothing about the value they hold
+EMPTY_NAMES = {
+    *("one", "found", "said", "given", "kept", "mine", "wanted", "known", "told", "laid", "her", "hers", "thing"),
+    *("MOST", "FEW", "ENOUGH", "HOW", "LEFT", "WRONG", "KEPT", "TOLD", "GIVEN"),
+}
+# pattern of private language: what to write instead
+PRIVATE_LANGUAGE = {
+    "she|her|hers|herself|he|his|himself": "they, their",
+    "anew": "again",
+    "whoever|whom": "anyone who",
+    "nobody's|is_nobodys": "public",
+    "befell": "status",
+    "in earnest": "for real",
+    "sign of life": "inactive",
+    "takes? the data away": "export",
+    "throw of the dice": "random seed",
+    "may stand (twice|several times)": "can be repeated",
+    "hereby|thereof|therein|wherein|hitherto": "a shorter word",
+    "told so": "sees a message",
+}
+BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in PRIVATE_LANGUAGE), re.IGNORECASE)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, name) of every parameter and every name bound at the top of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield statement.lineno, statement.name
+        elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.For):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.lineno, node.id
+
+
+def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, text) of every string of two words or more, docstrings too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=name_of)
+def test_parameters_and_module_names_say_what_they_hold(path: Path):
+    empty = [f"{line}: {name}" for line, name in names(ast.parse(path.read_text())) if name.strip("_") in EMPTY_NAMES]
+    assert not empty
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=name_of)
+def test_strings_are_plain_english(path: Path):
+    tree = ast.parse(path.read_text())
+    assert not [f"{line}: {match[0]}" for line, text in sentences(tree) for match in BANNED.finditer(text)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_documents_are_plain_english(path: Path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert not [f"{number}: {match[0]}" for number, line in enumerate(lines, 1) for match in BANNED.finditer(line)]
