@@ -1,4 +1,4 @@
-"""Final values stand beside the annotations, change none of them and enter no number."""
+"""Final values are stored next to the annotations, change none of them and enter no number."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def rated(sqlite_engine, make_study):
 
 def stored(session) -> list[tuple]:
     """Every rating of the annotators."""
-    wanted = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
-    theirs = wanted.join(Assignment, Assignment.id == Rating.assignment_id).where(Assignment.purpose == Purpose.main)
+    expected = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
+    theirs = expected.join(Assignment, Assignment.id == Rating.assignment_id).where(Assignment.purpose == Purpose.main)
     return sorted(map(repr, session.execute(theirs)))
 
 
@@ -65,7 +65,7 @@ def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
         assert {row[7] for row in rows} == {None}
         assert verify.verify(session, study).holds
         shares = adjudication.agreement(frame_of(session, study), Counted(), {item: final})
-    assert {(one.same, one.of) for one in shares} == {(1, 2), (0, 2)}
+    assert {(each.same, each.of) for each in shares} == {(1, 2), (0, 2)}
 
 
 def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rated):

@@ -108,16 +108,16 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_whatever_the_data_every_section_is_a_finite_number_or_a_sentence(name: str):
-    one = analysis(DEGENERATE[name])
-    sections = {name: getattr(one, name) for name in SECTIONS}
-    for section, numbers in (sections | {"findings": all_findings(one), "not run": not_run(one)}).items():
+    each = analysis(DEGENERATE[name])
+    sections = {name: getattr(each, name) for name in SECTIONS}
+    for section, numbers in (sections | {"findings": all_findings(each), "not run": not_run(each)}).items():
         for leaf in leaves(numbers):
             if isinstance(leaf, float):
                 assert math.isfinite(leaf), section
             if isinstance(leaf, str):
                 assert "nan" not in leaf.lower().split(), section
-    for result in one.criteria:
-        assert "nan" not in verdict(one, result.criterion.key).lower()
+    for result in each.criteria:
+        assert "nan" not in verdict(each, result.criterion.key).lower()
 
 
 @pytest.mark.parametrize(
@@ -134,33 +134,33 @@ def test_whatever_the_data_every_section_is_a_finite_number_or_a_sentence(name: 
     ],
 )
 def test_a_check_that_could_not_run_is_listed_with_its_reason(name: str, check: str, why: str):
-    listed = [one.why for one in not_run(analysis(DEGENERATE[name])) if one.check == check]
+    listed = [each.why for each in not_run(analysis(DEGENERATE[name])) if each.check == check]
     assert any(why in words for words in listed), listed
 
 
 def test_the_same_reason_stands_once_with_all_its_criteria():
-    listed = [one for one in not_run(analysis(DEGENERATE["empty"])) if one.check == "Krippendorff's alpha"]
-    assert [one.criteria for one in listed] == [("Criterion 1", "Criterion 2")]
+    listed = [each for each in not_run(analysis(DEGENERATE["empty"])) if each.check == "Krippendorff's alpha"]
+    assert [each.criteria for each in listed] == [("Criterion 1", "Criterion 2")]
 
 
 def test_a_contrast_is_the_mean_of_paired_differences_and_the_better_system_is_named():
     frame = crossed(items=40, annotators=8, raters=4, gap=0.8)
-    one = analysis(frame)
+    each = analysis(frame)
     wide = frame.ratings.pivot(index=["item", "annotator"], columns="system", values="value")
-    for contrast in one.contrasts:
+    for contrast in each.contrasts:
         expected = wide[contrast.system] - wide[contrast.baseline]
         assert contrast.difference.mean == pytest.approx(expected.mean())
         assert (contrast.dominance.wins, contrast.dominance.losses) == ((expected > 0).sum(), (expected < 0).sum())
-    assert verdict(one, "c1").startswith("System 3 is higher than System 1 by 1.")
-    assert "p < 0.001" in verdict(one, "c1")
+    assert verdict(each, "c1").startswith("System 3 is higher than System 1 by 1.")
+    assert "p < 0.001" in verdict(each, "c1")
 
 
 def test_the_family_of_tests_is_every_pair_under_every_criterion_that_has_numbers():
-    one = analysis(crossed(items=20, annotators=6, criteria=2, gap=0.1))
-    assert len(one.contrasts) == 6
-    assert one.family == "p is adjusted by Holm over all 6 tests: 3 pairs of systems × 2 criteria."
-    smallest = min(contrast.p for contrast in one.contrasts)
-    assert min(contrast.holm for contrast in one.contrasts) == pytest.approx(min(1, 6 * smallest))
+    each = analysis(crossed(items=20, annotators=6, criteria=2, gap=0.1))
+    assert len(each.contrasts) == 6
+    assert each.family == "p is adjusted by Holm over all 6 tests: 3 pairs of systems × 2 criteria."
+    smallest = min(contrast.p for contrast in each.contrasts)
+    assert min(contrast.holm for contrast in each.contrasts) == pytest.approx(min(1, 6 * smallest))
 
 
 def test_a_difference_that_needs_these_annotators_says_so():
@@ -172,11 +172,11 @@ def test_a_difference_that_needs_these_annotators_says_so():
         for i in range(30)
         for s, value in ((1, 3), (2, 3 + 3 * (a < 2) + int(random.integers(-1, 2))))
     ]
-    one = analysis(make_frame(likert_rubric(), rows))
-    (contrast,) = one.contrasts
+    each = analysis(make_frame(likert_rubric(), rows))
+    (contrast,) = each.contrasts
     assert contrast.clear_here and not contrast.clear
-    assert [finding.kind for finding in findings(one)][0] == "these annotators only"
-    assert verdict(one, "c1").startswith("No clear difference between the systems")
+    assert [finding.kind for finding in findings(each)][0] == "these annotators only"
+    assert verdict(each, "c1").startswith("No clear difference between the systems")
 
 
 def spoiled(turned: int) -> pd.DataFrame:
@@ -197,13 +197,13 @@ def spoiled(turned: int) -> pd.DataFrame:
 def test_exclusions_that_decide_a_conclusion_come_first():
     rows = spoiled(3)
     rows["excluded"] = rows["annotator"].isin(["P-12", "P-13", "P-14"])
-    one = analysis(make_frame(likert_rubric(), rows))
-    first = all_findings(one)[0]
+    each = analysis(make_frame(likert_rubric(), rows))
+    first = all_findings(each)[0]
     assert first.kind == "exclusions"
     assert first.sentence == (
         "Criterion 1: System 2 against System 1 is clear here, and not clear with excluded annotators."
     )
-    with_them = analysis(one.frame, with_excluded=True)
+    with_them = analysis(each.frame, with_excluded=True)
     assert with_them.n_annotators == 15
     assert findings(with_them)[0].sentence.endswith("is not clear here, and clear without excluded annotators.")
 
@@ -220,12 +220,12 @@ def test_items_left_out_that_decide_a_conclusion_are_told_with_both_versions():
         rows += [row | {"system": 1, "value": 7 if odd else 4}, row | {"system": 2, "value": 4 + gap + 3 * odd}]
     frame = make_frame(likert_rubric(), rows)
     given = frame.ratings[frame.ratings["state"] != "ignored"].reset_index(drop=True)
-    one = analysis(dataclasses.replace(frame, ratings=given))
-    assert [finding.sentence for finding in findings(one) if finding.kind == "ignored items"] == [
+    each = analysis(dataclasses.replace(frame, ratings=given))
+    assert [finding.sentence for finding in findings(each) if finding.kind == "ignored items"] == [
         "Criterion 1: System 2 against System 1 is clear here, and not clear with the items that most annotators "
         "ignored."
     ]
-    (other,) = (f for f in findings(analysis(one.frame, with_ignored=True)) if f.kind == "ignored items")
+    (other,) = (f for f in findings(analysis(each.frame, with_ignored=True)) if f.kind == "ignored items")
     assert other.sentence.endswith("is not clear here, and clear without the items that most annotators ignored.")
 
 
@@ -236,8 +236,8 @@ def test_a_difference_that_one_annotator_makes_names_her():
             row["value"] = 7
         elif row["system"] == 2 and row["item"] in ("item-1", "item-2"):
             row["value"] = 3
-    one = analysis(make_frame(likert_rubric(), rows))
-    named = [finding for finding in findings(one) if finding.kind == "one annotator"]
+    each = analysis(make_frame(likert_rubric(), rows))
+    named = [finding for finding in findings(each) if finding.kind == "one annotator"]
     assert [finding.sentence for finding in named] == [
         "Criterion 1: without P-0 the difference of System 2 and System 1 turns around."
     ]
@@ -256,9 +256,9 @@ def test_what_a_lead_rated_after_unblinding_is_marked_and_told():
     frame = crossed(items=5, annotators=2)
     frame = dataclasses.replace(frame, leads=frozenset({"P-1"}), unblinded_at=frame.work["submitted_at"].median())
     late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)
-    told = [finding for finding in findings(analysis(frame)) if finding.kind == "after unblinding"]
-    assert told[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
-    marked = ratings_table(frame, told[0].examples, NAMES)
+    reported = [finding for finding in findings(analysis(frame)) if finding.kind == "after unblinding"]
+    assert reported[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
+    marked = ratings_table(frame, reported[0].examples, NAMES)
     assert marked.count == 3 * late.sum()
     assert set(marked.rows["Marks"]) == {"after unblinding"}
 
@@ -267,11 +267,11 @@ def test_filters_hold_for_every_number():
     frame = crossed(items=10, annotators=3)
     frame = dataclasses.replace(frame, meta={f"item-{n}": {"domain": "hotel" if n < 4 else "food"} for n in range(10)})
     assert frame.fields == {"domain": ["food", "hotel"]}
-    one = analysis(frame, field="domain", value="hotel")
-    assert (one.n_items, one.n_ratings, one.disagreement.of) == (4, 36, 4)
-    assert sum(system.n for system in one.criteria[0].systems) == 36
-    assert one.contrasts[0].difference.n == 12
-    assert "only items with domain = hotel" in one.scope.sentence
+    each = analysis(frame, field="domain", value="hotel")
+    assert (each.n_items, each.n_ratings, each.disagreement.of) == (4, 36, 4)
+    assert sum(system.n for system in each.criteria[0].systems) == 36
+    assert each.contrasts[0].difference.n == 12
+    assert "only items with domain = hotel" in each.scope.sentence
     alone = analysis(frame, annotators=frozenset({"P-1"}))
     assert (alone.n_annotators, len(alone.annotators)) == (1, 1)
     assert alone.agreement[0].table == Undefined("No item was rated by two annotators.")
@@ -285,12 +285,12 @@ def test_a_missing_option_is_left_out_of_the_headline_and_told_where_it_matters(
             option = "unsure" if unsure else ("accept", "reject")[(item // 2 + annotator * (item % 3 == 0)) % 2]
             row = {"annotator": f"P-{annotator}", "item": f"i{item}", "system": 1, "criterion": "verdict"}
             rows.append(row | {"option": option, "missing": unsure})
-    one = analysis(make_frame(SMALL_RUBRIC, rows))
-    found = next(found for found in one.agreement if found.criterion == "verdict")
-    assert found.units == 20
-    assert found.category["alpha"].value > found.alpha + 0.1
-    assert "“Cannot say” as a category of its own" in found.note
-    kinds = {finding.kind for finding in findings(one)}
+    each = analysis(make_frame(SMALL_RUBRIC, rows))
+    result = next(result for result in each.agreement if result.criterion == "verdict")
+    assert result.units == 20
+    assert result.category["alpha"].value > result.alpha + 0.1
+    assert "“Cannot say” as a category of its own" in result.note
+    kinds = {finding.kind for finding in findings(each)}
     assert {"missing as a category", "missing answers"} <= kinds
 
 
@@ -302,10 +302,10 @@ def test_an_option_set_apart_stays_in_the_headline_and_is_left_out_beside_it():
         for item in range(40)
         for n in range(2)
     ]
-    found = next(one for one in analysis(make_frame(rubric, rows)).agreement if one.criterion == "verdict")
-    assert (found.units, found.percent) == (40, 0.5)
-    assert (found.apart.units, found.apart["percent"].value) == (20, 1.0)
-    assert found.category is None
+    result = next(each for each in analysis(make_frame(rubric, rows)).agreement if each.criterion == "verdict")
+    assert (result.units, result.percent) == (40, 0.5)
+    assert (result.apart.units, result.apart["percent"].value) == (20, 1.0)
+    assert result.category is None
 
 
 def test_without_missing_options_there_is_no_second_version():
@@ -319,12 +319,12 @@ def test_an_annotator_who_rates_at_random_stands_out_and_the_severe_one_does_not
     ratings.loc[ratings["annotator"] == "P-0", "value"] = random.integers(1, 8, 120)
     severe = ratings["annotator"] == "P-1"
     ratings.loc[severe, "value"] = (ratings.loc[severe, "value"] - 1).clip(1)
-    one = analysis(dataclasses.replace(frame, ratings=ratings, name=(0, "spoiled", "")))
-    looks = {look.annotator: look for look in one.annotators}
+    each = analysis(dataclasses.replace(frame, ratings=ratings, name=(0, "spoiled", "")))
+    looks = {look.annotator: look for look in each.annotators}
     assert looks["P-0"].flags and not looks["P-1"].flags
     assert looks["P-1"].severity.difference < -0.1
-    assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in all_findings(one))
-    assert one.disagreement.annotators[0].annotator == "P-0"
+    assert any(finding.kind == "annotator" and "P-0" in finding.sentence for finding in all_findings(each))
+    assert each.disagreement.annotators[0].annotator == "P-0"
 
 
 @settings(max_examples=40, deadline=None)
@@ -337,7 +337,7 @@ def test_disagreement_equals_the_plain_definition(cells):
     ]
     frame = make_frame(likert_rubric(points=5), rows)
     every = criterion_ratings(frame, Counted())
-    found = disagreement(every, frame.ratings["item"].cat.categories, frame.ratings["annotator"].cat.categories)
+    result = disagreement(every, frame.ratings["item"].cat.categories, frame.ratings["annotator"].cat.categories)
     expected: dict[str, list[float]] = {}
     for item in range(3):
         for system in (1, 2):
@@ -345,11 +345,11 @@ def test_disagreement_equals_the_plain_definition(cells):
             apart = [abs(x - y) / 4 for x, y in combinations(values, 2)]
             if apart:
                 expected.setdefault(f"i{item}", []).append(float(np.mean(apart)))
-    assert {one.item: pytest.approx(one.score) for one in found.items} == {
+    assert {each.item: pytest.approx(each.score) for each in result.items} == {
         item: float(np.mean(scores)) for item, scores in expected.items()
     }
-    assert found.of == len(expected)
-    assert all(0 <= one.criteria["c1"] <= 1 for one in found.annotators)
+    assert result.of == len(expected)
+    assert all(0 <= each.criteria["c1"] <= 1 for each in result.annotators)
 
 
 def test_disagreement_about_options_counts_who_chose_another_one():
@@ -359,16 +359,20 @@ def test_disagreement_about_options_counts_who_chose_another_one():
         for who, option in chosen.items()
     ]
     rubric = SMALL_RUBRIC.replace(", positive: true", "")
-    found = analysis(make_frame(rubric, rows)).disagreement
-    assert found.items[0].score == pytest.approx(2 / 3)
-    assert {one.annotator: one.criteria["verdict"] for one in found.annotators} == {"P-0": 0.5, "P-1": 0.5, "P-2": 1}
+    result = analysis(make_frame(rubric, rows)).disagreement
+    assert result.items[0].score == pytest.approx(2 / 3)
+    assert {each.annotator: each.criteria["verdict"] for each in result.annotators} == {
+        "P-0": 0.5,
+        "P-1": 0.5,
+        "P-2": 1,
+    }
 
 
 def test_examples_lead_from_a_difference_to_its_items():
-    one = analysis(crossed(items=30, annotators=6, raters=3, gap=0.5))
-    contrast = one.contrasts_of("c1")[1]
-    shown = one.examples(contrast)
-    wide = one.frame.ratings.pivot(index=["item", "annotator"], columns="system", values="value")
+    each = analysis(crossed(items=30, annotators=6, raters=3, gap=0.5))
+    contrast = each.contrasts_of("c1")[1]
+    shown = each.examples(contrast)
+    wide = each.frame.ratings.pivot(index=["item", "annotator"], columns="system", values="value")
     by_item = (wide[contrast.system] - wide[contrast.baseline]).groupby(level=0, observed=True).mean()
     assert len(shown) == 20
     assert shown[0].difference == by_item.max() and shown[-1].difference == by_item.min()
@@ -377,11 +381,11 @@ def test_examples_lead_from_a_difference_to_its_items():
 
 def test_an_analysis_is_kept_until_the_frame_changes():
     frame = crossed(items=5, annotators=3)
-    one = analysis(frame)
-    assert analysis(frame) is one
-    assert analysis(frame, with_ignored=True) is not one
+    each = analysis(frame)
+    assert analysis(frame) is each
+    assert analysis(frame, with_ignored=True) is not each
     newer = dataclasses.replace(frame, number=2)
-    assert analysis(newer) is not one
+    assert analysis(newer) is not each
     assert analysis(newer) is analysis(newer)
 
 
@@ -389,11 +393,11 @@ def test_longer_responses_that_please_show_in_the_effect_of_length():
     frame = crossed(items=30, annotators=4, gap=1.0)
     pieces = [(0, f"item-{i}", system, -1, 10 * system, 2 * system) for i in range(30) for system in (1, 2, 3)]
     columns = ["candidate", "item", "system", "turn", "characters", "words"]
-    known = texts.Texts(pd.DataFrame(pieces, columns=columns), {f"item-{i}": 5 for i in range(30)})
-    (found,) = lengths(analysis(frame), known)
-    assert found.correlations.kendall.value > 0.5
-    (found,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
-    assert found.correlations == Undefined("Not defined: the candidates have no text.")
+    defined = texts.Texts(pd.DataFrame(pieces, columns=columns), {f"item-{i}": 5 for i in range(30)})
+    (result,) = lengths(analysis(frame), defined)
+    assert result.correlations.kendall.value > 0.5
+    (result,) = lengths(analysis(frame), texts.Texts(pd.DataFrame(columns=columns), {}))
+    assert result.correlations == Undefined("Not defined: the candidates have no text.")
 
 
 @pytest.fixture
@@ -421,24 +425,24 @@ def test_readings_hold_those_who_marked_nothing_too(marked):
 
 def test_words_to_read_are_those_of_the_context_and_all_candidates(marked):
     session, study, frame = marked
-    found = texts.texts_of(session, study)
-    assert found.contexts == {"item-1": 3}
-    assert found.reading == {"item-1": 3 + 3 * 9}
-    assert texts.texts_of(session, study) is found
-    speeds = speeds_of(frame, Counted(), found)
+    result = texts.texts_of(session, study)
+    assert result.contexts == {"item-1": 3}
+    assert result.reading == {"item-1": 3 + 3 * 9}
+    assert texts.texts_of(session, study) is result
+    speeds = speeds_of(frame, Counted(), result)
     assert [(speed.n, speed.median, speed.unread) for speed in speeds] == [(1, 30.0, 0), (1, 30.0, 0)]
 
 
 def test_of_many_systems_the_largest_differences_are_named_and_the_rest_is_counted():
-    said = verdict(analysis(crossed(items=60, annotators=8, systems=5, gap=0.7)), "c1")
-    assert said.startswith("System 5 is higher than System 1 by 2.")
-    assert said.count("is higher than") == 3
-    assert "7 other pairs differ clearly." in said
+    stated = verdict(analysis(crossed(items=60, annotators=8, systems=5, gap=0.7)), "c1")
+    assert stated.startswith("System 5 is higher than System 1 by 2.")
+    assert stated.count("is higher than") == 3
+    assert "7 other pairs differ clearly." in stated
 
 
 def test_the_ordinal_model_is_fitted_once_per_criterion_and_speaks_where_it_is_refused():
     few = analysis(crossed(items=10, annotators=3))
     assert "8 annotators" in few.ordinal_model_of("c1").reason
-    one = analysis(crossed(items=12, annotators=8, raters=4, systems=2, gap=1.0))
-    assert one.ordinal_model_of("c1").differences[0].estimate > 0
-    assert one.ordinal_models[0].model is one.ordinal_model_of("c1")
+    each = analysis(crossed(items=12, annotators=8, raters=4, systems=2, gap=1.0))
+    assert each.ordinal_model_of("c1").differences[0].estimate > 0
+    assert each.ordinal_models[0].model is each.ordinal_model_of("c1")

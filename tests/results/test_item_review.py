@@ -57,12 +57,12 @@ def test_every_item_is_listed_the_most_disputed_first_with_what_happened_to_it(s
 def test_a_look_shows_what_everybody_gave_said_and_set_aside_in_the_rubrics_words(sqlite_engine, lab):
     study, _, people, item = lab
     _, look = lines_and_look(sqlite_engine, study, item)
-    mine = look.ratings[look.ratings["Annotator"] == people[0].pseudonym]
-    assert set(mine["Fluency"]) == {"3"}
-    assert sorted(mine["Verdict"]) == ["Accept", "Accept", "Reject"]
-    (said,) = look.explained
-    assert (said.annotator, said.reasons, said.text) == (people[0].pseudonym, ("It is wrong",), "not at all")
-    assert ("note to the lead", "see me") in {(one.what, one.text) for one in look.remarks}
+    own = look.ratings[look.ratings["Annotator"] == people[0].pseudonym]
+    assert set(own["Fluency"]) == {"3"}
+    assert sorted(own["Verdict"]) == ["Accept", "Accept", "Reject"]
+    (stated,) = look.explained
+    assert (stated.annotator, stated.reasons, stated.text) == (people[0].pseudonym, ("It is wrong",), "not at all")
+    assert ("note to the lead", "see me") in {(each.what, each.text) for each in look.remarks}
     assert sum(len(p.spans) for candidate in look.texts.candidates for p in candidate.passages) == 1
     assert set(look.systems.values()) == {"System 1", "System 2", "System 3"}
     everything = f"{look}{look.ratings.to_string()}"
@@ -72,9 +72,9 @@ def test_a_look_shows_what_everybody_gave_said_and_set_aside_in_the_rubrics_word
 def test_reasons_for_ignoring_and_for_setting_a_response_aside_are_told(sqlite_engine, lab):
     study, _, people, item = lab
     looks = [lines_and_look(sqlite_engine, study, name)[1] for name in ("item-1", "item-2")]
-    told = {(one.annotator, one.what.split()[0], one.text) for look in looks for one in look.remarks}
-    assert (people[1].pseudonym, "ignored", "It asks nothing") in told
-    assert (people[1].pseudonym, "set", "It is blank") in told
+    reported = {(each.annotator, each.what.split()[0], each.text) for look in looks for each in look.remarks}
+    assert (people[1].pseudonym, "ignored", "It asks nothing") in reported
+    assert (people[1].pseudonym, "set", "It is blank") in reported
     assert "not rated" in {value for look in looks for value in look.ratings["Fluency"]}
 
 

@@ -30,7 +30,7 @@ criteria:
 
 
 def table(noise_of_judge: float, items: int = 40) -> pd.DataFrame:
-    """Three annotators near a candidate's quality, and a judge as far from it as told."""
+    """Three annotators near a candidate's quality, and a judge as far from it as `noise_of_judge` says."""
     random = np.random.default_rng(3)
     quality = random.normal(size=(items, 3))
     given = {f"P-{n}": ("human", 0.7) for n in range(3)} | {"J-1": ("judge", noise_of_judge)}
@@ -59,15 +59,15 @@ def test_a_good_judge_may_stand_in_and_a_guessing_one_may_not():
 
 
 def test_the_judge_is_compared_with_annotators_by_their_pseudonyms():
-    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+    (result,) = found_in(make_frame(likert_rubric(), table(0.3)))
 
-    assert [one.annotator for one in found.stand_in.comparisons] == ["P-0", "P-1", "P-2"]
+    assert [each.annotator for each in result.stand_in.comparisons] == ["P-0", "P-1", "P-2"]
 
 
 def test_three_systems_are_too_few_for_a_correlation_over_systems():
-    (found,) = found_in(make_frame(likert_rubric(), table(0.3)))
+    (result,) = found_in(make_frame(likert_rubric(), table(0.3)))
 
-    assert isinstance(found.of_systems, Undefined) and "3 systems" in found.of_systems.reason
+    assert isinstance(result.of_systems, Undefined) and "3 systems" in result.of_systems.reason
 
 
 def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
@@ -81,20 +81,20 @@ def test_a_judge_is_never_compared_with_itself_when_its_ratings_count_too():
 def test_options_without_an_order_are_compared_by_how_often_they_agree():
     rows = table(0.3)
     rows["option"], rows["value"] = np.where(rows["value"] > 4, "red", "blue"), np.nan
-    (found,) = found_in(make_frame(OPTIONS, rows))
+    (result,) = found_in(make_frame(OPTIONS, rows))
 
-    assert isinstance(found.stand_in, AltTest) and found.stand_in.measure == "accuracy"
-    assert isinstance(found.within_items, Undefined)
+    assert isinstance(result.stand_in, AltTest) and result.stand_in.measure == "accuracy"
+    assert isinstance(result.within_items, Undefined)
 
 
 def test_what_the_annotators_are_decides_how_much_worse_the_judge_may_be():
-    found = [
+    result = [
         found_in(make_frame(likert_rubric(), table(0.3), settings=StudySettings(expertise=people)))[0].stand_in
         for people in ("expert", "crowd")
     ]
 
-    assert [one.epsilon for one in found] == [0.2, 0.1]
-    assert found[0].comparisons[0].p < found[1].comparisons[0].p
+    assert [each.epsilon for each in result] == [0.2, 0.1]
+    assert result[0].comparisons[0].p < result[1].comparisons[0].p
 
 
 def test_without_a_judge_there_is_nothing_to_show():
@@ -116,7 +116,7 @@ def with_metric(**part) -> Frame:
 def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
     c1, c2 = found_in(with_metric())
 
-    assert [(one.judge, one.criterion, one.scores, one.shared) for one in (c1, c2)] == [
+    assert [(each.judge, each.criterion, each.scores, each.shared) for each in (c1, c2)] == [
         ("J-1", "c1", "c3", 120),
         ("J-1", "c2", "c3", 120),
     ]
@@ -137,15 +137,15 @@ def test_a_metric_is_set_beside_the_share_of_positive_options_and_beside_nothing
     people, scores = rows[rows["kind"] == "human"].assign(value=np.nan), rows[rows["kind"] == "judge"]
     about = people.assign(criterion="c4", system=0, option=None, value=3.0).drop_duplicates(["annotator", "item"])
     parts = [people, people.assign(criterion="c2"), about, scores.assign(criterion="c3")]
-    (found,) = found_in(make_frame(OPTIONS + positive + about_item + metric, pd.concat(parts, ignore_index=True)))
+    (result,) = found_in(make_frame(OPTIONS + positive + about_item + metric, pd.concat(parts, ignore_index=True)))
 
-    assert (found.criterion, found.scores) == ("c2", "c3")
-    assert found.within_items.kendall.value > 0.5
+    assert (result.criterion, result.scores) == ("c2", "c3")
+    assert result.within_items.kendall.value > 0.5
 
 
 def test_a_judge_of_a_criterion_that_people_rated_too_is_no_metric():
     frame = with_metric()
     rows = frame.ratings.assign(criterion=frame.ratings["criterion"].astype(str).replace("c3", "c1"))
-    (found,) = found_in(make_frame(likert_rubric(3), rows))
+    (result,) = found_in(make_frame(likert_rubric(3), rows))
 
-    assert (found.criterion, found.scores, found.is_metric) == ("c1", "c1", False)
+    assert (result.criterion, result.scores, result.is_metric) == ("c1", "c1", False)

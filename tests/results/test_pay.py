@@ -16,22 +16,22 @@ HALF = Pay(per_item=Decimal("0.50"), floor_per_hour=Decimal("12"))
 
 
 def test_pay_per_hour_is_that_of_each_annotators_mean_time_lowest_first():
-    found = pay.meter(HALF, ["P-1", "P-1", "P-2"], [100.0, 200.0, 60.0])
+    result = pay.meter(HALF, ["P-1", "P-1", "P-2"], [100.0, 200.0, 60.0])
 
-    assert [(one.annotator, one.items, one.seconds, one.per_hour) for one in found.annotators] == [
+    assert [(each.annotator, each.items, each.seconds, each.per_hour) for each in result.annotators] == [
         ("P-1", 2, 150.0, 12.0),
         ("P-2", 1, 60.0, 30.0),
     ]
-    assert found.seconds == 100.0
-    assert (found.quantiles["Lowest"], found.quantiles["Median"], found.quantiles["Highest"]) == (12.0, 21.0, 30.0)
-    assert not found.warning
+    assert result.seconds == 100.0
+    assert (result.quantiles["Lowest"], result.quantiles["Median"], result.quantiles["Highest"]) == (12.0, 21.0, 30.0)
+    assert not result.warning
 
 
 def test_who_earns_less_than_the_floor_is_named_with_the_pay_that_would_reach_it():
-    found = pay.meter(HALF, ["P-1", "P-2", "P-2"], [151.0, 60.0, 60.0])
+    result = pay.meter(HALF, ["P-1", "P-2", "P-2"], [151.0, 60.0, 60.0])
 
-    assert [one.annotator for one in found.below] == ["P-1"]
-    assert found.warning == (
+    assert [each.annotator for each in result.below] == ["P-1"]
+    assert result.warning == (
         "1 of 2 annotators earns less than USD 12.00 per hour; P-1 earns USD 11.92. USD 0.51 per item would reach it "
         "for everybody so far."
     )
@@ -45,8 +45,8 @@ def test_who_earns_less_than_the_floor_is_named_with_the_pay_that_would_reach_it
 )
 def test_the_pay_that_is_named_reaches_the_floor_for_everybody_and_a_cent_less_does_not(seconds, floor, rate):
     names = [f"P-{n % 3}" for n in range(len(seconds))]
-    found = pay.meter(Pay(per_item=rate, floor_per_hour=floor), names, seconds)
-    cents = round(Decimal(str(found.needed)), 2)
+    result = pay.meter(Pay(per_item=rate, floor_per_hour=floor), names, seconds)
+    cents = round(Decimal(str(result.needed)), 2)
 
     assert not pay.meter(Pay(per_item=cents, floor_per_hour=floor), names, seconds).below
     if cents > Decimal("0.01"):
@@ -55,9 +55,9 @@ def test_the_pay_that_is_named_reaches_the_floor_for_everybody_and_a_cent_less_d
 
 
 def test_times_that_are_not_known_are_left_out_and_none_at_all_is_said_in_words():
-    found = pay.meter(HALF, ["P-1", "P-2", "P-3"], [60.0, 0.0, float("nan")])
+    result = pay.meter(HALF, ["P-1", "P-2", "P-3"], [60.0, 0.0, float("nan")])
 
-    assert [one.annotator for one in found.annotators] == ["P-1"]
+    assert [each.annotator for each in result.annotators] == ["P-1"]
     with pytest.raises(UndefinedStatistic, match="no active time"):
         pay.meter(HALF, ["P-1"], [0.0])
     with pytest.raises(UndefinedStatistic, match="no pay per item"):
@@ -66,8 +66,8 @@ def test_times_that_are_not_known_are_left_out_and_none_at_all_is_said_in_words(
 
 def test_a_guess_before_the_launch_is_held_against_the_floor():
     assert pay.expected(HALF, 60) == "At 60 seconds per item, USD 0.50 per item comes to USD 30.00 per hour."
-    said = pay.expected(HALF, 180)
-    assert said.endswith("USD 10.00 per hour, less than the floor of USD 12.00. USD 0.60 per item would reach it.")
+    stated = pay.expected(HALF, 180)
+    assert stated.endswith("USD 10.00 per hour, less than the floor of USD 12.00. USD 0.60 per item would reach it.")
     with pytest.raises(UndefinedStatistic):
         pay.expected(HALF, 0)
 

@@ -1,4 +1,4 @@
-"""Checks among the items, entry tests, repeats, panels: what a lead learns of her annotators, and what counts."""
+"""Checks among the items, entry tests, repeats, panels: what a lead learns about annotators, and what counts."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ HUMAN = Counted().kinds
 
 
 def leave(session, study, who, item, purpose, how) -> None:
-    """An item of hers that she left unrated, as the command leaves it."""
+    """An item that an annotator left unrated, as the command leaves it."""
     work = rate(session, study, who, item, purpose, (1, 1, 1), **how)
     session.execute(delete(Rating).where(Rating.assignment_id == work.id))
 
 
 def standing_of(session, study, who) -> quality.Standing:
-    return next(one for one in quality.standings(session, study, HUMAN) if one.annotator == who.pseudonym)
+    return next(each for each in quality.standings(session, study, HUMAN) if each.annotator == who.pseudonym)
 
 
 def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engine, make_study):
@@ -65,8 +65,8 @@ def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engi
             standing_of(session, study, careful).attention_failed,
             [*standing_of(session, study, careful).flags],
         ) == (1, [])
-        found = standing_of(session, study, careless)
-        assert [*found.flags] == ["2 of 3 attention checks failed."]
+        result = standing_of(session, study, careless)
+        assert [*result.flags] == ["2 of 3 attention checks failed."]
 
 
 def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine, make_study):
@@ -79,11 +79,11 @@ def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine,
         item = add_check(session, study, Purpose.gold, 2)
         rate(session, study, evasive, item, Purpose.gold, (3, 3, 3))
         leave(session, study, once, item, Purpose.gold, skipped)
-        found = standing_of(session, study, evasive)
+        result = standing_of(session, study, evasive)
 
-        assert (found.attention, found.attention_failed, found.skipped) == (1, 1, 2)
-        assert (found.gold.rate.hits, found.gold.rate.n) == (1, 2)
-        assert [*found.flags] == ["2 of 3 checks skipped."]
+        assert (result.attention, result.attention_failed, result.skipped) == (1, 1, 2)
+        assert (result.gold.rate.hits, result.gold.rate.n) == (1, 2)
+        assert [*result.flags] == ["2 of 3 checks skipped."]
         assert [*standing_of(session, study, once).flags] == []
 
 
@@ -97,11 +97,11 @@ def test_gold_asks_for_a_look_when_even_the_best_of_eight_or_more_is_below_seven
             item = add_check(session, study, Purpose.gold, place, accepted="2", close=1 if place % 2 else 0)
             answer = (2, 2, 2) if place < right else (2, 99, 2)
             rate(session, study, who, item, Purpose.gold, answer)
-        found = standing_of(session, study, who)
+        result = standing_of(session, study, who)
 
-        assert isinstance(found.gold, FlaggedRate)
-        assert (found.gold.rate.hits, found.gold.rate.n) == (right, n)
-        assert any("gold items" in flag for flag in found.flags) is flagged
+        assert isinstance(result.gold, FlaggedRate)
+        assert (result.gold.rate.hits, result.gold.rate.n) == (right, n)
+        assert any("gold items" in flag for flag in result.flags) is flagged
         assert build_frame(session, study).work.empty
 
 
@@ -131,11 +131,11 @@ def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine
             (1, 1, 1),
             active_seconds=90,
         )
-        found = standing_of(session, study, who)
+        result = standing_of(session, study, who)
 
-        assert [(one.right, one.asked, one.passed) for one in found.attempts] == [(5, 10, False), (9, 10, True)]
-        assert found.before_work == 90
-        assert found.gold == Undefined("Not defined: there is nothing to count yet.")
+        assert [(each.right, each.asked, each.passed) for each in result.attempts] == [(5, 10, False), (9, 10, True)]
+        assert result.before_work == 90
+        assert result.gold == Undefined("Not defined: there is nothing to count yet.")
         assert standing_of(session, study, other).is_empty
 
 
@@ -154,12 +154,12 @@ def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_
             answers = (own, own, own + off if own < 3 else own - off)
             rate(session, study, who, item, Purpose.repeat, answers, repeat_of=work.id)
         twice = twice_rated(session, study, frame)
-        found = repeated(twice, Counted())[who.pseudonym]
+        result = repeated(twice, Counted())[who.pseudonym]
 
         assert list(repeated(twice, Counted())) == [who.pseudonym]
-        assert (found.same.hits, found.same.n) == (5, 6)
-        assert found.apart == pytest.approx(1 / 6 / 2)
-        tables = {one.criterion: one.table for one in with_self(twice, Counted())}
+        assert (result.same.hits, result.same.n) == (5, 6)
+        assert result.apart == pytest.approx(1 / 6 / 2)
+        tables = {each.criterion: each.table for each in with_self(twice, Counted())}
         assert tables["fluency"]["percent"].value == pytest.approx(5 / 6)
         assert tables["verdict"] == Undefined("No item was rated twice by the same annotator.")
         assert len(build_frame(session, study).work) == 4
@@ -174,13 +174,13 @@ def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, m
                 submit(session, study, who, full_answers(fluency=value))
         exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
         frame, names = frame_of(session, study), system_names(session, study)
-        one, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
-        found = quality.lines(quality.standings(session, study, HUMAN), one, everybody, "", {})
+        each, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
+        result = quality.lines(quality.standings(session, study, HUMAN), each, everybody, "", {})
 
-        assert [line.standing.annotator for line in found][-1] == people_[0].pseudonym
-        assert found[-1].standing.excluded_reason == "against everybody"
-        assert found[-1].look.severity.difference != 0
-        assert [line.look.severity.difference for line in found[:-1]] == [0, 0, 0]
+        assert [line.standing.annotator for line in result][-1] == people_[0].pseudonym
+        assert result[-1].standing.excluded_reason == "against everybody"
+        assert result[-1].look.severity.difference != 0
+        assert [line.look.severity.difference for line in result[:-1]] == [0, 0, 0]
 
 
 def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_and_no_new_item(
@@ -198,8 +198,8 @@ def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_a
 
         assert second.id == first.id
         assert assignments.current(session, study, who) == assignments.Nothing.finished
-        mine = select(Membership).where(Membership.study_id == study.id, Membership.role == Role.annotator)
-        assert len(session.scalars(mine).all()) == 1
+        own = select(Membership).where(Membership.study_id == study.id, Membership.role == Role.annotator)
+        assert len(session.scalars(own).all()) == 1
         assert len(session.scalars(select(Assignment).where(Assignment.person_id == first.id)).all()) == 2
 
 
@@ -243,7 +243,7 @@ def test_many_answers_that_the_rubric_sets_apart_speak_about_the_rubric():
         for n in range(10)
     ]
     frame = make_frame(f"{head}    scale: {{kind: choice, {options}}}\n", rows)
-    (found,) = missing_answers(StudyAnalysis(frame, Counted(), {1: "System 1"}))
+    (result,) = missing_answers(StudyAnalysis(frame, Counted(), {1: "System 1"}))
 
-    assert found.sentence == "Criterion 1: 30 % of the answers are “I don't know”; is the question clear?"
-    assert found.examples.values == {"dont"}
+    assert result.sentence == "Criterion 1: 30 % of the answers are “I don't know”; is the question clear?"
+    assert result.examples.values == {"dont"}

@@ -81,8 +81,8 @@ def filled(engine, make_study):
 
 
 def criterion(session, study, key, counted=Counted()):  # noqa: B008
-    found = criterion_results(frame_of(session, study), counted)
-    return next(result for result in found if result.criterion.key == key)
+    analysed = criterion_results(frame_of(session, study), counted)
+    return next(result for result in analysed if result.criterion.key == key)
 
 
 def test_a_frame_without_ratings_has_the_columns_of_a_full_one(sqlite_engine, make_study):
@@ -110,10 +110,10 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
 def test_means_medians_and_distributions_are_per_system(filled):
     session, study, _, _ = filled
     result = criterion(session, study, "fluency")
-    assert [one.system for one in result.systems] == [1, 2, 3]
-    for one in result.systems:
-        assert (one.n, one.summary.mean, one.summary.median, one.counts) == (8, 2.5, 2.5, (0, 4, 4))
-        assert "annotators are too few" in one.interval.sentence or one.interval.kind == "none"
+    assert [each.system for each in result.systems] == [1, 2, 3]
+    for each in result.systems:
+        assert (each.n, each.summary.mean, each.summary.median, each.counts) == (8, 2.5, 2.5, (0, 4, 4))
+        assert "annotators are too few" in each.interval.sentence or each.interval.kind == "none"
 
 
 def test_a_question_that_nobody_answered_differently_has_no_alpha_but_a_sentence(filled):
@@ -143,14 +143,14 @@ def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_st
         study, _, people = make_study(session, items=2, annotators=1)
         submit(session, study, people[0], full_answers(verdict="accept"))
         submit(session, study, people[0], full_answers(verdict="unsure"))
-        one = criterion(session, study, "verdict").systems[0]
-    assert (one.n, one.missing, one.summary.mean) == (1, 1, 1.0)
-    assert [(o.option, o.count, o.of) for o in one.shares.options] == [
+        each = criterion(session, study, "verdict").systems[0]
+    assert (each.n, each.missing, each.summary.mean) == (1, 1, 1.0)
+    assert [(o.option, o.count, o.of) for o in each.shares.options] == [
         ("accept", 1, 1),
         ("reject", 0, 1),
         ("unsure", 1, 2),
     ]
-    assert (one.majority.items, one.majority.positive) == (1, 1)
+    assert (each.majority.items, each.majority.positive) == (1, 1)
 
 
 def test_a_response_set_aside_is_missing_and_nobody_disagrees_about_it(sqlite_engine, make_study):
@@ -170,7 +170,7 @@ def test_best_is_the_share_of_wins_with_ties_counted_for_each(sqlite_engine, mak
         for worth in (0.3, 0.7):
             submit(session, study, people[0], {"ratings": {"item": {"winner": ["A", "B"], "worth": worth}}})
         winner, worth = criterion(session, study, "winner"), criterion(session, study, "worth")
-    assert sum(one.summary.mean for one in winner.systems) == 2
+    assert sum(each.summary.mean for each in winner.systems) == 2
     assert (len(worth.systems), worth.systems[0].system, worth.systems[0].summary.mean) == (1, 0, 0.5)
     assert worth.positions == Undefined("Asked about the item, which has no position.")
     assert sum(worth.systems[0].counts) == 2
@@ -199,7 +199,7 @@ def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ra
         for who in people[1:]:
             set_aside(session, study, who, "ignore", "empty")
         frame = frame_of(session, study)
-        found = {
+        result = {
             counted.with_ignored: (
                 highlight_counts(session, study, counted),
                 len(texts.readings_of(session, study, frame, counted)),
@@ -207,7 +207,7 @@ def test_highlights_of_an_item_that_most_raters_ignored_are_left_out_with_its_ra
             )
             for counted in (Counted(), Counted(with_ignored=True))
         }
-    assert found == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
+    assert result == {False: ({}, 0, 0), True: ({"item-1": 1}, 3, 1)}
 
 
 def test_an_excluded_annotator_counts_nowhere_but_in_the_list_of_ratings(filled):
@@ -271,8 +271,8 @@ def test_progress_tells_what_is_in_what_is_expected_and_the_time_left(filled):
 def test_the_list_of_ratings_is_filtered_first_then_cut_and_tells_the_count(filled):
     session, study, _, people = filled
     frame, names = frame_of(session, study), system_names(session, study)
-    wanted = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
-    table = ratings_table(frame, wanted, names, limit=5)
+    expected = Filters(annotators=frozenset({people[0].pseudonym}), criteria=frozenset({"fluency"}))
+    table = ratings_table(frame, expected, names, limit=5)
     assert (len(table.rows), table.count, table.total) == (5, 12, 48)
     assert set(table.rows["Value"]) == {"3"}
     assert set(table.rows["System"]) <= {"System 1", "System 2", "System 3"}
@@ -309,8 +309,8 @@ def test_highlights_of_an_item_lie_over_the_texts_they_were_made_in(filled):
 def test_no_number_on_the_page_is_nan_and_no_interval_leaves_its_scale(filled):
     session, study, _, _ = filled
     for result in criterion_results(frame_of(session, study)):
-        for one in result.systems:
-            numbers = [one.interval.mean, one.interval.low, one.interval.high]
+        for each in result.systems:
+            numbers = [each.interval.mean, each.interval.low, each.interval.high]
             assert all(n is None or (math.isfinite(n) and result.ends[0] <= n <= result.ends[1]) for n in numbers)
         for words in (findings.headline(result, {}), findings.interval_note(result)):
             assert "nan" not in words.lower()
@@ -320,9 +320,9 @@ def test_alpha_of_each_system_is_that_of_its_ratings_alone(filled):
     session, study, _, _ = filled
     result = criterion(session, study, "verdict")
     ratings = next(
-        one for one in criterion_ratings(frame_of(session, study), Counted()) if one.variable.key == "verdict"
+        each for each in criterion_ratings(frame_of(session, study), Counted()) if each.variable.key == "verdict"
     )
-    for one in result.systems:
-        alone = agreement_of(ratings.of_system(one.system))
-        assert one.alpha.value == alone.alpha
-        assert one.alpha.interval == alone.interval
+    for each in result.systems:
+        alone = agreement_of(ratings.of_system(each.system))
+        assert each.alpha.value == alone.alpha
+        assert each.alpha.interval == alone.interval

@@ -306,7 +306,7 @@ def test_the_table_holds_what_the_single_functions_give(level):
 def test_the_table_names_level_and_weights():
     units, values = flat(as_table(EXAMPLES[2]["ratings"]))
     names = {
-        level: [one.name for one in agreement_table(units, values, level, resamples=20).coefficients]
+        level: [each.name for each in agreement_table(units, values, level, resamples=20).coefficients]
         for level in LEVELS
     }
     assert names["nominal"] == [
@@ -322,8 +322,8 @@ def test_the_table_names_level_and_weights():
 
 def test_every_interval_of_the_table_holds_its_coefficient():
     units, values = severity_study()
-    for one in agreement_table(units, values, "ordinal", range(1, 6)).coefficients:
-        assert one.interval[0] < one.value < one.interval[1]
+    for each in agreement_table(units, values, "ordinal", range(1, 6)).coefficients:
+        assert each.interval[0] < each.value < each.interval[1]
 
 
 def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
@@ -332,7 +332,7 @@ def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
     assert table["percent"].interval == Undefined(
         "No interval: all items agree alike, so there is no variation to judge by."
     )
-    assert {one.value for one in table.coefficients[1:]} == {
+    assert {each.value for each in table.coefficients[1:]} == {
         Undefined("Not defined: no variation (every rating is the same).")
     }
 
@@ -340,7 +340,7 @@ def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
 def test_a_table_of_one_unit_has_numbers_and_says_why_it_has_no_intervals():
     table = agreement_table([0, 0], [1, 2], "nominal", [1, 2])
     assert table["ac"].value == -1
-    assert {one.interval for one in table.coefficients} == {
+    assert {each.interval for each in table.coefficients} == {
         Undefined("An interval needs at least two items rated by two annotators.")
     }
 
@@ -402,11 +402,11 @@ def test_an_interval_is_placed_against_the_bands(interval, words):
 @settings(max_examples=60)
 def test_leaving_an_annotator_out_is_taking_her_rows_away(ratings, level):
     units, annotators, values = (np.array(column) for column in zip(*ratings, strict=True))
-    found = attempt(without_each, units, annotators, values, level)
-    if isinstance(found, Undefined):
-        assert found == attempt(krippendorff_alpha, units, values, level)
+    result = attempt(without_each, units, annotators, values, level)
+    if isinstance(result, Undefined):
+        assert result == attempt(krippendorff_alpha, units, values, level)
         return
-    for row in found:
+    for row in result:
         others = annotators != row.annotator
         expected = attempt(krippendorff_alpha, units[others], values[others], level)
         assert row.alpha == expected or row.alpha == pytest.approx(expected, abs=1e-9)
@@ -418,16 +418,16 @@ def test_the_annotator_whose_leaving_helps_most_comes_first():
     careful = np.clip(truth + random.integers(-1, 2, size=(3, 50)), 1, 7)
     table = np.vstack([careful, random.integers(1, 8, size=50)])
     units, values = flat(table)
-    found = without_each(units, np.repeat(["x", "y", "z", "dice"], 50), values, "ordinal")
-    assert found[0].annotator == "dice"
-    assert found[0].change > 0.1
-    assert [row.change for row in found] == sorted((row.change for row in found), reverse=True)
+    result = without_each(units, np.repeat(["x", "y", "z", "dice"], 50), values, "ordinal")
+    assert result[0].annotator == "dice"
+    assert result[0].change > 0.1
+    assert [row.change for row in result] == sorted((row.change for row in result), reverse=True)
 
 
 def test_without_one_of_two_annotators_nobody_is_left_to_agree_with():
-    found = without_each([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 2, 2, 2], "nominal")
-    assert {row.alpha for row in found} == {Undefined("No item was rated by two annotators.")}
-    assert {row.change for row in found} == {Undefined("No item was rated by two annotators.")}
+    result = without_each([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 2, 2, 2], "nominal")
+    assert {row.alpha for row in result} == {Undefined("No item was rated by two annotators.")}
+    assert {row.change for row in result} == {Undefined("No item was rated by two annotators.")}
 
 
 def severity_study() -> tuple[np.ndarray, np.ndarray]:

@@ -154,8 +154,8 @@ def test_undefined_cohen_gives_a_reason(first, second, words):
 def test_coefficients_are_finite_or_words(ratings, weights):
     units, _, values = columns(ratings)
     for statistic in (gwet_ac, fleiss_kappa):
-        found = attempt(statistic, units, values, weights, [1, 2, 3])
-        assert isinstance(found, Undefined) or (math.isfinite(found) and found <= 1)
+        result = attempt(statistic, units, values, weights, [1, 2, 3])
+        assert isinstance(result, Undefined) or (math.isfinite(result) and result <= 1)
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -163,9 +163,9 @@ def test_coefficients_are_finite_or_words(ratings, weights):
 def test_neither_row_order_nor_names_of_units_change_anything(ratings, random):
     moved = [(f"item {5 - unit}", *rest) for unit, *rest in random.sample(ratings, len(ratings))]
     for statistic in (gwet_ac, fleiss_kappa):
-        before, after = (attempt(statistic, columns(one)[0], columns(one)[2], "ordinal") for one in (ratings, moved))
+        before, after = (attempt(statistic, columns(each)[0], columns(each)[2], "ordinal") for each in (ratings, moved))
         assert before == after or before == pytest.approx(after, abs=1e-12)
-    before, after = (attempt(annotator_pairs, *columns(one)) for one in (ratings, moved))
+    before, after = (attempt(annotator_pairs, *columns(each)) for each in (ratings, moved))
     assert isinstance(before, Undefined) == isinstance(after, Undefined)
     assert isinstance(before, Undefined) or [pair.kappa for pair in before] == pytest.approx(
         [pair.kappa for pair in after]
@@ -175,14 +175,14 @@ def test_neither_row_order_nor_names_of_units_change_anything(ratings, random):
 @given(rows)
 @settings(max_examples=50)
 def test_each_pair_is_what_its_two_columns_say(ratings):
-    found = attempt(annotator_pairs, *columns(ratings))
-    if isinstance(found, Undefined):
+    result = attempt(annotator_pairs, *columns(ratings))
+    if isinstance(result, Undefined):
         return
     given_by = {name: {unit: value for unit, who, value in ratings if who == name} for name in "abc"}
-    for pair in found:
+    for pair in result:
         first, second = given_by[pair.first], given_by[pair.second]
         both = [unit for unit in first if unit in second and not math.isnan(first[unit] + second[unit])]
-        x, y = (np.array([one[unit] for unit in both]) for one in (first, second))
+        x, y = (np.array([each[unit] for unit in both]) for each in (first, second))
         assert pair.n == len(both)
         assert pair.percent == pytest.approx(np.mean(x == y))
         assert pair.mae == pytest.approx(np.mean(np.abs(x - y)))

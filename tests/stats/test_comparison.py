@@ -58,61 +58,61 @@ def attempt(statistic, *arguments):
 
 def everything(table: SideBySide) -> list:
     """All that can be said of the three systems."""
-    found = [attempt(statistic, table, *pair) for pair in combinations(SYSTEMS, 2) for statistic in PAIRED]
-    return [*found, attempt(ranking, table, SYSTEMS), attempt(preferences, table, SYSTEMS, 50)]
+    result = [attempt(statistic, table, *pair) for pair in combinations(SYSTEMS, 2) for statistic in PAIRED]
+    return [*result, attempt(ranking, table, SYSTEMS), attempt(preferences, table, SYSTEMS, 50)]
 
 
 PAIRED = (difference, dominance, signed_rank)
 
 
-def same(one, other) -> bool:
+def same(left, right) -> bool:
     """Equal up to the order of summation, all the way down."""
-    if hasattr(one, "__dataclass_fields__"):
-        return type(one) is type(other) and same(tuple(vars(one).values()), tuple(vars(other).values()))
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == pytest.approx(other, abs=1e-6) if isinstance(one, float) else one == other
+    if hasattr(left, "__dataclass_fields__"):
+        return type(left) is type(right) and same(tuple(vars(left).values()), tuple(vars(right).values()))
+    if isinstance(left, tuple | list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return left == pytest.approx(right, abs=1e-6) if isinstance(left, float) else left == right
 
 
-def numbers_in(found) -> list[float]:
-    if hasattr(found, "__dataclass_fields__"):
-        return numbers_in(tuple(vars(found).values()))
-    if isinstance(found, tuple | list):
-        return [number for part in found for number in numbers_in(part)]
-    return [found] if isinstance(found, float) else []
+def numbers_in(result) -> list[float]:
+    if hasattr(result, "__dataclass_fields__"):
+        return numbers_in(tuple(vars(result).values()))
+    if isinstance(result, tuple | list):
+        return [number for part in result for number in numbers_in(part)]
+    return [result] if isinstance(result, float) else []
 
 
 def test_the_difference_is_the_mean_over_complete_pairs():
     # Annotator 0 on items 0 and 1: 5 - 4 and 3 - 1. Annotator 1 rated only one system of item 0.
     ratings = [(0, 0, "new", 5), (0, 0, "base", 4), (1, 0, "new", 3), (1, 0, "base", 1), (0, 1, "new", 7)]
-    found = difference(side_by_side(ratings), "new", "base")
-    assert (found.mean, found.n, found.items, found.annotators) == (1.5, 2, 2, 1)
+    result = difference(side_by_side(ratings), "new", "base")
+    assert (result.mean, result.n, result.items, result.annotators) == (1.5, 2, 2, 1)
 
 
 def test_ratings_given_twice_are_averaged_before_they_are_paired():
     ratings = [(0, 0, "new", 1), (0, 0, "new", 4), (0, 0, "base", 2), (1, 0, "new", 5), (1, 0, "base", 4)]
-    found = difference(side_by_side(ratings), "new", "base")
-    assert (found.mean, found.n) == (0.75, 2)
+    result = difference(side_by_side(ratings), "new", "base")
+    assert (result.mean, result.n) == (0.75, 2)
 
 
 def test_the_difference_has_the_interval_of_the_mean_of_the_differences():
     random = np.random.default_rng(4)
     new, base = random.normal(size=(2, 72)).round(6)
-    found = difference(pairs(*zip(new, base, strict=True), annotators=6), "new", "base")
+    result = difference(pairs(*zip(new, base, strict=True), annotators=6), "new", "base")
     expected = mean_interval(new - base, np.repeat(np.arange(12), 6), np.tile(np.arange(6), 12))
-    assert same(found.headline, expected)
-    assert found.these.kind == "item"
+    assert same(result.headline, expected)
+    assert result.these.kind == "item"
 
 
 def test_zeros_and_ones_give_the_difference_of_shares():
-    found = difference(pairs((1, 0), (1, 1), (0, 0), (1, 0)), "new", "base")
-    assert found.mean == 3 / 4 - 1 / 4
+    result = difference(pairs((1, 0), (1, 1), (0, 0), (1, 0)), "new", "base")
+    assert result.mean == 3 / 4 - 1 / 4
 
 
 def test_wins_ties_and_losses_are_those_of_pairs():
-    found = dominance(pairs((5, 1), (2, 1), (3, 3), (1, 2)), "new", "base")
-    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
-    assert found.estimate.mean == 1 / 4
+    result = dominance(pairs((5, 1), (2, 1), (3, 3), (1, 2)), "new", "base")
+    assert (result.wins, result.ties, result.losses) == (2, 1, 1)
+    assert result.estimate.mean == 1 / 4
 
 
 def test_dominance_uses_nothing_but_which_rating_is_higher():
@@ -131,10 +131,10 @@ def test_signed_rank_agrees_with_scipy_on_item_means_with_ties(items):
     new, base = random.integers(1, 5, (2, items, 2))
     changes = (new - base).mean(axis=1)
     changes[0], new[0], base[0] = 0, 3, 3
-    found = signed_rank(pairs(*zip(new.ravel(), base.ravel(), strict=True), annotators=2), "new", "base")
+    result = signed_rank(pairs(*zip(new.ravel(), base.ravel(), strict=True), annotators=2), "new", "base")
     expected = stats.wilcoxon(changes[changes != 0])
-    assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
-    assert (found.items, found.unchanged) == (np.count_nonzero(changes), np.count_nonzero(changes == 0))
+    assert (result.statistic, result.p) == pytest.approx((expected.statistic, expected.pvalue))
+    assert (result.items, result.unchanged) == (np.count_nonzero(changes), np.count_nonzero(changes == 0))
 
 
 def test_the_effect_of_the_signed_rank_test_is_the_share_of_favourable_ranks_less_the_others():
@@ -147,10 +147,10 @@ def test_ranking_agrees_with_pencil_and_paper():
     # Ranks 1 2 3, 1 2 3, 2 1 3, 1 2 3: sums 5, 7, 12. chi2 = 12 / (4 * 3 * 4) * (25 + 49 + 144) - 3 * 4 * 4 = 6.5.
     values = [(9, 5, 1), (8, 6, 2), (4, 7, 3), (6, 5, 2)]
     table = side_by_side((n, 0, name, v) for n, row in enumerate(values) for name, v in zip(SYSTEMS, row, strict=True))
-    found = ranking(table, SYSTEMS)
-    assert (found.mean_ranks, found.items) == ((1.25, 1.75, 3), 4)
-    assert (found.statistic, found.p) == pytest.approx((6.5, math.exp(-3.25)))
-    assert [one.difference for one in found.differences] == pytest.approx([-0.5, -1.75, -1.25])
+    result = ranking(table, SYSTEMS)
+    assert (result.mean_ranks, result.items) == ((1.25, 1.75, 3), 4)
+    assert (result.statistic, result.p) == pytest.approx((6.5, math.exp(-3.25)))
+    assert [each.difference for each in result.differences] == pytest.approx([-0.5, -1.75, -1.25])
 
 
 def test_nemenyi_gives_five_percent_at_the_published_critical_difference():
@@ -168,15 +168,15 @@ def test_an_item_counts_in_the_ranking_only_with_annotators_who_rated_all_system
 
 def test_holm_and_benjamini_hochberg_agree_with_pencil_and_paper_in_the_order_given():
     # Holm: 4 * .01, 3 * .02, 2 * .03, 1 * .04, running maximum. BH: 4/1 * .01, 4/2 * .02, 4/3 * .03, .04, from above.
-    found = adjusted([("d", 0.04), ("a", 0.01), ("c", 0.03), ("b", 0.02)])
-    assert [one.name for one in found] == ["d", "a", "c", "b"]
-    assert [one.holm for one in found] == pytest.approx([0.06, 0.04, 0.06, 0.06])
-    assert [one.benjamini_hochberg for one in found] == pytest.approx([0.04] * 4)
+    result = adjusted([("d", 0.04), ("a", 0.01), ("c", 0.03), ("b", 0.02)])
+    assert [each.name for each in result] == ["d", "a", "c", "b"]
+    assert [each.holm for each in result] == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert [each.benjamini_hochberg for each in result] == pytest.approx([0.04] * 4)
 
 
 def test_a_test_that_is_not_defined_stays_in_the_declared_family():
-    one, other = adjusted([("first", 0.03), ("second", None)])
-    assert one.holm == pytest.approx(0.06)
+    each, other = adjusted([("first", 0.03), ("second", None)])
+    assert each.holm == pytest.approx(0.06)
     assert (other.p, other.holm, other.benjamini_hochberg) == (None, None, None)
     assert adjusted([]) == ()
 
@@ -188,40 +188,40 @@ def test_a_p_value_outside_its_range_is_refused():
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_adjusting_never_makes_a_p_value_smaller_and_keeps_the_order(p):
-    found = [one.holm for one in adjusted(enumerate(p))]
-    assert all(before <= after <= 1 for before, after in zip(p, found, strict=True))
-    assert sorted(found) == [found[n] for n in np.argsort(p, kind="stable")]
+    result = [each.holm for each in adjusted(enumerate(p))]
+    assert all(before <= after <= 1 for before, after in zip(p, result, strict=True))
+    assert sorted(result) == [result[n] for n in np.argsort(p, kind="stable")]
 
 
 def duels(*outcomes: tuple[object, object, int, int, int]) -> SideBySide:
     """(system, other, wins, losses, ties), one pair per item."""
     ratings, item = [], 0
-    for one, other, *counts in outcomes:
+    for each, other, *counts in outcomes:
         for change, count in zip((1, -1, 0), counts, strict=True):
             for _ in range(count):
-                ratings += [(item, item % 3, one, 3 + change), (item, item % 3, other, 3)]
+                ratings += [(item, item % 3, each, 3 + change), (item, item % 3, other, 3)]
                 item += 1
     return side_by_side(ratings)
 
 
 def test_two_systems_without_ties_have_the_log_odds_between_them():
-    found = preferences(duels(("a", "b", 30, 10, 0)), ("a", "b"), 200)
-    assert [one.value for one in found.strengths] == pytest.approx([math.log(3) / 2, -math.log(3) / 2])
-    assert (found.ties, found.n, found.level, found.items) == (0, 40, 0, 40)
+    result = preferences(duels(("a", "b", 30, 10, 0)), ("a", "b"), 200)
+    assert [each.value for each in result.strengths] == pytest.approx([math.log(3) / 2, -math.log(3) / 2])
+    assert (result.ties, result.n, result.level, result.items) == (0, 40, 0, 40)
     # Delta method: half the standard error of a log odds with 30 and 10.
-    assert found.strengths[0].error == pytest.approx(math.sqrt(1 / 30 + 1 / 10) / 2, rel=0.25)
+    assert result.strengths[0].error == pytest.approx(math.sqrt(1 / 30 + 1 / 10) / 2, rel=0.25)
 
 
 def test_two_systems_with_ties_fit_davidson_exactly():
     # 16 : 4 : 8 has sqrt(p1 / p2) = 2, v sqrt(p1 p2) = 8 / 28 of the sum: p = 4 : 1, v = 8 / (2 * 4) = 1.
-    found = preferences(duels(("a", "b", 16, 4, 8)), ("a", "b"), 50)
-    assert found.strengths[0].value - found.strengths[1].value == pytest.approx(math.log(4))
-    assert (found.ties, found.level) == (pytest.approx(1), 8)
+    result = preferences(duels(("a", "b", 16, 4, 8)), ("a", "b"), 50)
+    assert result.strengths[0].value - result.strengths[1].value == pytest.approx(math.log(4))
+    assert (result.ties, result.level) == (pytest.approx(1), 8)
 
 
 def test_systems_that_never_met_are_compared_through_others():
-    found = preferences(duels(("a", "b", 20, 10, 0), ("b", "c", 20, 10, 0), ("c", "d", 20, 10, 0)), "abcd", 50)
-    values = [one.value for one in found.strengths]
+    result = preferences(duels(("a", "b", 20, 10, 0), ("b", "c", 20, 10, 0), ("c", "d", 20, 10, 0)), "abcd", 50)
+    values = [each.value for each in result.strengths]
     assert np.diff(values) == pytest.approx([-math.log(2)] * 3)
 
 
@@ -235,15 +235,15 @@ def test_strengths_balance_what_each_system_got_and_what_the_model_expects():
         for name in random.choice(names, 3, replace=False)
     ]
     table = side_by_side(ratings)
-    found = preferences(table, names, 50)
-    power = np.exp([one.value for one in found.strengths])
+    result = preferences(table, names, 50)
+    power = np.exp([each.value for each in result.strengths])
     got, expected = np.zeros((2, 6))
-    for one, other in combinations(range(6), 2):
-        outcome = np.sign(table.pairs(names[one], names[other]).differences)
-        level = found.ties * math.sqrt(power[one] * power[other])
-        share = (power[one] + level / 2) / (power[one] + power[other] + level)
-        got[one] += ((outcome + 1) / 2).sum()
-        expected[one] += share * len(outcome)
+    for each, other in combinations(range(6), 2):
+        outcome = np.sign(table.pairs(names[each], names[other]).differences)
+        level = result.ties * math.sqrt(power[each] * power[other])
+        share = (power[each] + level / 2) / (power[each] + power[other] + level)
+        got[each] += ((outcome + 1) / 2).sum()
+        expected[each] += share * len(outcome)
         got[other] += ((1 - outcome) / 2).sum()
         expected[other] += (1 - share) * len(outcome)
     assert expected == pytest.approx(got)
@@ -267,10 +267,10 @@ def test_strengths_that_no_data_define_are_refused_in_words(table, words):
 
 def test_a_circle_with_more_wins_than_ties_has_strengths_though_nobody_lost_to_all():
     # a beat b, b beat c, a and c were level: the tie bounds a, the wins bound the share of ties.
-    found = preferences(duels(("a", "b", 1, 0, 0), ("b", "c", 1, 0, 0), ("a", "c", 0, 0, 1)), "abc", 20)
-    values = [one.value for one in found.strengths]
+    result = preferences(duels(("a", "b", 1, 0, 0), ("b", "c", 1, 0, 0), ("a", "c", 0, 0, 1)), "abc", 20)
+    values = [each.value for each in result.strengths]
     assert values[0] == pytest.approx(-values[2])
-    assert found.sentence.startswith("No interval: ")
+    assert result.sentence.startswith("No interval: ")
 
 
 def test_signed_ranks_and_rankings_say_in_words_why_they_are_missing():
@@ -292,9 +292,9 @@ def test_a_system_that_nobody_rated_has_no_comparison():
 @given(rows)
 @settings(max_examples=30, deadline=None)
 def test_every_comparison_of_any_study_is_finite_or_words(ratings):
-    for found in everything(side_by_side(ratings)):
-        assert not isinstance(found, Undefined) or found.reason.startswith("Not defined: ")
-        assert all(map(math.isfinite, numbers_in(found)))
+    for result in everything(side_by_side(ratings)):
+        assert not isinstance(result, Undefined) or result.reason.startswith("Not defined: ")
+        assert all(map(math.isfinite, numbers_in(result)))
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -320,15 +320,15 @@ def test_severity_of_an_annotator_cancels_in_every_pair(ratings):
 @settings(max_examples=30, deadline=None)
 def test_exchanging_the_systems_mirrors_every_comparison(ratings):
     table = side_by_side(ratings)
-    found = attempt(difference, table, "new", "base")
-    if isinstance(found, Undefined):
-        assert attempt(difference, table, "base", "new") == found
+    result = attempt(difference, table, "new", "base")
+    if isinstance(result, Undefined):
+        assert attempt(difference, table, "base", "new") == result
         return
     mirrored = difference(table, "base", "new")
-    assert mirrored.mean == pytest.approx(-found.mean)
-    for one, other in ((found.these, mirrored.these), (found.alike, mirrored.alike)):
-        assert (one.low is None) == (other.low is None)
-        assert one.low is None or (other.low, other.high) == pytest.approx((-one.high, -one.low))
+    assert mirrored.mean == pytest.approx(-result.mean)
+    for each, other in ((result.these, mirrored.these), (result.alike, mirrored.alike)):
+        assert (each.low is None) == (other.low is None)
+        assert each.low is None or (other.low, other.high) == pytest.approx((-each.high, -each.low))
     won, lost = dominance(table, "new", "base"), dominance(table, "base", "new")
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
     forth, back = (attempt(signed_rank, table, *pair) for pair in (("new", "base"), ("base", "new")))

@@ -31,82 +31,82 @@ def candidates(random, items=30, systems=3, noise=1.0):
 
 def test_one_item_is_what_scipy_says():
     values, metric = [1, 2, 2, 5, 4], [0.1, 0.3, 0.2, 0.2, 0.9]
-    found = segment_correlation(values, [0] * 5, range(5), metric)
-    assert found.kendall.value == pytest.approx(kendalltau(values, metric).statistic)
-    assert found.pearson.value == pytest.approx(pearsonr(values, metric).statistic)
-    assert (found.pairs, found.items, found.systems) == (8, 1, 5)
-    assert found.kendall.interval == Undefined("No interval below 10 items.")
-    assert found.sentence == "Candidates compared within 1 items. No interval below 10 items."
+    result = segment_correlation(values, [0] * 5, range(5), metric)
+    assert result.kendall.value == pytest.approx(kendalltau(values, metric).statistic)
+    assert result.pearson.value == pytest.approx(pearsonr(values, metric).statistic)
+    assert (result.pairs, result.items, result.systems) == (8, 1, 5)
+    assert result.kendall.interval == Undefined("No interval below 10 items.")
+    assert result.sentence == "Candidates compared within 1 items. No interval below 10 items."
 
 
 def test_candidates_are_compared_within_their_item_only():
     # Within both items the metric runs against the ratings; across items it runs with them.
-    found = segment_correlation([1, 2, 6, 7], [0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 12, 11])
-    assert (found.kendall.value, found.pearson.value) == pytest.approx((-1, -1))
+    result = segment_correlation([1, 2, 6, 7], [0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 12, 11])
+    assert (result.kendall.value, result.pearson.value) == pytest.approx((-1, -1))
 
 
 def test_ratings_of_one_candidate_are_averaged_first():
-    found = segment_correlation([1, 5, 4, 4], [0] * 4, [0, 0, 1, 1], [1, 1, 2, 2])
-    assert (found.kendall.value, found.pairs) == (1, 1)
+    result = segment_correlation([1, 5, 4, 4], [0] * 4, [0, 0, 1, 1], [1, 1, 2, 2])
+    assert (result.kendall.value, result.pairs) == (1, 1)
 
 
 def test_the_interval_holds_the_value_and_shrinks_with_more_items():
     random = np.random.default_rng(2)
     few, many = (segment_correlation(*candidates(random, items, noise=3)) for items in (20, 300))
-    for one in (few.kendall, few.pearson, many.kendall, many.pearson):
-        low, high = one.interval
-        assert low < one.value < high
+    for each in (few.kendall, few.pearson, many.kendall, many.pearson):
+        low, high = each.interval
+        assert low < each.value < high
     assert np.ptp(many.pearson.interval) < np.ptp(few.pearson.interval) / 2
 
 
 def test_the_interval_covers_what_many_items_would_give():
     random = np.random.default_rng(3)
     truth = segment_correlation(*candidates(random, 3000, noise=3)).kendall.value
-    found = [segment_correlation(*candidates(random, 40, noise=3)).kendall.interval for _ in range(60)]
-    assert 0.87 <= np.mean([low <= truth <= high for low, high in found]) <= 1
+    result = [segment_correlation(*candidates(random, 40, noise=3)).kendall.interval for _ in range(60)]
+    assert 0.87 <= np.mean([low <= truth <= high for low, high in result]) <= 1
 
 
 def test_items_with_a_single_candidate_compare_nothing_and_do_not_count():
     alone = list(range(11))
-    found = segment_correlation([1, 2, *[3] * 11], [99, 99, *alone], [0, 1, *[0] * 11], [1, 2, *[3] * 11])
-    assert (found.kendall.value, found.pairs, found.items) == (1, 1, 1)
-    assert found.kendall.interval == found.pearson.interval == Undefined("No interval below 10 items.")
+    result = segment_correlation([1, 2, *[3] * 11], [99, 99, *alone], [0, 1, *[0] * 11], [1, 2, *[3] * 11])
+    assert (result.kendall.value, result.pairs, result.items) == (1, 1, 1)
+    assert result.kendall.interval == result.pearson.interval == Undefined("No interval below 10 items.")
 
 
 def test_no_interval_where_one_item_alone_tells_candidates_apart():
     item, system = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
     values = np.where(item == 0, system, 3)
-    found = segment_correlation(values, item, system, system)
-    assert found.items == 12
-    for one in (found.kendall, found.pearson):
-        assert one.value == pytest.approx(1 / math.sqrt(12))
-        assert one.interval.reason.startswith("No interval: too few candidates can be told apart")
-    assert found.sentence == f"Candidates compared within 12 items. {found.kendall.interval}"
+    result = segment_correlation(values, item, system, system)
+    assert result.items == 12
+    for each in (result.kendall, result.pearson):
+        assert each.value == pytest.approx(1 / math.sqrt(12))
+        assert each.interval.reason.startswith("No interval: too few candidates can be told apart")
+    assert result.sentence == f"Candidates compared within 12 items. {result.kendall.interval}"
 
 
 def test_no_interval_without_width_and_the_other_coefficient_keeps_its_own():
     item, system = np.repeat(np.arange(12), 3), np.tile([0.0, 1.0, 2.0], 12)
-    found = segment_correlation(system, item, system, system ** (1 + item % 3))
-    assert found.kendall.value == pytest.approx(1)
-    assert found.kendall.interval == Undefined(
+    result = segment_correlation(system, item, system, system ** (1 + item % 3))
+    assert result.kendall.value == pytest.approx(1)
+    assert result.kendall.interval == Undefined(
         "No interval: all resamples give the same, so there is no variation to judge by."
     )
-    low, high = found.pearson.interval
-    assert low < found.pearson.value <= high < 1
-    spoken = f"95 % interval over items, for these annotators. Kendall's tau-b: {found.kendall.interval}"
-    assert found.sentence == f"Candidates compared within 12 items. {spoken}"
+    low, high = result.pearson.interval
+    assert low < result.pearson.value <= high < 1
+    spoken = f"95 % interval over items, for these annotators. Kendall's tau-b: {result.kendall.interval}"
+    assert result.sentence == f"Candidates compared within 12 items. {spoken}"
 
 
 def test_the_same_number_beside_two_and_three_ratings_is_a_tie():
-    found = segment_correlation([1, 2, 1, 2, 2, 3], [0] * 6, [0, 0, 1, 1, 1, 2], [0.1] * 5 + [0.3])
-    assert found.pairs == 2
+    result = segment_correlation([1, 2, 1, 2, 2, 3], [0] * 6, [0, 0, 1, 1, 1, 2], [0.1] * 5 + [0.3])
+    assert result.pairs == 2
 
 
 def test_no_interval_over_systems_where_many_resamples_leave_one_without_ratings():
     item, system = np.arange(12), np.repeat(np.arange(6), 2)
-    found = system_correlation(system + item % 2, item, system, system**2.0)
-    assert found.items == 12
-    assert found.kendall.interval.reason.startswith("No interval: too few candidates can be told apart")
+    result = system_correlation(system + item % 2, item, system, system**2.0)
+    assert result.items == 12
+    assert result.kendall.interval.reason.startswith("No interval: too few candidates can be told apart")
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_below_six_systems_the_system_level_is_refused_with_the_reason():
 
 def test_six_systems_are_what_scipy_says_about_their_means():
     values, item, system, metric = candidates(np.random.default_rng(0), systems=6)
-    found = system_correlation(values, item, system, metric)
-    means = [[column[system == one].mean() for one in range(6)] for column in (values, metric)]
-    assert found.kendall.value == pytest.approx(kendalltau(*means).statistic)
-    assert found.pearson.value == pytest.approx(pearsonr(*means).statistic)
-    low, high = found.kendall.interval
-    assert low <= found.kendall.value <= high
-    assert (found.systems, found.items, found.pairs) == (6, 30, 15)
-    assert "interval over systems and items" in found.sentence
+    result = system_correlation(values, item, system, metric)
+    means = [[column[system == each].mean() for each in range(6)] for column in (values, metric)]
+    assert result.kendall.value == pytest.approx(kendalltau(*means).statistic)
+    assert result.pearson.value == pytest.approx(pearsonr(*means).statistic)
+    low, high = result.kendall.interval
+    assert low <= result.kendall.value <= high
+    assert (result.systems, result.items, result.pairs) == (6, 30, 15)
+    assert "interval over systems and items" in result.sentence
 
 
 def test_equal_means_define_no_correlation_of_systems():
@@ -154,18 +154,18 @@ TIED = [(0, 0, 1, 0), (0, 0, 1, 3), (0, 1, 1, 0), (0, 2, 1, 3), (0, 3, 2, 0), (0
 def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random):
     moved = [(-i, f"s{s}", v, 2 * m + 5) for i, s, v, m in random.sample(ratings, len(ratings))]
     for statistic in (segment_correlation, system_correlation):
-        found = []
+        result = []
         for table in (ratings, moved):
             item, system, value, metric = (list(column) for column in zip(*table, strict=True)) if table else [[]] * 4
             try:
-                found.append(statistic(value, item, system, metric))
+                result.append(statistic(value, item, system, metric))
             except UndefinedStatistic as undefined:
-                found.append(Undefined(str(undefined)))
-        one, other = found
-        if isinstance(one, Undefined):
-            assert one == other
+                result.append(Undefined(str(undefined)))
+        each, other = result
+        if isinstance(each, Undefined):
+            assert each == other
         else:
-            assert (one.kendall.value, one.pearson.value) == pytest.approx(
+            assert (each.kendall.value, each.pearson.value) == pytest.approx(
                 (other.kendall.value, other.pearson.value), abs=1e-6
             )
-            assert -1 <= one.pearson.value <= 1
+            assert -1 <= each.pearson.value <= 1

@@ -52,30 +52,30 @@ def test_a_summary_of_nothing_is_said_in_words(values):
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=2, max_size=30))
 def test_summary_is_finite_for_numbers_of_any_size(values):
-    found = summary(values)
-    assert all(map(math.isfinite, (found.mean, found.median, found.sd)))
-    assert found.median == pytest.approx(statistics.median(values))
+    result = summary(values)
+    assert all(map(math.isfinite, (result.mean, result.median, result.sd)))
+    assert result.median == pytest.approx(statistics.median(values))
 
 
 def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
-    found = shares(["a", "b", "a", "idk", None, "a"], ["a", "b", "c", "idk"], missing=["idk"])
-    assert found.options == (
+    result = shares(["a", "b", "a", "idk", None, "a"], ["a", "b", "c", "idk"], missing=["idk"])
+    assert result.options == (
         OptionShare("a", 3, 4, 0.75, False),
         OptionShare("b", 1, 4, 0.25, False),
         OptionShare("c", 0, 4, 0, False),
         OptionShare("idk", 1, 5, 0.2, True),
     )
-    assert (found.answered, found.missing, found.total) == (4, 1, 5)
+    assert (result.answered, result.missing, result.total) == (4, 1, 5)
 
 
 def test_an_i_dont_know_that_the_rubric_counts_as_a_category_has_all_answers_as_denominator():
-    found = shares(["a", "idk"], ["a", "idk"])
-    assert [row.share for row in found.options] == [0.5, 0.5]
+    result = shares(["a", "idk"], ["a", "idk"])
+    assert [row.share for row in result.options] == [0.5, 0.5]
 
 
 def test_where_every_answer_is_missing_the_other_shares_are_none():
-    found = shares(["idk", "idk"], ["a", "idk"], missing={"idk"})
-    assert [row.share for row in found.options] == [None, 1]
+    result = shares(["idk", "idk"], ["a", "idk"], missing={"idk"})
+    assert [row.share for row in result.options] == [None, 1]
 
 
 def test_an_unknown_option_is_named_and_not_dropped():
@@ -94,8 +94,8 @@ def test_texts_with_a_nan_among_them_keep_it_missing():
 
 
 def test_distribution_counts_every_point_of_the_scale_half_points_too():
-    found = distribution([0.5, 0.5, 3, NAN, 0.1 + 0.2 + 0.2], [0, 0.5, 1, 2, 3])
-    assert found.tolist() == [0, 3, 0, 0, 1]
+    result = distribution([0.5, 0.5, 3, NAN, 0.1 + 0.2 + 0.2], [0, 0.5, 1, 2, 3])
+    assert result.tolist() == [0, 3, 0, 0, 1]
 
 
 def test_distribution_of_nothing_is_all_zeros():
@@ -115,13 +115,13 @@ def test_the_distribution_holds_every_rating_once(values):
 
 def test_position_means_are_relative_to_the_mean_of_each_system():
     # System a: 4 at position 0, 2 at 1 (mean 3); system b: 7 at 0, 6 at 1 (mean 6.5).
-    found = position_means([4, 2, 7, 6], [0, 1, 0, 1], ["a", "a", "b", "b"])
-    assert [(row.position, row.mean, row.n) for row in found] == [(0, 0.75, 2), (1, -0.75, 2)]
+    result = position_means([4, 2, 7, 6], [0, 1, 0, 1], ["a", "a", "b", "b"])
+    assert [(row.position, row.mean, row.n) for row in result] == [(0, 0.75, 2), (1, -0.75, 2)]
 
 
 def test_unknown_positions_are_left_out_of_the_system_means_too():
-    found = position_means([4, 2, 100, 50, NAN], [0, 2, NAN, -1, 0], ["a"] * 5)
-    assert [(row.position, row.mean, row.n) for row in found] == [(0, 1, 1), (2, -1, 1)]
+    result = position_means([4, 2, 100, 50, NAN], [0, 2, NAN, -1, 0], ["a"] * 5)
+    assert [(row.position, row.mean, row.n) for row in result] == [(0, 1, 1), (2, -1, 1)]
 
 
 def test_ratings_without_any_known_position_are_said_in_words():
@@ -133,9 +133,9 @@ def test_ratings_without_any_known_position_are_said_in_words():
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 7)), min_size=1, max_size=30))
 def test_position_means_weighted_by_their_numbers_cancel(ratings):
     systems, positions, values = (list(column) for column in zip(*ratings, strict=True))
-    found = position_means(values, positions, systems)
-    assert sum(row.n for row in found) == len(ratings)
-    assert sum(row.mean * row.n for row in found) == pytest.approx(0, abs=1e-9)
+    result = position_means(values, positions, systems)
+    assert sum(row.n for row in result) == len(ratings)
+    assert sum(row.mean * row.n for row in result) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_majority_needs_more_than_half_of_the_items_raters():
@@ -169,13 +169,13 @@ def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots
 
 @given(votes)
 def test_every_item_with_an_answer_falls_into_one_of_three_groups(ballots):
-    found = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
+    result = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
     answered = {item for item, option in ballots if option is not None}
     if not answered:
-        assert found == Undefined("Not defined: there is no rating yet.")
+        assert result == Undefined("Not defined: there is no rating yet.")
     else:
-        assert found.items == len(answered) == found.positive + found.other + found.undecided
-        assert 0 <= found.share <= 1
+        assert result.items == len(answered) == result.positive + result.other + result.undecided
+        assert 0 <= result.share <= 1
 
 
 def test_columns_of_different_length_are_refused():

@@ -62,11 +62,11 @@ def auc(kind, runs=12) -> float:
     below = []
     for _ in range(runs):
         values, units, _, annotators, _ = study(random, kind)
-        found = {
-            one.annotator: -1 if one.value is None else one.value
-            for one in agreement_with_others(values, units, annotators)
+        result = {
+            each.annotator: -1 if each.value is None else each.value
+            for each in agreement_with_others(values, units, annotators)
         }
-        below += [found[0] < found[other] for other in range(1, ANNOTATORS)]
+        below += [result[0] < result[other] for other in range(1, ANNOTATORS)]
     return float(np.mean(below))
 
 
@@ -82,11 +82,11 @@ def test_the_severe_but_careful_go_along_with_the_others_as_well_as_anybody():
 def flagged(kind, runs=10):
     """Share of studies with an alarm for annotator 0, and share of alarms among the others."""
     random = np.random.default_rng(2)
-    found = []
+    result = []
     for _ in range(runs):
         values, units, _, annotators, _ = study(random, kind)
-        found += agreement_with_others(values, units, annotators)
-    return tuple(np.mean([one.alarm for one in found if (one.annotator == 0) == odd]) for odd in (True, False))
+        result += agreement_with_others(values, units, annotators)
+    return tuple(np.mean([each.alarm for each in result if (each.annotator == 0) == odd]) for odd in (True, False))
 
 
 def test_random_and_constant_ratings_raise_the_alarm_and_honest_ones_do_not():
@@ -99,47 +99,47 @@ def test_random_and_constant_ratings_raise_the_alarm_and_honest_ones_do_not():
 def test_the_correlation_is_with_the_mean_of_the_others():
     random = np.random.default_rng(0)
     table = random.normal(size=(20, 3))
-    found = agreement_with_others(table.ravel(), np.repeat(range(20), 3), list("abc") * 20)
-    assert [one.annotator for one in found] == ["a", "b", "c"]
+    result = agreement_with_others(table.ravel(), np.repeat(range(20), 3), list("abc") * 20)
+    assert [each.annotator for each in result] == ["a", "b", "c"]
     expected = pearsonr(table[:, 0], table[:, 1:].mean(axis=1))
     interval = expected.confidence_interval()
-    assert (found[0].value, found[0].low, found[0].high) == pytest.approx((expected.statistic, *interval))
-    assert found[0].others == pytest.approx(np.median([found[1].value, found[2].value]))
-    assert "half of the others reach" in found[0].sentence
+    assert (result[0].value, result[0].low, result[0].high) == pytest.approx((expected.statistic, *interval))
+    assert result[0].others == pytest.approx(np.median([result[1].value, result[2].value]))
+    assert "half of the others reach" in result[0].sentence
 
 
 def test_equal_ratings_of_one_annotator_have_no_correlation_and_raise_the_alarm():
     values = np.column_stack([np.full(12, 5), np.arange(12), np.arange(12) + 1])
-    found = agreement_with_others(values.ravel(), np.repeat(range(12), 3), [0, 1, 2] * 12)
-    assert (found[0].value, found[0].alarm) == (None, True)
-    assert found[0].sentence == "Not defined: all own ratings are equal."
-    assert found[1].value == pytest.approx(1)
+    result = agreement_with_others(values.ravel(), np.repeat(range(12), 3), [0, 1, 2] * 12)
+    assert (result[0].value, result[0].alarm) == (None, True)
+    assert result[0].sentence == "Not defined: all own ratings are equal."
+    assert result[1].value == pytest.approx(1)
 
 
 def test_few_shared_ratings_have_no_correlation_and_raise_no_alarm():
-    found = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 1, 0, 1])
-    assert [(one.value, one.alarm) for one in found] == [(None, False)] * 2
-    assert "2 ratings beside those of others, and 10 are needed" in found[0].sentence
+    result = agreement_with_others([1, 2, 2, 1], [0, 0, 1, 1], [0, 1, 0, 1])
+    assert [(each.value, each.alarm) for each in result] == [(None, False)] * 2
+    assert "2 ratings beside those of others, and 10 are needed" in result[0].sentence
 
 
 def test_severity_is_the_mean_difference_from_the_others():
     # Two items by three annotators: b is one below the mean of a and c on both, and on item 1 by three.
-    found = severities([4, 3, 4, 5, 2, 5], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], list("abcabc"))
-    assert [(one.annotator, one.difference) for one in found] == [("a", 1), ("b", -2), ("c", 1)]
-    assert found[1].low < -2 < found[1].high
+    result = severities([4, 3, 4, 5, 2, 5], [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], list("abcabc"))
+    assert [(each.annotator, each.difference) for each in result] == [("a", 1), ("b", -2), ("c", 1)]
+    assert result[1].low < -2 < result[1].high
 
 
 def test_a_severe_annotator_is_seen_in_scale_points():
     values, units, items, annotators, _ = study(np.random.default_rng(3), "severe")
-    found = {one.annotator: one for one in severities(values, units, items, annotators)}
-    assert found[0].high < 0
+    result = {each.annotator: each for each in severities(values, units, items, annotators)}
+    assert result[0].high < 0
 
 
 def test_too_fast_to_read_is_three_seconds_or_720_words_a_minute():
-    found = speeds([2.9, 3.1, 9.9, 10.1, 60], [0, 0, 120, 120, 120], ["ann"] * 5)
-    assert (found[0].unread, found[0].n, found[0].median) == (2, 5, 9.9)
-    assert found[0].hurried == 2
-    assert not found[0].flagged
+    result = speeds([2.9, 3.1, 9.9, 10.1, 60], [0, 0, 120, 120, 120], ["ann"] * 5)
+    assert (result[0].unread, result[0].n, result[0].median) == (2, 5, 9.9)
+    assert result[0].hurried == 2
+    assert not result[0].flagged
 
 
 def test_speed_is_flagged_when_a_tenth_of_ten_annotations_is_too_fast():
@@ -151,11 +151,11 @@ def test_speed_is_flagged_when_a_tenth_of_ten_annotations_is_too_fast():
 def test_equal_ratings_are_counted_by_annotation_in_time():
     # ann: equal, equal, not, equal; bob only ever has one rating in an annotation.
     values = [3, 3, 4, 4, 1, 2, 5, 5, 7, NAN]
-    found = straight_lining(values, np.repeat(range(5), 2), ["ann"] * 8 + ["bob"] * 2, np.repeat([4, 1, 3, 2, 5], 2))
+    result = straight_lining(values, np.repeat(range(5), 2), ["ann"] * 8 + ["bob"] * 2, np.repeat([4, 1, 3, 2, 5], 2))
     # In time: 4 4, 5 5, 1 2, 3 3.
-    assert [(one.annotator, one.n, one.equal, one.longest_run) for one in found] == [("ann", 4, 3, 2)]
-    assert found[0].share == 0.75
-    assert not found[0].flagged
+    assert [(each.annotator, each.n, each.equal, each.longest_run) for each in result] == [("ann", 4, 3, 2)]
+    assert result[0].share == 0.75
+    assert not result[0].flagged
 
 
 def test_straight_lining_is_flagged_unless_everybody_gives_equal_ratings():
@@ -163,10 +163,10 @@ def test_straight_lining_is_flagged_unless_everybody_gives_equal_ratings():
     item, annotator, _ = (axis.ravel() for axis in np.meshgrid(range(30), range(4), range(3), indexing="ij"))
     values = random.integers(1, 8, len(item)).astype(float)
     values[annotator == 0] = 4
-    found = straight_lining(values, item, annotator, item)
-    assert [one.flagged for one in found] == [True, False, False, False]
-    assert found[0].longest_run == 30
-    assert not any(one.flagged for one in straight_lining(np.full(len(item), 4), item, annotator, item))
+    result = straight_lining(values, item, annotator, item)
+    assert [each.flagged for each in result] == [True, False, False, False]
+    assert result[0].longest_run == 30
+    assert not any(each.flagged for each in straight_lining(np.full(len(item), 4), item, annotator, item))
 
 
 def test_drift_is_flagged_where_it_turns():
@@ -174,11 +174,11 @@ def test_drift_is_flagged_where_it_turns():
     item, annotator = (axis.ravel() for axis in np.meshgrid(range(80), range(5), indexing="ij"))
     values = random.normal(0, 1, 80)[item] + random.normal(0, 0.7, len(item))
     values[(annotator == 2) & (item >= 50)] -= 1.5
-    found = {one.annotator: one for one in drifts(values, item, item, annotator, item)}
-    assert found[2].flagged
-    assert max(found, key=lambda at: found[at].excursion) == 2
-    assert 45 <= found[2].turn <= 55
-    assert found[2].after - found[2].before == pytest.approx(-1.5, abs=0.5)
+    result = {each.annotator: each for each in drifts(values, item, item, annotator, item)}
+    assert result[2].flagged
+    assert max(result, key=lambda at: result[at].excursion) == 2
+    assert 45 <= result[2].turn <= 55
+    assert result[2].after - result[2].before == pytest.approx(-1.5, abs=0.5)
 
 
 def test_drift_is_the_same_whatever_the_order_of_the_rows_also_where_annotations_carry_one_time():
@@ -186,26 +186,29 @@ def test_drift_is_the_same_whatever_the_order_of_the_rows_also_where_annotations
     item, annotator = np.repeat(np.arange(12), 2), np.tile(["a", "b"], 12)
     values, when = random.integers(1, 6, len(item)).astype(float), item // 3
     there, back = (
-        {one.annotator: one for one in drifts(*(c[::step] for c in (values, item, item, annotator, when)))}
+        {each.annotator: each for each in drifts(*(c[::step] for c in (values, item, item, annotator, when)))}
         for step in (1, -1)
     )
     assert there["a"].turn % 3 == 0
-    assert {name: vars(one) for name, one in back.items()} == {
-        name: pytest.approx(vars(one)) for name, one in there.items()
+    assert {name: vars(each) for name, each in back.items()} == {
+        name: pytest.approx(vars(each)) for name, each in there.items()
     }
 
 
 def test_without_drift_about_one_annotator_in_a_hundred_is_flagged():
     random = np.random.default_rng(6)
     item, annotator = (axis.ravel() for axis in np.meshgrid(range(25), range(40), indexing="ij"))
-    found = [drifts(random.normal(size=len(item)), item, item, annotator, item) for _ in range(5)]
-    assert np.mean([one.flagged for ones in found for one in ones]) <= 0.04
+    result = [drifts(random.normal(size=len(item)), item, item, annotator, item) for _ in range(5)]
+    assert np.mean([each.flagged for ones in result for each in ones]) <= 0.04
 
 
 def test_missing_answers_above_a_fifth_are_flagged_per_criterion():
     missing = [True] * 3 + [False] * 7 + [True] * 2 + [False] * 8
-    found = missing_rates(missing, ["fluency"] * 10 + ["truth"] * 10)
-    assert [(one.label, one.rate.hits, one.flagged) for one in found] == [("fluency", 3, True), ("truth", 2, False)]
+    result = missing_rates(missing, ["fluency"] * 10 + ["truth"] * 10)
+    assert [(each.label, each.rate.hits, each.flagged) for each in result] == [
+        ("fluency", 3, True),
+        ("truth", 2, False),
+    ]
 
 
 def test_gold_accuracy_is_flagged_only_when_its_whole_interval_is_too_low():
@@ -219,8 +222,8 @@ def test_gold_accuracy_is_flagged_only_when_its_whole_interval_is_too_low():
 
 def test_a_rate_has_wilsons_interval():
     # Wilson for 5 of 10: (5 + z^2/2 -+ z sqrt(10/4 + z^2/4)) / (10 + z^2), z = 1.959964.
-    found = rate(5, 10)
-    assert (found.share, found.low, found.high) == pytest.approx((0.5, 0.236593, 0.763407), abs=1e-6)
+    result = rate(5, 10)
+    assert (result.share, result.low, result.high) == pytest.approx((0.5, 0.236593, 0.763407), abs=1e-6)
     with pytest.raises(UndefinedStatistic, match="nothing to count"):
         rate(0, 0)
 
@@ -247,26 +250,26 @@ def test_what_is_not_defined_is_said_in_words(statistic, arguments, words):
 @settings(max_examples=40, deadline=None)
 def test_row_order_and_names_change_nothing_and_nothing_is_ever_nan(ratings, random):
     moved = [(f"i{i}", s + 9, "VWXYZ"[a], v) for i, s, a, v in random.sample(ratings, len(ratings))]
-    found = []
+    result = []
     for table in (ratings, moved):
         item, system, annotator, value = (list(column) for column in zip(*table, strict=True)) if table else [[]] * 4
         unit = [f"{i} {s}" for i, s in zip(item, system, strict=True)]
         try:
-            found.append(
+            result.append(
                 {
-                    "VWXYZ".index(one.annotator) if isinstance(one.annotator, str) else one.annotator: one
-                    for one in agreement_with_others(value, unit, annotator)
+                    "VWXYZ".index(each.annotator) if isinstance(each.annotator, str) else each.annotator: each
+                    for each in agreement_with_others(value, unit, annotator)
                 }
             )
             severe = severities(value, unit, item, annotator)
-            assert all(math.isfinite(one.difference) for one in severe)
+            assert all(math.isfinite(each.difference) for each in severe)
         except UndefinedStatistic as undefined:
-            found.append(str(undefined))
-    one, other = found
-    if isinstance(one, str):
-        assert one == other
+            result.append(str(undefined))
+    each, other = result
+    if isinstance(each, str):
+        assert each == other
         return
-    assert one.keys() == other.keys()
-    for at, row in one.items():
+    assert each.keys() == other.keys()
+    for at, row in each.items():
         assert row.alarm == other[at].alarm
         assert row.value == pytest.approx(other[at].value) if row.value is not None else other[at].value is None

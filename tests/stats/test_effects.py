@@ -57,47 +57,47 @@ def test_position_shifts_agree_with_pencil_and_paper():
     columns += [(1, 0, 0, 1, 3), (1, 0, 1, 0, 2), (1, 1, 0, 1, 1), (1, 1, 1, 0, 4)]
     item, annotator, position, system, value = np.array(columns).T
     value = np.where(system == 0, 2, 0) + np.array([1, 0, 1, 0, 3, 0, -1, 0]) + 1.0
-    found = position_effect(value, item, annotator, position, system)
-    assert [one.position for one in found.shifts] == [0, 1]
-    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.5, -0.5])
-    assert (found.annotations, found.freedom) == (4, (1, 1))
+    result = position_effect(value, item, annotator, position, system)
+    assert [each.position for each in result.shifts] == [0, 1]
+    assert [each.interval.mean for each in result.shifts] == pytest.approx([0.5, -0.5])
+    assert (result.annotations, result.freedom) == (4, (1, 1))
 
 
 def test_planted_position_shifts_are_found():
-    found = position_effect(*study(np.random.default_rng(0), shifts=(0.3, 0, -0.3))[:5])
-    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.3, 0, -0.3], abs=0.15)
-    assert sum(one.interval.mean for one in found.shifts) == pytest.approx(0)
-    assert found.p < 0.01
-    assert found.shifts[0].interval.kind == "two_way"
-    assert found.sentence.endswith("95 % interval for annotators like these 10.")
+    result = position_effect(*study(np.random.default_rng(0), shifts=(0.3, 0, -0.3))[:5])
+    assert [each.interval.mean for each in result.shifts] == pytest.approx([0.3, 0, -0.3], abs=0.15)
+    assert sum(each.interval.mean for each in result.shifts) == pytest.approx(0)
+    assert result.p < 0.01
+    assert result.shifts[0].interval.kind == "two_way"
+    assert result.sentence.endswith("95 % interval for annotators like these 10.")
 
 
 def test_below_five_annotators_the_position_effect_speaks_for_these():
-    found = position_effect(*study(np.random.default_rng(0), annotators=4)[:5])
-    assert found.shifts[0].interval.kind == "item"
-    assert found.freedom == (2, 58)
+    result = position_effect(*study(np.random.default_rng(0), annotators=4)[:5])
+    assert result.shifts[0].interval.kind == "item"
+    assert result.freedom == (2, 58)
 
 
 def test_one_missing_position_does_not_stop_the_others_from_being_compared():
     values, *labels = study(np.random.default_rng(0), shifts=(0.5, 0, -0.5))[:5]
     values[::7] = NAN
-    found = position_effect(values, *labels)
-    assert [one.interval.mean for one in found.shifts] == pytest.approx([0.5, 0, -0.5], abs=0.2)
+    result = position_effect(values, *labels)
+    assert [each.interval.mean for each in result.shifts] == pytest.approx([0.5, 0, -0.5], abs=0.2)
 
 
 @pytest.mark.parametrize("taste", [0, 0.3])
 def test_without_a_position_effect_the_test_rejects_about_one_time_in_twenty(taste):
     random = np.random.default_rng(6)
-    found = [position_effect(*study(random, taste=taste, items=40, annotators=8)[:5]).p for _ in range(200)]
-    assert 0.005 <= np.mean(np.array(found) < 0.05) <= 0.09
+    result = [position_effect(*study(random, taste=taste, items=40, annotators=8)[:5]).p for _ in range(200)]
+    assert 0.005 <= np.mean(np.array(result) < 0.05) <= 0.09
 
 
 def test_system_means_do_not_pass_for_position_shifts():
     item, annotator, slot = (axis.ravel() for axis in np.meshgrid(range(12), range(6), range(3), indexing="ij"))
     position = (slot + item + annotator) % 3
     values = np.array([1, 4, 7])[slot] + np.random.default_rng(1).normal(0, 0.01, len(slot))
-    found = position_effect(values, item, annotator, position, slot)
-    assert max(abs(one.interval.mean) for one in found.shifts) < 0.01
+    result = position_effect(values, item, annotator, position, slot)
+    assert max(abs(each.interval.mean) for each in result.shifts) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_systems_that_always_stand_at_one_position_cannot_be_told_from_it():
 def test_strict_bests_are_counted_by_position():
     # Annotations: best at 0; best at 1; tied best (not counted); one position missing (not counted).
     values = [5, 1, 2, 1, 4, 2, 3, 3, 1, 7, 1, NAN]
-    found = best_by_position(values, np.repeat(range(4), 3), [0] * 12, [0, 1, 2] * 4)
-    assert [(one.position, one.rate.hits, one.rate.n) for one in found] == [(0, 1, 2), (1, 1, 2), (2, 0, 2)]
-    assert found[2].expected == pytest.approx(1 / 3)
-    assert found[2].rate.low == pytest.approx(0)
+    result = best_by_position(values, np.repeat(range(4), 3), [0] * 12, [0, 1, 2] * 4)
+    assert [(each.position, each.rate.hits, each.rate.n) for each in result] == [(0, 1, 2), (1, 1, 2), (2, 0, 2)]
+    assert result[2].expected == pytest.approx(1 / 3)
+    assert result[2].rate.low == pytest.approx(0)
 
 
 def test_without_a_strict_best_there_is_no_share():
@@ -138,28 +138,28 @@ def test_without_a_strict_best_there_is_no_share():
 
 def test_a_planted_change_over_time_is_found_in_scale_points():
     values, item, annotator, _, system, when = study(np.random.default_rng(1), change=1.0, items=100)
-    found = order_effect(values, item, annotator, system, when)
-    assert found.change.alike.low < 1 < found.change.alike.high
-    assert found.change.test.p < 0.01
-    assert np.median([one.change for one in found.slopes]) == pytest.approx(1, abs=0.5)
-    assert {one.annotator for one in found.slopes} == set(range(10))
-    assert sum(one.annotations for one in found.slopes) == found.change.n == 300
+    result = order_effect(values, item, annotator, system, when)
+    assert result.change.alike.low < 1 < result.change.alike.high
+    assert result.change.test.p < 0.01
+    assert np.median([each.change for each in result.slopes]) == pytest.approx(1, abs=0.5)
+    assert {each.annotator for each in result.slopes} == set(range(10))
+    assert sum(each.annotations for each in result.slopes) == result.change.n == 300
 
 
 def test_without_a_change_over_time_the_test_rejects_about_one_time_in_twenty():
     random = np.random.default_rng(4)
-    found = []
+    result = []
     for _ in range(120):
         values, item, annotator, _, system, when = study(random, items=30, annotators=8)
-        found.append(order_effect(values, item, annotator, system, when).change.test.p)
-    assert 0.01 <= np.mean(np.array(found) < 0.05) <= 0.1
+        result.append(order_effect(values, item, annotator, system, when).change.test.p)
+    assert 0.01 <= np.mean(np.array(result) < 0.05) <= 0.1
 
 
 def test_an_annotators_own_slope_is_theil_and_sen():
     values = [1, 5, 2, 4, 4, 7]
-    found = order_effect(values, range(6), ["ann"] * 6, ["one"] * 6, [10, 20, 30, 40, 50, 60])
-    assert found.slopes[0].change == pytest.approx(theilslopes(values, np.linspace(0, 1, 6)).slope)
-    assert found.change.test is None
+    result = order_effect(values, range(6), ["ann"] * 6, ["one"] * 6, [10, 20, 30, 40, 50, 60])
+    assert result.slopes[0].change == pytest.approx(theilslopes(values, np.linspace(0, 1, 6)).slope)
+    assert result.change.test is None
 
 
 def test_when_the_clock_runs_backwards_the_change_is_mirrored():
@@ -171,9 +171,9 @@ def test_when_the_clock_runs_backwards_the_change_is_mirrored():
 def test_annotations_of_one_time_share_their_place_whatever_the_order_of_the_rows():
     values, when = [1, 5, 2, 4, 4, 7], [10, 20, 20, 20, 50, 60]
     columns = (values, list(range(6)), ["ann"] * 6, ["one"] * 6, when)
-    found = [order_effect(*(column[::step] for column in columns)).change.mean for step in (1, -1)]
+    result = [order_effect(*(column[::step] for column in columns)).change.mean for step in (1, -1)]
     places = np.array([0, 2, 2, 2, 4, 5]) / 5
-    assert found == pytest.approx([np.polyfit(places, values, 1)[0]] * 2)
+    assert result == pytest.approx([np.polyfit(places, values, 1)[0]] * 2)
 
 
 def test_an_order_effect_that_is_not_defined_is_said_in_words():
@@ -188,34 +188,34 @@ def test_an_order_effect_that_is_not_defined_is_said_in_words():
 
 
 def test_longer_candidates_rated_higher_give_a_length_effect_of_one():
-    found = length_effect([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
-    assert found.kendall.value == 1
-    assert 0.9 < found.pearson.value < 1
+    result = length_effect([1, 2, 3, 5, 6, 7], [0, 0, 0, 1, 1, 1], [0, 1, 2] * 2, [10, 20, 30, 40, 70, 80])
+    assert result.kendall.value == 1
+    assert 0.9 < result.pearson.value < 1
 
 
 @given(rows, st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_row_order_and_names_change_no_effect_and_nothing_is_ever_nan(ratings, random):
     moved = [(8 - i, "ABCDEFG"[a], s, v, p) for i, a, s, v, p in random.sample(ratings, len(ratings))]
-    found = []
+    result = []
     for table in (ratings, moved):
         item, annotator, system, value, position = (list(c) for c in zip(*table, strict=True)) if table else [[]] * 5
-        found.append(
+        result.append(
             (
                 attempt(position_effect, value, item, annotator, position, system),
                 attempt(best_by_position, value, item, annotator, position),
                 attempt(order_effect, value, item, annotator, system, item),
             )
         )
-    (one, best, _), (other, best_moved, _) = found
-    if isinstance(one, Undefined):
-        assert one.reason.startswith("Not defined: ")
+    (each, best, _), (other, best_moved, _) = result
+    if isinstance(each, Undefined):
+        assert each.reason.startswith("Not defined: ")
     else:
-        assert math.isfinite(one.p)
-        assert one.p == pytest.approx(other.p, rel=1e-4, abs=1e-7)
+        assert math.isfinite(each.p)
+        assert each.p == pytest.approx(other.p, rel=1e-4, abs=1e-7)
     if isinstance(best, Undefined):
         assert best == best_moved
-    for _, _, order in found:
+    for _, _, order in result:
         assert (
             order.reason.startswith("Not defined: ")
             if isinstance(order, Undefined)

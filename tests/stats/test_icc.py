@@ -30,18 +30,18 @@ def flat(table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["name"])
 def test_all_six_are_those_of_the_reference_package(example):
-    found = reliability(*flat(example["ratings"]))
+    result = reliability(*flat(example["ratings"]))
     for form, letter in FORMS.items():
-        one = getattr(found, form)
-        assert one.single == pytest.approx(example["package"][f"ICC({letter},1)"], abs=1e-9)
-        assert one.mean == pytest.approx(example["package"][f"ICC({letter},k)"], abs=1e-9)
+        each = getattr(result, form)
+        assert each.single == pytest.approx(example["package"][f"ICC({letter},1)"], abs=1e-9)
+        assert each.mean == pytest.approx(example["package"][f"ICC({letter},k)"], abs=1e-9)
 
 
 def test_the_table_of_shrout_and_fleiss_gives_the_printed_values():
-    found = reliability(*flat(EXAMPLES[0]["ratings"]))
+    result = reliability(*flat(EXAMPLES[0]["ratings"]))
     for form, (single, mean) in EXAMPLES[0]["published"].items():
-        assert (round(getattr(found, form).single, 2), round(getattr(found, form).mean, 2)) == (single, mean)
-    assert (found.units, found.annotators, found.k, found.complete) == (6, 4, 4, True)
+        assert (round(getattr(result, form).single, 2), round(getattr(result, form).mean, 2)) == (single, mean)
+    assert (result.units, result.annotators, result.k, result.complete) == (6, 4, 4, True)
 
 
 @pytest.mark.parametrize(("single", "needed"), [(0.5, 4), (0.8, 1), (0.9, 1), (1.0, 1), (0.2, 16), (0.29, 10)])
@@ -58,23 +58,23 @@ def test_no_number_of_raters_helps_where_there_is_no_signal(single):
 
 def test_severity_counts_against_absolute_agreement_only():
     truth = np.arange(10.0)[:, None]
-    found = reliability(*flat(truth + np.array([[0, 3, 6]])))
-    assert found.consistency.single == pytest.approx(1)
-    assert found.absolute.single < 0.7
+    result = reliability(*flat(truth + np.array([[0, 3, 6]])))
+    assert result.consistency.single == pytest.approx(1)
+    assert result.absolute.single < 0.7
 
 
 def test_incomplete_ratings_have_the_one_way_form_only():
     table = np.array(EXAMPLES[0]["ratings"])
     table[2, 1] = NAN
-    found = reliability(*flat(table))
-    assert not found.complete
-    assert found.absolute == found.consistency == INCOMPLETE
+    result = reliability(*flat(table))
+    assert not result.complete
+    assert result.absolute == result.consistency == INCOMPLETE
     # Mean squares by hand: N = 23, n = 4 five times and 3 once; k = (23 - 89 / 23) / 5.
-    assert found.k == pytest.approx((23 - 89 / 23) / 5)
+    assert result.k == pytest.approx((23 - 89 / 23) / 5)
     means, sizes = np.nanmean(table, axis=1), np.sum(~np.isnan(table), axis=1)
     between = np.sum(sizes * (means - np.nanmean(table)) ** 2) / 5
     within = np.nansum((table - means[:, None]) ** 2) / 17
-    assert found.one_way.single == pytest.approx((between - within) / (between + (found.k - 1) * within))
+    assert result.one_way.single == pytest.approx((between - within) / (between + (result.k - 1) * within))
 
 
 def test_the_one_way_form_finds_the_truth_in_ratings_half_of_which_are_missing():
@@ -85,15 +85,15 @@ def test_the_one_way_form_finds_the_truth_in_ratings_half_of_which_are_missing()
 
 
 def test_an_annotator_who_rates_a_unit_twice_makes_the_table_incomplete():
-    found = reliability([0, 0, 0, 1, 1], ["a", "b", "b", "a", "b"], [1, 2, 1, 3, 4])
-    assert not found.complete
-    assert isinstance(found.one_way, Intraclass)
+    result = reliability([0, 0, 0, 1, 1], ["a", "b", "b", "a", "b"], [1, 2, 1, 3, 4])
+    assert not result.complete
+    assert isinstance(result.one_way, Intraclass)
 
 
 def test_units_that_differ_by_severity_alone_have_no_consistency():
-    found = reliability(*flat([[1, 2, 3], [1, 2, 3]]))
-    assert found.consistency == Undefined("Not defined: the items do not differ more than chance makes them.")
-    assert found.one_way.single < 0
+    result = reliability(*flat([[1, 2, 3], [1, 2, 3]]))
+    assert result.consistency == Undefined("Not defined: the items do not differ more than chance makes them.")
+    assert result.one_way.single < 0
 
 
 @pytest.mark.parametrize(
@@ -119,17 +119,17 @@ def test_neither_order_nor_names_nor_the_unit_of_measurement_change_it(ratings, 
         (f"i{unit}", {"a": 3, "b": 1, "c": 2}[who], value * stretch + shift)
         for unit, who, value in random.sample(ratings, len(ratings))
     ]
-    before, after = (attempt(one) for one in (ratings, moved))
+    before, after = (attempt(each) for each in (ratings, moved))
     if isinstance(before, Undefined):
         assert before == after
         return
     for form in FORMS:
-        one, other = getattr(before, form), getattr(after, form)
-        if isinstance(one, Undefined) or isinstance(other, Undefined):
-            assert one == other
+        each, other = getattr(before, form), getattr(after, form)
+        if isinstance(each, Undefined) or isinstance(other, Undefined):
+            assert each == other
             continue
-        assert math.isfinite(one.single) and one.single <= 1 + 1e-9
-        assert one.single == pytest.approx(other.single, abs=1e-6)
+        assert math.isfinite(each.single) and each.single <= 1 + 1e-9
+        assert each.single == pytest.approx(other.single, abs=1e-6)
 
 
 def attempt(ratings):

@@ -51,13 +51,13 @@ def attempt(statistic, *arguments):
         return Undefined(str(undefined))
 
 
-def close(one, other) -> bool:
+def close(left, right) -> bool:
     """The same interval up to the order of summation, or the same words."""
-    if isinstance(one, Undefined) or isinstance(other, Undefined):
-        return one == other
+    if isinstance(left, Undefined) or isinstance(right, Undefined):
+        return left == right
     return all(
         a == b or (isinstance(a, float) and a == pytest.approx(b, abs=1e-9))
-        for a, b in zip(astuple(one), astuple(other), strict=True)
+        for a, b in zip(astuple(left), astuple(right), strict=True)
     )
 
 
@@ -66,45 +66,45 @@ def test_two_way_interval_agrees_with_pencil_and_paper():
     # V_item = 2/1 * (5^2 + 5^2) / 100 = 1, V_annotator = 0, V_cell = 10 / 100 = 0.1, V = 0.9.
     # df = 1, t = 12.7062.
     items, annotators = crossed(2, 5)
-    found = mean_interval(np.where(items == 0, 3, 5), items, annotators)
+    computed = mean_interval(np.where(items == 0, 3, 5), items, annotators)
     reach = 12.706204736 * math.sqrt(0.9)
-    assert (found.mean, found.low, found.high) == pytest.approx((4, 4 - reach, 4 + reach))
-    assert (found.kind, found.n, found.items, found.annotators) == ("two_way", 10, 2, 5)
-    assert found.sentence == "95 % interval for annotators like these 5."
+    assert (computed.mean, computed.low, computed.high) == pytest.approx((4, 4 - reach, 4 + reach))
+    assert (computed.kind, computed.n, computed.items, computed.annotators) == ("two_way", 10, 2, 5)
+    assert computed.sentence == "95 % interval for annotators like these 5."
 
 
 def test_below_five_annotators_the_interval_is_clustered_by_item_and_says_so():
     # 3 items x 2 annotators, item means 1, 2, 3: sums of r -2, 0, 2.
     # V_item = 3/2 * (4 + 0 + 4) / 36 = 1/3, df = 2, t = 4.30265.
     items, annotators = crossed(3, 2)
-    found = mean_interval(items + 1, items, annotators)
+    computed = mean_interval(items + 1, items, annotators)
     reach = 4.30265273 * math.sqrt(1 / 3)
-    assert (found.low, found.high) == pytest.approx((2 - reach, 2 + reach))
-    assert found.kind == "item"
-    assert found.sentence == "95 % interval for these annotators: 2 annotators are too few to speak for others."
+    assert (computed.low, computed.high) == pytest.approx((2 - reach, 2 + reach))
+    assert computed.kind == "item"
+    assert computed.sentence == "95 % interval for these annotators: 2 annotators are too few to speak for others."
 
 
 def test_one_annotator_is_spoken_of_in_the_singular():
-    found = mean_interval([1, 2, 3], [0, 1, 2], [0, 0, 0], confidence=0.9)
-    assert found.sentence == "90 % interval for these annotators: 1 annotator is too few to speak for others."
+    computed = mean_interval([1, 2, 3], [0, 1, 2], [0, 0, 0], confidence=0.9)
+    assert computed.sentence == "90 % interval for these annotators: 1 annotator is too few to speak for others."
 
 
 def test_one_item_has_a_mean_and_no_interval():
-    found = mean_interval([1, 2, 3, 4, 5], [0] * 5, range(5))
-    assert (found.mean, found.low, found.high, found.kind) == (3, None, None, "none")
-    assert found.sentence == "No interval: there is only one item."
+    computed = mean_interval([1, 2, 3, 4, 5], [0] * 5, range(5))
+    assert (computed.mean, computed.low, computed.high, computed.kind) == (3, None, None, "none")
+    assert computed.sentence == "No interval: there is only one item."
 
 
 def test_equal_ratings_have_a_mean_and_no_interval():
-    found = mean_interval([0.1] * 30, *crossed(5, 6))
-    assert (found.mean, found.low, found.high) == (pytest.approx(0.1), None, None)
-    assert "no variation" in found.sentence
+    computed = mean_interval([0.1] * 30, *crossed(5, 6))
+    assert (computed.mean, computed.low, computed.high) == (pytest.approx(0.1), None, None)
+    assert "no variation" in computed.sentence
 
 
 def test_a_two_way_variance_below_a_quarter_of_the_larger_one_way_variance_is_lifted_to_it():
     # 2 x 2, r = 2, -1, -2, 1: item sums 1, -1, V_item = 2/1 * 2/16; annotator sums 0, 0; V_cell = 10/16, V = -3/8.
-    found = cluster_variance(np.array([2.0, -1, -2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
-    assert astuple(found) == (0.25, 0, 0.0625)
+    computed = cluster_variance(np.array([2.0, -1, -2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))
+    assert astuple(computed) == (0.25, 0, 0.0625)
 
 
 @given(rows)
@@ -112,20 +112,20 @@ def test_a_two_way_variance_below_a_quarter_of_the_larger_one_way_variance_is_li
 def test_the_two_way_standard_error_is_never_below_half_of_a_one_way_one(ratings):
     items, annotators, values = columns([row for row in ratings if not math.isnan(row[2])])
     if len(values):
-        found = cluster_variance(values - values.mean(), codes(items)[0], codes(annotators)[0])
-        assert found.two_way >= max(found.item, found.annotator) / 4
+        computed = cluster_variance(values - values.mean(), codes(items)[0], codes(annotators)[0])
+        assert computed.two_way >= max(computed.item, computed.annotator) / 4
 
 
 def test_an_estimate_holds_both_intervals_and_the_two_way_test():
     # As in the pencil example: V_item = 1 with df = 1, V = 0.9 with df = 1, t = 4 / sqrt(0.9).
     items, annotators = crossed(2, 5)
-    found = estimate(np.where(items == 0, 3.0, 5.0), items, annotators)
+    computed = estimate(np.where(items == 0, 3.0, 5.0), items, annotators)
     reach = 12.706204736
-    assert (found.these.low, found.these.high) == pytest.approx((4 - reach, 4 + reach))
-    assert found.these.sentence == "95 % interval for these 5 annotators."
-    assert found.alike == found.headline
-    assert (found.test.t, found.test.freedom) == (pytest.approx(4 / math.sqrt(0.9)), 1)
-    assert found.test.p == pytest.approx(2 * stats.t.sf(found.test.t, 1))
+    assert (computed.these.low, computed.these.high) == pytest.approx((4 - reach, 4 + reach))
+    assert computed.these.sentence == "95 % interval for these 5 annotators."
+    assert computed.alike == computed.headline
+    assert (computed.test.t, computed.test.freedom) == (pytest.approx(4 / math.sqrt(0.9)), 1)
+    assert computed.test.p == pytest.approx(2 * stats.t.sf(computed.test.t, 1))
 
 
 def test_equal_work_has_the_smaller_number_of_clusters_less_one_as_degrees_of_freedom():
@@ -142,25 +142,25 @@ def test_unequal_work_has_fewer_degrees_of_freedom():
 
 def test_few_annotators_give_no_test_and_no_interval_for_others():
     items, annotators = crossed(6, 4)
-    found = estimate((items + annotators).astype(float), items, annotators)
-    assert (found.test, found.alike.low, found.alike.kind) == (None, None, "none")
-    assert found.alike.sentence == "No interval: 4 annotators are too few to speak for others."
-    assert found.headline == found.these
+    computed = estimate((items + annotators).astype(float), items, annotators)
+    assert (computed.test, computed.alike.low, computed.alike.kind) == (None, None, "none")
+    assert computed.alike.sentence == "No interval: 4 annotators are too few to speak for others."
+    assert computed.headline == computed.these
 
 
 def test_the_test_rejects_exactly_where_the_interval_leaves_out_zero():
     random = np.random.default_rng(8)
     items, annotators = crossed(8, 6)
-    found = [estimate(random.normal(0.4, 1, 48), items, annotators) for _ in range(200)]
-    rejected = [one.test.p < 0.05 for one in found]
-    assert rejected == [not one.alike.low <= 0 <= one.alike.high for one in found]
+    computed = [estimate(random.normal(0.4, 1, 48), items, annotators) for _ in range(200)]
+    rejected = [each.test.p < 0.05 for each in computed]
+    assert rejected == [not each.alike.low <= 0 <= each.alike.high for each in computed]
     assert 20 < sum(rejected) < 180
 
 
 def test_two_ratings_by_one_annotator_of_one_item_count_as_one_cell():
     # r = 1, 1 in one cell, -1, -1 in the other: V_item = V_annotator = 2/1 * 8/16, V_cell = 8/16, V = 1.5.
-    found = cluster_variance(np.array([1.0, 1, -1, -1]), np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
-    assert astuple(found) == (1, 1, 1.5)
+    computed = cluster_variance(np.array([1.0, 1, -1, -1]), np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
+    assert astuple(computed) == (1, 1, 1.5)
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -178,16 +178,16 @@ def test_neither_row_order_nor_names_change_an_interval(ratings, random):
 @given(rows)
 @settings(max_examples=40, deadline=None)
 def test_an_interval_is_finite_or_absent_with_words(ratings):
-    found = mean_of(ratings)
-    if isinstance(found, Undefined):
-        assert found.reason.startswith("Not defined: ")
-    elif found.kind == "none":
-        assert (found.low, found.high) == (None, None)
-        assert found.sentence.startswith("No interval: ")
+    computed = mean_of(ratings)
+    if isinstance(computed, Undefined):
+        assert computed.reason.startswith("Not defined: ")
+    elif computed.kind == "none":
+        assert (computed.low, computed.high) == (None, None)
+        assert computed.sentence.startswith("No interval: ")
     else:
-        assert math.isfinite(found.low)
-        assert math.isfinite(found.high)
-        assert found.low < found.mean < found.high
+        assert math.isfinite(computed.low)
+        assert math.isfinite(computed.high)
+        assert computed.low < computed.mean < computed.high
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
@@ -207,13 +207,13 @@ def simulated_difference(random: np.random.Generator, people: int = 8, items: in
 
 def test_without_a_true_difference_the_interval_misses_zero_about_one_time_in_twenty():
     random = np.random.default_rng(17)
-    found = [simulated_difference(random) for _ in range(1000)]
-    missed = np.mean([not interval.low <= 0 <= interval.high for interval in found])
+    computed = [simulated_difference(random) for _ in range(1000)]
+    missed = np.mean([not interval.low <= 0 <= interval.high for interval in computed])
     assert 0.02 <= missed <= 0.08
 
 
 def test_the_simulated_annotators_would_fool_an_interval_clustered_by_item():
     random = np.random.default_rng(17)
-    found = [simulated_difference(random, people=4) for _ in range(300)]
-    assert {interval.kind for interval in found} == {"item"}
-    assert np.mean([not interval.low <= 0 <= interval.high for interval in found]) > 0.2
+    computed = [simulated_difference(random, people=4) for _ in range(300)]
+    assert {interval.kind for interval in computed} == {"item"}
+    assert np.mean([not interval.low <= 0 <= interval.high for interval in computed]) > 0.2

@@ -59,11 +59,11 @@ def test_the_test_is_the_papers_step_by_step(measure, noise):
     random = np.random.default_rng(int(10 * noise))
     table, quality = ratings(random)
     judge = np.clip(np.round(4 + 1.3 * quality + random.normal(0, noise, len(quality))), 1, 7)
-    found = compare(table, judge, measure=measure, epsilon=0.2)
+    result = compare(table, judge, measure=measure, epsilon=0.2)
     omega, rho, ps = step_by_step(table, judge, measure, 0.2)
-    assert (found.winning_rate, found.advantage) == pytest.approx((omega, rho))
-    assert [one.p for one in found.comparisons] == pytest.approx(ps)
-    assert found.passes == (omega >= 0.5)
+    assert (result.winning_rate, result.advantage) == pytest.approx((omega, rho))
+    assert [each.p for each in result.comparisons] == pytest.approx(ps)
+    assert result.passes == (omega >= 0.5)
 
 
 def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
@@ -79,8 +79,8 @@ def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
 
 def test_a_judge_that_copies_one_annotator_ties_with_her_everywhere():
     table, _ = ratings(np.random.default_rng(2), missing=0)
-    found = compare(table, table[:, 1])
-    copied = found.comparisons[1]
+    result = compare(table, table[:, 1])
+    copied = result.comparisons[1]
     assert (copied.judge_wins, copied.annotator_wins) == (1, 1)
     assert (copied.p, copied.won) == (0, True)
 
@@ -104,15 +104,15 @@ def test_candidates_of_one_item_count_as_one_item():
     doubled = [np.tile(column, 2) for column in columns]
     doubled[1] = np.concatenate([unit, unit + 1000])
     once, twice = alt_test(*columns), alt_test(*doubled)
-    assert [one.p for one in once.comparisons] == pytest.approx([one.p for one in twice.comparisons])
+    assert [each.p for each in once.comparisons] == pytest.approx([each.p for each in twice.comparisons])
 
 
 def test_an_annotator_with_few_items_is_left_out_and_named():
     table, quality = ratings(np.random.default_rng(4), missing=0)
     table[20:, 3] = NAN
-    found = compare(table, np.round(4 + 1.3 * quality))
-    assert found.left_out == (3,)
-    assert [one.annotator for one in found.comparisons] == [0, 1, 2]
+    result = compare(table, np.round(4 + 1.3 * quality))
+    assert result.left_out == (3,)
+    assert [each.annotator for each in result.comparisons] == [0, 1, 2]
 
 
 def test_permuted_rows_and_renamed_annotators_change_nothing():
@@ -123,7 +123,7 @@ def test_permuted_rows_and_renamed_annotators_change_nothing():
     order = random.permutation(len(table))
     back = compare(table[order][:, ::-1], judge[order])
     assert (back.winning_rate, back.advantage) == pytest.approx((there.winning_rate, there.advantage))
-    assert sorted(one.p for one in back.comparisons) == pytest.approx(sorted(one.p for one in there.comparisons))
+    assert sorted(each.p for each in back.comparisons) == pytest.approx(sorted(each.p for each in there.comparisons))
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def test_the_grid_holds_at_least_twelve_designs_that_are_promised_something():
 
 def test_simulated_studies_have_the_true_difference_that_coverage_is_counted_with():
     studies = simulate(SMALL, "ordinal", SHIFT, 1500, seed=3)
-    found = np.diff(studies.ratings, axis=2).mean(axis=(1, 2))
-    assert found.mean() == pytest.approx(studies.alike, abs=4 * found.std() / np.sqrt(1500))
+    result = np.diff(studies.ratings, axis=2).mean(axis=(1, 2))
+    assert result.mean() == pytest.approx(studies.alike, abs=4 * result.std() / np.sqrt(1500))
     assert studies.these.mean() == pytest.approx(studies.alike, abs=4 * studies.these.std() / np.sqrt(1500))
-    assert np.corrcoef(found, studies.these)[0, 1] > 0.5
+    assert np.corrcoef(result, studies.these)[0, 1] > 0.5
 
 
 def test_the_expected_rating_without_spread_is_the_sum_of_its_steps():
@@ -44,25 +44,25 @@ def test_the_expected_rating_without_spread_is_the_sum_of_its_steps():
 
 
 def test_a_small_grid_keeps_level_and_coverage_and_makes_a_page():
-    found = measure(SMALL, "ordinal", 300)
-    assert 1 <= found.level <= 10
-    assert 90 <= found.coverage <= 99
-    assert found.level_item > 10
-    assert "40 × 3 of 10" in page([found], [], 300)
+    result = measure(SMALL, "ordinal", 300)
+    assert 1 <= result.level <= 10
+    assert 90 <= result.coverage <= 99
+    assert result.level_item > 10
+    assert "40 × 3 of 10" in page([result], [], 300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("design", PROMISED, ids=str)
 def test_headline_test_and_interval_keep_what_is_promised(design: Design, scale: str):
-    found = measure(design, scale, RUNS)
-    assert found.keeps_promise, found
+    result = measure(design, scale, RUNS)
+    assert result.keeps_promise, result
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("design", UNEQUAL, ids=str)
 def test_unequal_work_makes_the_headline_cautious_but_never_bold(design: Design, scale: str):
-    found = measure(design, scale, RUNS)
-    assert found.level <= LEVEL[1]
-    assert found.coverage >= COVERAGE[0]
+    result = measure(design, scale, RUNS)
+    assert result.level <= LEVEL[1]
+    assert result.coverage >= COVERAGE[0]

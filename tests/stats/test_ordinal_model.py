@@ -56,19 +56,19 @@ def laplace_by_brute_force(fit, categories, design, groups) -> float:
     def minus_log_joint(u):
         return -np.log(probabilities(fit, categories, design @ fit.effects + effects @ u)).sum() + u @ u / 2
 
-    found = minimize(minus_log_joint, np.zeros(sum(sizes)), options={"gtol": 1e-7})
+    result = minimize(minus_log_joint, np.zeros(sum(sizes)), options={"gtol": 1e-7})
     steps = np.eye(sum(sizes)) * 1e-3
     curvature = [
         [
-            minus_log_joint(found.x + a + b)
-            - minus_log_joint(found.x + a - b)
-            - minus_log_joint(found.x - a + b)
-            + minus_log_joint(found.x - a - b)
+            minus_log_joint(result.x + a + b)
+            - minus_log_joint(result.x + a - b)
+            - minus_log_joint(result.x - a + b)
+            + minus_log_joint(result.x - a - b)
             for a in steps
         ]
         for b in steps
     ]
-    return -found.fun - np.linalg.slogdet(np.array(curvature) / 4e-6)[1] / 2
+    return -result.fun - np.linalg.slogdet(np.array(curvature) / 4e-6)[1] / 2
 
 
 def test_the_published_fit_of_the_wine_data_is_reproduced():
@@ -99,7 +99,7 @@ def test_the_published_fit_of_the_cattle_is_reproduced():
 
 def test_the_published_fit_of_two_crossed_groups_is_reproduced():
     data, published = OTHERS["salamander"], OTHERS["salamander"]["published"]
-    categories = np.array([int(one) for rows in data["mated"] for row in rows for one in row])
+    categories = np.array([int(each) for rows in data["mated"] for row in rows for each in row])
     male = np.concatenate([np.ravel(data["males"]) - 1 + 20 * n for n in range(3)])
     female = np.repeat(np.arange(60), 6)
     cross = 2 * (female % 20 > 9) + (male % 20 > 9)
@@ -195,9 +195,9 @@ def test_a_group_without_scatter_changes_nothing():
 
 def test_the_order_of_the_groups_changes_nothing():
     categories, design, judge, bottle = wine()
-    one, other = fit_ordinal(categories, design, [judge, bottle]), fit_ordinal(categories, design, [bottle, judge])
-    assert one.spreads == pytest.approx(other.spreads[::-1], abs=1e-4)
-    assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-6)
+    each, other = fit_ordinal(categories, design, [judge, bottle]), fit_ordinal(categories, design, [bottle, judge])
+    assert each.spreads == pytest.approx(other.spreads[::-1], abs=1e-4)
+    assert each.log_likelihood == pytest.approx(other.log_likelihood, abs=1e-6)
 
 
 def test_the_likelihood_of_crossed_groups_is_that_of_brute_force():
@@ -217,15 +217,15 @@ def test_the_laplace_approximation_is_close_to_the_integral_itself():
         eta = design[rows] @ fit.effects + fit.spreads[0] * u
         return probabilities(fit, categories[rows], eta).prod() * norm.pdf(u)
 
-    integrals = [quad(joint, -8, 8, args=(judge == one,), epsabs=0, epsrel=1e-8)[0] for one in range(9)]
+    integrals = [quad(joint, -8, 8, args=(judge == each,), epsabs=0, epsrel=1e-8)[0] for each in range(9)]
     assert fit.log_likelihood == pytest.approx(np.log(integrals).sum(), abs=0.05)
 
 
 def test_known_parameters_are_recovered():
     random = np.random.default_rng(5)
     fits = [ordinal_model(*study(random, items=40, annotators=10)) for _ in range(8)]
-    by_pair = np.array([[one.estimate for one in fit.differences] for fit in fits])
-    errors = np.array([[one.error for one in fit.differences] for fit in fits])
+    by_pair = np.array([[each.estimate for each in fit.differences] for fit in fits])
+    errors = np.array([[each.error for each in fit.differences] for fit in fits])
     assert by_pair.mean(axis=0) == pytest.approx([0.5, 1, 0.5], abs=0.25)
     assert by_pair.std(axis=0).mean() == pytest.approx(errors.mean(), rel=0.6)
     spreads = np.array([(fit.item, fit.annotator, fit.annotator_by_system) for fit in fits])
@@ -244,14 +244,14 @@ def fitted(small):
 
 
 def test_differences_name_both_systems_and_agree_with_each_other(fitted):
-    named = {(one.system, one.baseline): one for one in fitted.differences}
+    named = {(each.system, each.baseline): each for each in fitted.differences}
     assert set(named) == {(1, 0), (2, 0), (2, 1)}
     assert named[2, 1].estimate == pytest.approx(named[2, 0].estimate - named[1, 0].estimate)
-    for one in fitted.differences:
-        assert (one.low, one.high) == pytest.approx(
-            (one.estimate - 1.959964 * one.error, one.estimate + 1.959964 * one.error)
+    for each in fitted.differences:
+        assert (each.low, each.high) == pytest.approx(
+            (each.estimate - 1.959964 * each.error, each.estimate + 1.959964 * each.error)
         )
-        assert one.p == pytest.approx(2 * norm.sf(abs(one.estimate / one.error)))
+        assert each.p == pytest.approx(2 * norm.sf(abs(each.estimate / each.error)))
     assert "8 annotators" in fitted.sentence
 
 

@@ -25,22 +25,22 @@ def pilot(random, items=60, annotators=10, raters=3, components=SOME):
     """Differences, items, annotators."""
     item = np.repeat(np.arange(items), raters)
     annotator = np.argsort(random.random((items, annotators)), axis=1)[:, :raters].ravel()
-    found = 0.3 + random.normal(0, components.item, items)[item]
-    found = found + random.normal(0, components.annotator, annotators)[annotator]
-    return found + random.normal(0, components.residual, len(item)), item, annotator
+    result = 0.3 + random.normal(0, components.item, items)[item]
+    result = result + random.normal(0, components.annotator, annotators)[annotator]
+    return result + random.normal(0, components.residual, len(item)), item, annotator
 
 
 def test_components_agree_with_pencil_and_paper():
     # Two items by two annotators, d = 0, 2 / 4, 8. Half squared distances: on one item 2 and 8, mean 5; by one
     # annotator 8 and 18, mean 13; across 32 and 2, mean 17. Item 17-5, annotator 17-13, residual 5+13-17.
-    found = variance_components([0, 2, 4, 8], [0, 0, 1, 1], [0, 1, 0, 1])
-    assert (found.item**2, found.annotator**2, found.residual**2) == pytest.approx((12, 4, 1))
+    result = variance_components([0, 2, 4, 8], [0, 0, 1, 1], [0, 1, 0, 1])
+    assert (result.item**2, result.annotator**2, result.residual**2) == pytest.approx((12, 4, 1))
 
 
 def test_known_components_are_recovered_from_incomplete_designs():
     random, true = np.random.default_rng(0), Components(0.8, 0.7, 1.2)
-    found = [variance_components(*pilot(random, components=true)) for _ in range(100)]
-    squares = np.mean([(one.item**2, one.annotator**2, one.residual**2) for one in found], axis=0)
+    result = [variance_components(*pilot(random, components=true)) for _ in range(100)]
+    squares = np.mean([(each.item**2, each.annotator**2, each.residual**2) for each in result], axis=0)
     assert squares == pytest.approx((0.64, 0.49, 1.44), rel=0.15)
 
 
@@ -77,9 +77,9 @@ def test_the_batch_test_is_the_public_test_of_each_study(plan, seed):
     item, annotator = plan.assigned()
     random = np.random.default_rng(seed)
     differences = 0.7 + random.normal(size=(8, len(item))) + random.normal(size=(8, plan.annotators))[:, annotator]
-    found = significant(differences, item, annotator)
+    result = significant(differences, item, annotator)
     expected = [estimate(study, item, annotator).test.p < 0.05 for study in differences]
-    assert found.tolist() == expected
+    assert result.tolist() == expected
 
 
 def test_studies_without_variation_show_nothing():
@@ -105,9 +105,9 @@ def test_without_a_difference_about_one_study_in_twenty_shows_one():
 
 def test_power_without_tastes_is_that_of_the_t_test():
     # 150 differences with SD 1.6 and a shift of 0.4: z = 3.06, power of the normal test 0.865, a little less with t.
-    found = power(Plan(150, 1, 30), 0.4, Components(0, 0, 1.6), studies=4000)
-    assert found.rate.share == pytest.approx(0.84, abs=0.05)
-    assert found.rate.low < found.rate.share < found.rate.high
+    result = power(Plan(150, 1, 30), 0.4, Components(0, 0, 1.6), studies=4000)
+    assert result.rate.share == pytest.approx(0.84, abs=0.05)
+    assert result.rate.low < result.rate.share < result.rate.high
 
 
 def test_more_people_on_the_same_work_show_more():
@@ -119,9 +119,9 @@ def test_more_people_on_the_same_work_show_more():
 
 
 def test_power_grows_with_the_shift_and_does_not_care_for_its_sign():
-    found = [power(Plan(60, 2, 8), shift, SOME).rate.share for shift in (-1, 0, 0.5, 1)]
-    assert found[1] < found[2] < found[3]
-    assert found[0] == pytest.approx(found[3], abs=0.05)
+    result = [power(Plan(60, 2, 8), shift, SOME).rate.share for shift in (-1, 0, 0.5, 1)]
+    assert result[1] < result[2] < result[3]
+    assert result[0] == pytest.approx(result[3], abs=0.05)
 
 
 def test_the_same_seed_gives_the_same_power_in_small_batches_too():
@@ -151,15 +151,15 @@ def test_an_impossible_plan_is_said_in_words(plan, words):
 
 
 def test_it_says_when_a_few_more_annotators_buy_more_than_more_items():
-    found = what_more_buys(Plan(50, 3, 5), 0.4, Components(0.3, 0.8, 0.8))
-    assert found.sentence.startswith("A few more annotators buy more than more items: 2 more annotators would raise")
-    assert found.more_items.plan == Plan(75, 2, 5)
-    assert found.more_items.plan.annotations == found.more_annotators.plan.annotations == 150
+    result = what_more_buys(Plan(50, 3, 5), 0.4, Components(0.3, 0.8, 0.8))
+    assert result.sentence.startswith("A few more annotators buy more than more items: 2 more annotators would raise")
+    assert result.more_items.plan == Plan(75, 2, 5)
+    assert result.more_items.plan.annotations == result.more_annotators.plan.annotations == 150
 
 
 def test_it_says_when_more_items_buy_more():
-    found = what_more_buys(Plan(40, 3, 16), 0.5, Components(1.5, 0.05, 0.5))
-    assert found.sentence.startswith("More items buy more than a few more annotators: ")
+    result = what_more_buys(Plan(40, 3, 16), 0.5, Components(1.5, 0.05, 0.5))
+    assert result.sentence.startswith("More items buy more than a few more annotators: ")
 
 
 def test_it_says_when_neither_helps():
@@ -167,21 +167,21 @@ def test_it_says_when_neither_helps():
 
 
 def test_where_items_have_one_rater_already_more_items_cost_more_annotations():
-    found = what_more_buys(Plan(100, 1, 6), 0.4, SOME)
-    assert found.more_items.plan == Plan(125, 1, 6)
-    assert "for 25 more annotations" in found.sentence
+    result = what_more_buys(Plan(100, 1, 6), 0.4, SOME)
+    assert result.more_items.plan == Plan(125, 1, 6)
+    assert "for 25 more annotations" in result.sentence
 
 
 def test_an_overlap_becomes_thinner_for_more_items():
-    found = what_more_buys(Plan(100, 3, 8, overlap=30), 0.4, SOME, studies=100)
-    assert found.more_items.plan == Plan(130, 2, 8, overlap=30)
-    assert found.more_items.plan.annotations == found.plan.plan.annotations
+    result = what_more_buys(Plan(100, 3, 8, overlap=30), 0.4, SOME, studies=100)
+    assert result.more_items.plan == Plan(130, 2, 8, overlap=30)
+    assert result.more_items.plan.annotations == result.plan.plan.annotations
 
 
 def test_effort_counts_annotations_and_training():
-    found = effort(Plan(200, 3, 10, overlap=50), seconds=72, pay_per_hour=12, extra_hours_each=0.5)
+    result = effort(Plan(200, 3, 10, overlap=50), seconds=72, pay_per_hour=12, extra_hours_each=0.5)
     # 50 x 3 + 150 = 300 annotations of 72 s are 6 h, and 10 x 0.5 h.
-    assert (found.hours, found.hours_each, found.cost) == pytest.approx((11, 1.1, 132))
+    assert (result.hours, result.hours_each, result.cost) == pytest.approx((11, 1.1, 132))
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])

@@ -58,38 +58,38 @@ def pairs_of(frame: pd.DataFrame) -> tuple[AnnotatorPair, ...]:
 
 
 def test_published_alphas_are_reproduced(shared):
-    found = cases(shared, "krippendorff_alpha")
-    for case, frame in found:
+    numbers_of_study = cases(shared, "krippendorff_alpha")
+    for case, frame in numbers_of_study:
         level = case["params"]["level"]
         values = pd.factorize(frame["value"])[0] if level == "nominal" else frame["value"].astype(float)
         alpha = krippendorff_alpha(unit_names(frame), values, level)
         assert alpha == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
-    assert len(found) == 12
+    assert len(numbers_of_study) == 12
 
 
 def test_published_means_are_reproduced(shared):
-    found = cases(shared, "mean")
-    for case, frame in found:
+    numbers_of_study = cases(shared, "mean")
+    for case, frame in numbers_of_study:
         mean = summary(frame["value"].astype(float)).mean
         assert mean == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
-    assert len(found) == 135
+    assert len(numbers_of_study) == 135
 
 
 def test_published_majorities_are_reproduced(shared):
-    found = cases(shared, "majority_count")
-    for case, frame in found:
+    published = cases(shared, "majority_count")
+    for case, frame in published:
         counted = majority(unit_names(frame), frame["value"], str(case["params"]["value"]))
         assert counted.positive == case["expected"], case["id"]
-    assert len(found) == 3
+    assert len(published) == 3
 
 
 def test_published_cohen_kappas_are_reproduced(shared):
-    found = cases(shared, "cohen_kappa")
-    for case, frame in found:
+    published = cases(shared, "cohen_kappa")
+    for case, frame in published:
         kappas = {(pair.first, pair.second): pair.kappa for pair in pairs_of(frame)}
         kappa = kappas[tuple(case["params"]["annotators"])]
         assert kappa == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
-    assert len(found) == 3
+    assert len(published) == 3
 
 
 def test_published_distances_and_correlations_of_pairs_are_reproduced(shared):
@@ -101,11 +101,11 @@ def test_published_distances_and_correlations_of_pairs_are_reproduced(shared):
 
 def test_published_intraclass_correlations_are_reproduced(shared):
     for statistic, part in (("icc1", "single"), ("icc1k", "mean")):
-        found = cases(shared, statistic)
-        for case, frame in found:
+        published = cases(shared, statistic)
+        for case, frame in published:
             one_way = reliability(unit_names(frame), frame["annotator"], frame["value"].astype(float)).one_way
             assert getattr(one_way, part) == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
-        assert len(found) == 6
+        assert len(published) == 6
 
 
 def test_no_published_case_is_left_out(shared):
@@ -128,7 +128,7 @@ class Study:
     def __init__(self, study, frame, session):
         self.frame = frame
         every = criterion_ratings(frame, Counted())
-        self.ratings = {one.criterion.title: one for one in every}
+        self.ratings = {each.criterion.title: each for each in every}
         self.systems = {name: code for code, name in blind_codes(session, study)}
         names = dict(map(tuple, session.execute(select(Person.pseudonym, Person.name))))
         self.people = [names[pseudonym] for pseudonym in frame.ratings["annotator"].cat.categories]
@@ -138,41 +138,41 @@ class Study:
 
     def number(self, case: dict) -> float:
         """What the study says where a case states a number."""
-        where, given = case["where"], self.of(case["where"].get("criterion"))
+        where, ratings = case["where"], self.of(case["where"].get("criterion"))
         match case["statistic"]:
             case "mean":
-                return summary(given.of_system(self.systems[where["system"]]).number).mean
+                return summary(ratings.of_system(self.systems[where["system"]]).number).mean
             case "krippendorff_alpha":
-                assert given.criterion.scale.level == case["params"]["level"]
-                return criterion_result(self.frame, given).agreement.alpha
+                assert ratings.criterion.scale.level == case["params"]["level"]
+                return criterion_result(self.frame, ratings).agreement.alpha
             case "cohen_kappa":
-                pairs = people_of(given, self.people).pairs
+                pairs = people_of(ratings, self.people).pairs
                 return {(pair.first, pair.second): pair.kappa for pair in pairs}[tuple(case["params"]["annotators"])]
             case "icc1" | "icc1k":
-                one_way = people_of(given, self.people).reliability.one_way
+                one_way = people_of(ratings, self.people).reliability.one_way
                 return one_way.single if case["statistic"] == "icc1" else one_way.mean
             case "majority_count":
-                return majority(given.units, given.number, case["params"]["value"]).positive
+                return majority(ratings.units, ratings.number, case["params"]["value"]).positive
             case "pairwise_mae" | "pairwise_pearson":
                 return getattr(pair_means(self.pairs_over_all_criteria()), case["statistic"].removeprefix("pairwise_"))
 
     def pairs_over_all_criteria(self) -> tuple[AnnotatorPair, ...]:
         every = list(self.ratings.values())
-        units = np.concatenate([one.units * len(every) + place for place, one in enumerate(every)])
-        columns = (np.concatenate([getattr(one, name) for one in every]) for name in ("annotator", "number"))
+        units = np.concatenate([each.units * len(every) + place for place, each in enumerate(every)])
+        columns = (np.concatenate([getattr(each, name) for each in every]) for name in ("annotator", "number"))
         return annotator_pairs(units, *columns)
 
 
 def blind_codes(session, study) -> list[tuple[int, str]]:
-    wanted = select(System.blind_code, System.name).where(System.study_id == study.id)
-    return list(map(tuple, session.execute(wanted)))
+    statement = select(System.blind_code, System.name).where(System.study_id == study.id)
+    return list(map(tuple, session.execute(statement)))
 
 
 def asked_with(level: str | None, files) -> Asked:
     """The rubric that the values suggest, with another level where the lead knows better."""
     criteria = import_ratings.proposed(files)
     return import_ratings.asked_as_proposed(
-        "Imported", files, [replace(one, use=level) if level else one for one in criteria]
+        "Imported", files, [replace(each, use=level) if level else each for each in criteria]
     )
 
 
@@ -188,18 +188,18 @@ LARGE = {"dices350": None, "dices990": None}
 
 
 @pytest.mark.parametrize(
-    ("name", "level"), [*SETS.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in LARGE.items())]
+    ("name", "level"), [*SETS.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in LARGE.items())]
 )
 def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported_into(imported, shared, name, level):  # noqa: F811
     path = public_set(shared, name)
     files = [read(path.read_bytes(), path.name)]
-    found = Study(*imported(assemble(files, asked_with(level, files))))
+    numbers_of_study = Study(*imported(assemble(files, asked_with(level, files))))
 
     listed = json.loads((shared / "acceptance" / "ACCEPTANCE.json").read_text())["cases"]
-    mine = [case for case in listed if case["data"] == f"data/{name}.csv"]
-    for case in mine:
-        assert found.number(case) == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
-    assert mine
+    of_this_set = [case for case in listed if case["data"] == f"data/{name}.csv"]
+    for case in of_this_set:
+        assert numbers_of_study.number(case) == pytest.approx(case["expected"], abs=case["tolerance"]), case["id"]
+    assert of_this_set
 
 
 def test_real_ratings_of_experts_and_a_crowd_agree_in_the_study_as_they_do_in_their_file(imported, shared):  # noqa: F811
@@ -207,15 +207,15 @@ def test_real_ratings_of_experts_and_a_crowd_agree_in_the_study_as_they_do_in_th
     files = [read((real / "summeval_3_ratings.csv").read_bytes(), "summeval_3_ratings.csv")]
     items = read_items((real / "summeval_3.jsonl").read_bytes(), "summeval_3.jsonl")
     study, frame, session = imported(assemble(files, asked_with(None, files), items))
-    found, given = Study(study, frame, session), ratings(real / "summeval_3_ratings.csv")
+    numbers_of_study, stated_ratings = Study(study, frame, session), ratings(real / "summeval_3_ratings.csv")
 
-    assert (study.state, study.item_count, len(found.people)) == ("closed", 100, 8)
-    for criterion, rows in given.groupby("criterion"):
-        result = criterion_result(frame, found.of(criterion))
+    assert (study.state, study.item_count, len(numbers_of_study.people)) == ("closed", 100, 8)
+    for criterion, rows in stated_ratings.groupby("criterion"):
+        result = criterion_result(frame, numbers_of_study.of(criterion))
         values = rows["value"].astype(float)
         assert result.agreement.alpha == pytest.approx(
             krippendorff_alpha(unit_names(rows), values, "ordinal"), abs=1e-9
         )
-        stated = {one.system: one.summary.mean for one in result.systems}
+        stated = {each.system: each.summary.mean for each in result.systems}
         means = values.groupby(rows["system"]).mean()
-        assert stated == pytest.approx({found.systems[name]: mean for name, mean in means.items()})
+        assert stated == pytest.approx({numbers_of_study.systems[name]: mean for name, mean in means.items()})

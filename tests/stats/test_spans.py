@@ -22,8 +22,8 @@ def agreement(*rows: tuple) -> dict[str | None, object]:
     """Rows (text, annotator, start, end, label) over texts of 12 characters; results by label."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     text, annotator, start, end, label = columns
-    found = span_agreement(text, [LENGTH] * len(text), annotator, start, end, label)
-    return {one.label: one for one in found}
+    result = span_agreement(text, [LENGTH] * len(text), annotator, start, end, label)
+    return {row.label: row for row in result}
 
 
 def silent(text: int, annotator: str) -> tuple:
@@ -32,15 +32,15 @@ def silent(text: int, annotator: str) -> tuple:
 
 
 def test_the_same_passages_agree_fully():
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"))
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"))
     for label in (None, "x"):
-        assert (found[label].exact, found[label].overlapping, found[label].alpha) == (1, 1, 1)
-        assert (found[label].texts, found[label].spans, found[label].pairs) == (1, 2, 1)
+        assert (result[label].exact, result[label].overlapping, result[label].alpha) == (1, 1, 1)
+        assert (result[label].texts, result[label].spans, result[label].pairs) == (1, 2, 1)
 
 
 def test_a_shifted_passage_overlaps_but_is_not_the_same():
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 3, 6, "x"), (0, "a", 8, 9, "x"))[None]
-    assert (found.exact, found.overlapping) == (0, pytest.approx(2 / 3))
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 3, 6, "x"), (0, "a", 8, 9, "x"))[None]
+    assert (result.exact, result.overlapping) == (0, pytest.approx(2 / 3))
 
 
 def test_touching_passages_do_not_overlap():
@@ -48,41 +48,41 @@ def test_touching_passages_do_not_overlap():
 
 
 def test_one_long_passage_is_matched_with_one_short_passage_only():
-    found = agreement((0, "a", 0, 12, "x"), *((0, "b", n, n + 1, "x") for n in (1, 4, 7)))[None]
-    assert found.overlapping == pytest.approx(2 * 1 / 4)
+    result = agreement((0, "a", 0, 12, "x"), *((0, "b", n, n + 1, "x") for n in (1, 4, 7)))[None]
+    assert result.overlapping == pytest.approx(2 * 1 / 4)
 
 
 def test_the_matching_leaves_no_match_unused():
     # a's long passage meets both of b's; taking the first would leave a's second alone.
-    found = agreement((0, "a", 0, 9, "x"), (0, "a", 0, 3, "x"), (0, "b", 1, 2, "x"), (0, "b", 6, 8, "x"))[None]
-    assert found.overlapping == 1
+    result = agreement((0, "a", 0, 9, "x"), (0, "a", 0, 3, "x"), (0, "b", 1, 2, "x"), (0, "b", 6, 8, "x"))[None]
+    assert result.overlapping == 1
 
 
 def test_labels_count_by_label_and_not_for_any_label():
-    found = agreement((0, "a", 2, 5, "good"), (0, "b", 2, 5, "bad"))
-    assert found[None].exact == 1
-    assert found["good"].exact == found["bad"].exact == 0
+    result = agreement((0, "a", 2, 5, "good"), (0, "b", 2, 5, "bad"))
+    assert result[None].exact == 1
+    assert result["good"].exact == result["bad"].exact == 0
 
 
 def test_silence_of_one_reader_counts_against_agreement():
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (1, "a", 1, 3, "x"), silent(1, "b"))[None]
-    assert found.exact == pytest.approx(2 * 1 / 3)
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (1, "a", 1, 3, "x"), silent(1, "b"))[None]
+    assert result.exact == pytest.approx(2 * 1 / 3)
 
 
 def test_a_text_with_one_reader_counts_nowhere():
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (1, "a", 1, 3, "x"))[None]
-    assert (found.texts, found.spans, found.exact, found.alpha) == (1, 2, 1, 1)
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (1, "a", 1, 3, "x"))[None]
+    assert (result.texts, result.spans, result.exact, result.alpha) == (1, 2, 1, 1)
 
 
 def test_f1_is_the_mean_over_pairs_of_annotators():
     # a and b agree, c marked something else: 1, 0, 0.
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (0, "c", 8, 9, "x"))[None]
-    assert (found.exact, found.pairs) == (pytest.approx(1 / 3), 3)
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), (0, "c", 8, 9, "x"))[None]
+    assert (result.exact, result.pairs) == (pytest.approx(1 / 3), 3)
 
 
 def test_a_pair_that_marked_nothing_has_no_part_in_the_mean():
-    found = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), silent(1, "c"), silent(1, "d"))[None]
-    assert (found.exact, found.pairs, found.texts) == (1, 1, 2)
+    result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), silent(1, "c"), silent(1, "d"))[None]
+    assert (result.exact, result.pairs, result.texts) == (1, 1, 2)
 
 
 def test_overlapping_passages_of_one_annotator_mark_a_character_once():
@@ -91,8 +91,8 @@ def test_overlapping_passages_of_one_annotator_mark_a_character_once():
 
 
 def test_passages_at_the_ends_of_neighbouring_readings_stay_apart():
-    found = agreement((0, "a", 10, 12, "x"), (0, "b", 0, 2, "x"), (1, "a", 0, 2, "x"), (1, "b", 10, 12, "x"))[None]
-    assert found.alpha < 0
+    result = agreement((0, "a", 10, 12, "x"), (0, "b", 0, 2, "x"), (1, "a", 0, 2, "x"), (1, "b", 10, 12, "x"))[None]
+    assert result.alpha < 0
 
 
 spans = st.tuples(st.integers(0, 2), st.sampled_from("abc"), st.integers(0, LENGTH - 1), st.integers(1, LENGTH))
@@ -101,11 +101,11 @@ readings = st.sets(st.tuples(st.integers(0, 2), st.sampled_from("abc")), max_siz
 
 @given(st.lists(spans.filter(lambda span: span[2] < span[3]), max_size=15), readings)
 @settings(max_examples=80)
-def test_character_alpha_is_alpha_with_a_row_for_every_character(found, read):
-    rows = [(*span, "x") for span in found] + [silent(*one) for one in read]
+def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read):
+    rows = [(*span, "x") for span in marked] + [silent(*row) for row in read]
     ours = attempt(*rows)
     covered = {(text, who): np.zeros(LENGTH) for text, who, *_ in rows}
-    for text, who, start, end in found:
+    for text, who, start, end in marked:
         covered[text, who][start:end] = 1
     units = [text * LENGTH + at for text, _ in covered for at in range(LENGTH)]
     values = np.concatenate(list(covered.values())) if covered else []
@@ -119,21 +119,21 @@ def test_character_alpha_is_alpha_with_a_row_for_every_character(found, read):
 
 @given(st.lists(st.tuples(spans, st.sampled_from("xy")), max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60)
-def test_neither_row_order_nor_names_change_agreement(found, random):
-    rows = [(*span, label) for span, label in found if span[2] < span[3]]
+def test_neither_row_order_nor_names_change_agreement(marked, random):
+    rows = [(*span, label) for span, label in marked if span[2] < span[3]]
     names = {"a": "c", "b": "a", "c": "b"}
     moved = [(2 - text, names[who], *rest) for text, who, *rest in random.sample(rows, len(rows))]
     before, after = attempt(*rows), attempt(*moved)
     if isinstance(before, Undefined):
         assert before == after
         return
-    for one, other in zip(before.values(), after.values(), strict=True):
-        assert (one.exact, one.overlapping, one.alpha) == (
+    for row, other in zip(before.values(), after.values(), strict=True):
+        assert (row.exact, row.overlapping, row.alpha) == (
             pytest.approx(other.exact) if isinstance(other.exact, float) else other.exact,
             pytest.approx(other.overlapping) if isinstance(other.overlapping, float) else other.overlapping,
             pytest.approx(other.alpha) if isinstance(other.alpha, float) else other.alpha,
         )
-        assert isinstance(one.exact, Undefined) or 0 <= one.exact <= one.overlapping <= 1
+        assert isinstance(row.exact, Undefined) or 0 <= row.exact <= row.overlapping <= 1
 
 
 def attempt(*rows):
@@ -154,9 +154,9 @@ def test_columns_may_come_from_a_frame_with_missing_values():
             "label": ["x", "x", None, None],
         }
     )
-    found = span_agreement(*(frame[column] for column in frame))
-    assert [one.label for one in found] == [None, "x"]
-    assert found[0].exact == 1
+    result = span_agreement(*(frame[column] for column in frame))
+    assert [row.label for row in result] == [None, "x"]
+    assert result[0].exact == 1
 
 
 @pytest.mark.parametrize(
@@ -171,18 +171,18 @@ def test_undefined_agreement_on_highlights_is_said_in_words(rows, words):
 
 
 def test_texts_without_a_highlight_say_so():
-    (found,) = agreement(silent(0, "a"), silent(0, "b")).values()
-    assert found.exact == found.overlapping == found.alpha == Undefined(NOTHING_MARKED)
+    (result,) = agreement(silent(0, "a"), silent(0, "b")).values()
+    assert result.exact == result.overlapping == result.alpha == Undefined(NOTHING_MARKED)
 
 
 def test_a_text_marked_from_end_to_end_by_all_has_f1_but_no_alpha():
-    found = agreement((0, "a", 0, LENGTH, "x"), (0, "b", 0, LENGTH, "x"))[None]
-    assert (found.exact, found.alpha) == (1, Undefined(EVERYTHING_MARKED))
+    result = agreement((0, "a", 0, LENGTH, "x"), (0, "b", 0, LENGTH, "x"))[None]
+    assert (result.exact, result.alpha) == (1, Undefined(EVERYTHING_MARKED))
 
 
 def test_a_label_used_only_where_nobody_else_read_is_not_listed_with_numbers():
-    found = agreement((0, "a", 1, 2, "x"), (0, "b", 1, 2, "x"), (1, "a", 1, 2, "lonely"))
-    assert set(found) == {None, "x"}
+    result = agreement((0, "a", 1, 2, "x"), (0, "b", 1, 2, "x"), (1, "a", 1, 2, "lonely"))
+    assert set(result) == {None, "x"}
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 3), (5, 4), (0, LENGTH + 1), (3, NAN)])

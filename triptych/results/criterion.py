@@ -215,7 +215,7 @@ def spoken(interval: Interval, share: bool) -> str:
 
 
 def interval_note(*results: CriterionResult) -> str:
-    """Whom the intervals of criteria speak for, each sentence once, and how far to trust them."""
+    """Who the intervals of criteria speak for, each sentence once, and how far to trust them."""
     systems = [system for result in results for system in result.systems]
     intervals = [system.interval for system in systems if isinstance(system.interval, Interval)]
     sentences = dict.fromkeys(interval.sentence for interval in intervals)

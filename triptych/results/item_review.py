@@ -58,7 +58,7 @@ class ItemLine:
 
 @dataclass(frozen=True)
 class Explained:
-    """What an annotator said about one of her ratings; reasons: their texts."""
+    """What an annotator wrote about one of their ratings; reasons: their texts."""
 
     annotator: str
     system: str
@@ -171,7 +171,7 @@ def look(session: Session, study: Study, frame: Frame, item: str, counted: Count
 
 
 def counted_all(counted: Counted) -> Counted:
-    """The same, of every item: whoever opens one that most ignored wants to read it."""
+    """The same, of every item: a lead who opens one that most ignored wants to read it."""
     return Counted(counted.kinds, True, counted.with_excluded, counted.annotators)
 
 

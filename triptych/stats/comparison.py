@@ -1,6 +1,6 @@
 """Systems against each other, inside what one annotator gave for one item.
 
-Every annotator who meets an item rates all its candidates, so her severity and the difficulty of the item cancel
+Every annotator who meets an item rates all its candidates, so their severity and the difficulty of the item cancel
 in a difference; what remains are tastes for a system, of annotators and of items, and noise. All comparisons here
 are therefore made of such pairs, and all treat annotator and item as crossed (intervals), except
 the signed-rank test, which everybody knows and which takes these annotators for all there are.

@@ -49,7 +49,7 @@ def variance_components(differences: Column, items: Column, annotators: Column) 
 
     differences: (n,) numbers, one per item and annotator, NaN = missing; items, annotators: (n,) labels. Raises
     UndefinedStatistic unless some item has two annotators, some annotator two items;
-    ValueError when an annotator stands twice beside an item.
+    ValueError when an annotator rated an item twice.
     """
     values, item, annotator = numbers(differences, items, annotators)
     item, annotator = codes(item)[0], codes(annotator)[0]

@@ -223,7 +223,7 @@ def _with_interval(value: float, resampled: np.ndarray, items: int, confidence: 
 
 
 def _speaks(correlations: Sequence[Correlation], confidence: float, drawn: str) -> str:
-    """Whom the intervals of Kendall and Pearson speak for, or why they are missing."""
+    """Who the intervals of Kendall and Pearson speak for, or why they are missing."""
     why = [each.interval.reason if isinstance(each.interval, Undefined) else "" for each in correlations]
     if why[0] and why[0] == why[1]:
         return why[0]

@@ -44,7 +44,7 @@ class UnitCounts:
     """How often each unit received each value, equal units merged into patterns.
 
     counts: (P, V) ratings of value v in a unit of pattern p, at least two per unit; weights: (P,) units of that
-    pattern; alone: (V,) units with a single rating, which agree with nobody but tell how common a value is;
+    pattern; alone: (V,) units with a single rating, which agree with nobody but show how common a value is;
     values: (V,) the points of the scale in order, or the values that occur, ascending.
     """
 
@@ -57,7 +57,7 @@ class UnitCounts:
     def build(cls, units: Column, values: Column, scale: Column | None = None) -> UnitCounts:
         """Count n ratings: units (n,) labels, values (n,) numbers with NaN = missing, scale (V,) in order.
 
-        The patterns stand in an order given by their content, so neither the order of the rows nor the
+        The patterns are in an order given by their content, so neither the order of the rows nor the
         names of the units matter. Raises UndefinedStatistic when no unit has two ratings or a value is not on
         the scale.
         """
@@ -97,7 +97,7 @@ class UnitCounts:
         return self
 
     def spread(self, numeric: np.ndarray) -> np.ndarray:
-        """(P,) sum of squared deviations from the unit's mean, value v standing for numeric[v]."""
+        """(P,) sum of squared deviations from the unit's mean, value v counted as numeric[v]."""
         rows = np.repeat(np.arange(len(self.sizes)), np.diff(self.counts.indptr))
         means = self.counts @ numeric / self.sizes
         squares = (numeric[self.counts.indices] - means[rows]) ** 2

@@ -201,7 +201,7 @@ def straight_lining(values: Column, items: Column, annotators: Column, order: Co
 def drifts(
     values: Column, units: Column, items: Column, annotators: Column, order: Column, seed: int = 1
 ) -> tuple[Drift, ...]:
-    """Does an annotator move away from the others as she goes on? CUSUM of (own - mean of the others) in time.
+    """Does an annotator move away from the others over time? CUSUM of (own - mean of the others) in time.
 
     order: (n,) numbers that ascend in time per annotator; the other columns as in severities. Residuals are averaged
     per annotation, centred and cumulated; the excursion max |sum| / (sd sqrt n) is compared with the 99th percentile

@@ -1,4 +1,4 @@
-"""Effects nobody wants: of the place on the screen, of the order in time, of the length of a text.
+"""Unwanted effects: of the place on the screen, of the order in time, of the length of a text.
 
 Balanced orders make place and system independent, so an effect of the place adds noise to a comparison, not bias; it
 is shown in scale points so that a reader can see whether it matters. Variances are clustered by item and by annotator
@@ -58,7 +58,7 @@ class BestShare:
 
 @dataclass(frozen=True)
 class AnnotatorSlope:
-    """Change of one annotator's ratings from her first to her last annotation (Theil-Sen), in scale points."""
+    """Change of one annotator's ratings from their first to their last annotation (Theil-Sen), in scale points."""
 
     annotator: Label
     change: float

@@ -28,7 +28,7 @@ _ROUNDING = 1e-12
 class Interval:
     """A mean and how far it can be trusted.
 
-    kind says whom the interval speaks for: annotators like these ("two_way"), these annotators only ("item"),
+    kind says who the interval speaks for: annotators like these ("two_way"), these annotators only ("item"),
     or nobody ("none": low and high are None). sentence says the same to a reader. n is the number of
     values behind the mean (ratings, or pairs of ratings for a difference).
     """

@@ -70,7 +70,7 @@ def alt_test(
     measure: Measure = "rmse",
     epsilon: float = EPSILON["skilled"],
 ) -> AltTest:
-    """Compares the judge with each annotator on the units that she, the judge and somebody else rated.
+    """Compares the judge with each annotator on the units that both they and somebody else rated.
 
     values: (n,) numbers (codes of options with measure "accuracy"), NaN = missing; units, items, annotators: (n,)
     labels of what was rated, of its item, and of who rated; judged: (n,) the judge's value for the unit of the row,

@@ -3,7 +3,7 @@
 logit P(rating <= point j) = threshold_j - eta,  eta = effect of the system + intercepts of item, annotator and
 annotator x system, each intercept normal around 0 (Christensen, ordinal: Regression Models for Ordinal Data). The
 intercepts are integrated out by the Laplace approximation. The Wald test of this model rejects too often with few
-annotators, so it stands beside the paired difference as a sensitivity line and is refused below eight of them.
+annotators, so it is shown next to the paired difference as a sensitivity line and is refused below eight of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Strengths of systems from which of two was rated higher: Bradley-Terry, with ties as Davidson 1970 counts them.
 
 For studies where no annotator sees all systems on an item: more than three systems in incomplete designs. With
-three systems that always stand together it says no more than wins and losses do (comparison).
+three systems that always appear together it says no more than wins and losses do (comparison).
 
 System i is higher than j with probability p_i / (p_i + p_j + v sqrt(p_i p_j)) and level with it with probability
 v sqrt(p_i p_j) / (the same), where log p_i is the strength of i and v says how common ties are (Davidson 1970, On
@@ -44,7 +44,7 @@ class Strength:
 class Preferences:
     """Strengths in the order asked for; ties is v of the model, 0 without ties.
 
-    n pairs, of which `level` are ties, from `items` items. sentence says whom the intervals speak for, or why there
+    n pairs, of which `level` are ties, from `items` items. sentence says who the intervals speak for, or why there
     are none.
     """
 

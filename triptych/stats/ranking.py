@@ -31,7 +31,7 @@ class RankDifference:
 class Ranking:
     """Friedman's test over items and Nemenyi's comparisons.
 
-    mean_ranks stand in the order of `systems`; the highest rating has rank 1, equal ratings share their ranks.
+    mean_ranks are in the order of `systems`; the highest rating has rank 1, equal ratings share their ranks.
     """
 
     systems: tuple[Label, ...]

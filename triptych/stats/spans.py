@@ -148,11 +148,11 @@ def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndar
 def _matched(
     readings: _Readings, spans: _Spans, first: np.ndarray, second: np.ndarray, pairs: np.ndarray
 ) -> np.ndarray:
-    """Highlights matched one to one for each of the sorted pairs; first, second (E,): who may be matched with whom."""
+    """Highlights matched one to one for each of the sorted pairs; first, second (E,): who may match whom."""
     reader = readings.reader[spans.reading]
     turned = reader[first] > reader[second]
     first, second = np.where(turned, second, first), np.where(turned, first, second)
-    # A highlight stands once for every annotator it is compared with, so all pairs are one graph.
+    # A highlight occurs once for every annotator it is compared with, so all pairs are one graph.
     left, row = np.unique(first * readings.people + reader[second], return_inverse=True)
     right, column = np.unique(second * readings.people + reader[first], return_inverse=True)
     graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(len(left), len(right)))
@@ -180,7 +180,7 @@ def _character_alpha(readings: _Readings, spans: _Spans) -> float | Undefined:
 
 
 def _merged(readings: _Readings, spans: _Spans) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends, on one axis of all texts, of what each annotator marked, overlaps of her own merged."""
+    """Starts and ends, on one axis of all texts, of what each annotator marked, their own overlaps merged."""
     offset = np.cumsum(readings.lengths) - readings.lengths
     stretch = int(readings.lengths.max()) + 1
     base = spans.reading * stretch  # each reading on a stretch of its own, so that one running maximum serves all

@@ -1,4 +1,4 @@
-"""What stands where the data define no number: a reason that a reader can see."""
+"""What replaces a number that the data do not define: a reason that a reader can see."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def times_known(ratings: Ratings | Pooled) -> bool:
 
 
 def _pairs(people: np.ndarray, beside: np.ndarray) -> int:
-    """How many different values stand beside each of the people, summed."""
+    """How many different values each person has, summed."""
     code, distinct = codes(beside)
     return len(codes(people * (len(distinct) + 1) + code)[1])
 

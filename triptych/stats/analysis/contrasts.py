@@ -26,7 +26,7 @@ class Contrast:
     difference: the mean over (item, annotator) pairs with both intervals and the test; with `share` it is one of shares
     of answers, 0 to 1. p, holm, benjamini_hochberg: of the two-way clustered test, None where it is not defined;
     adjusted over the contrasts of the declared criteria, or, where it is exploratory, of all others. Undefined
-    stands where nothing is defined. table: the ratings it is made of.
+    is there where nothing is defined. table: the ratings it is made of.
     """
 
     criterion: str

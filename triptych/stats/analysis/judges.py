@@ -24,7 +24,7 @@ OWN_SCALE = Undefined("Not tested for standing in: no annotator rated on the sca
 class JudgeOf:
     """One judge under one criterion, or in words why a number is not defined.
 
-    scores: the criterion that the judge's scores stand under: the same one, or that of a metric. stand_in: may the
+    scores: the criterion of the judge's scores: the same one, or that of a metric. stand_in: may the
     judge take an annotator's place? within_items, of_systems: how its scores go along with the annotators' ratings.
     shared: candidates that it and at least one annotator rated.
     """

@@ -1,4 +1,4 @@
-"""Every number that a report prints, once: where it stands, its value, and how it is written."""
+"""Every number that a report prints, once: its place, its value, and how it is written."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def _judge(comparison: JudgeOf) -> Iterator[Number]:
 
 
 def _metric(comparison: JudgeOf) -> Iterator[Number]:
-    """What judges alone gave: in the place of the second name stands the criterion of its scores."""
+    """What judges alone gave: in the place of the second name is the criterion of its scores."""
     place = Place("metrics", comparison.criterion, comparison.judge, comparison.scores)
     yield place.number("shared", comparison.shared, "count")
     yield from _both_correlations(place, comparison)
@@ -278,7 +278,7 @@ def _effects(effects: EffectsOf) -> Iterator[Number]:
 
 
 def _places(effects: EffectsOf) -> Iterator[Number]:
-    """At each place on screen: how far ratings lie from the mean of all places, how often the best one stood there."""
+    """At each place on screen: how far ratings lie from the mean of all places, how often the best one was there."""
     effect = effects.position
     shifts = {row.position: row.interval for row in effect.shifts} if isinstance(effect, PositionEffect) else {}
     best = {} if isinstance(effects.best, Undefined) else {row.position: row.rate.share for row in effects.best}

@@ -13,7 +13,7 @@ from ..agreement import Level
 from ..undefined import Undefined
 
 NO_ORDER = Undefined("Not defined: the options have no order.")
-ABOUT_ITEM = 0  # stands for a system where the item itself is rated
+ABOUT_ITEM = 0  # in the place of a system where the item itself is rated
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Variable:
 class Ratings:
     """The n counted ratings of one criterion, as arrays (n,).
 
-    number: what stands for the answer, NaN where there is none; option: its place in the rubric, -1 where a number was
+    number: the answer as a number, NaN where there is none; option: its place in the rubric, -1 where a number was
     given or nothing; missing: whether; item, annotator: codes of labels; system: a number for each, 0 for the item
     itself; position: -1 where not known; at: seconds since 1970 of the submission.
     """

@@ -67,7 +67,7 @@ def part(result: str, name: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where numbers stand. share: whether the numbers of the criterion are shares."""
+    """The place of numbers. share: whether the numbers of the criterion are shares."""
 
     part: str
     criterion: str = ""

@@ -74,8 +74,8 @@ class BesideRatings:
 class StudyNumbers(ABC):
     """All numbers that follow from the ratings of a study.
 
-    A section is computed when it is first read and then kept. Criteria appear as their keys, systems as the numbers
-    that stand for them in the ratings.
+    A section is computed when it is first read and then cached. Criteria appear as their keys, systems as their
+    numbers in the ratings.
     """
 
     @property

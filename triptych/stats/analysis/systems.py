@@ -29,7 +29,7 @@ RESAMPLES = 2000
 class SystemResult:
     """One system under one criterion (system 0: the item itself).
 
-    summary and interval are about the number that stands for an answer: the point, 1 or 0 for chosen as best, 1 or 0
+    summary and interval are about the number of an answer: the point, 1 or 0 for chosen as best, 1 or 0
     for a positive option. counts: answers per point of the scale. shares: answers per option. alpha: Krippendorff's,
     between annotators over what they rated of this system.
     """
