@@ -116,9 +116,9 @@ def _rankings(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
         orders = {name: sorted(values, key=values.__getitem__, reverse=True) for name, values in means.items()}
         words = {name: " > ".join(analysis.name(code) for code in order) for name, order in orders.items()}
         turned = any(_judged(planted, contrast) == Recovered.no for contrast in analysis.contrasts_of(key))
-        same = orders["planted"] == orders["found"]
+        same = orders["planted"] == orders["observed"]
         recovered = Recovered.yes if same else Recovered.no if turned else Recovered.unclear
-        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["found"], recovered)
+        yield Check("Ranking of systems", analysis.title(key), words["planted"], words["observed"], recovered)
 
 
 def _differences(planted: Planted, analysis: StudyAnalysis) -> Iterator[Check]:
