@@ -89,9 +89,8 @@ def exclude(session: Session, study: Study, who: Who, out: bool = True) -> None:
     membership = select(Membership).where(Membership.study_id == study.id, Membership.person_id == who.person_id)
     session.scalars(membership).one().excluded_at = clock.now() if out else None
     session.flush()
-    events.record(
-        session, study.id, "annotator excluded" if out else "annotator reinstated", "P-lead", subject=who.pseudonym
-    )
+    kind = events.EventKind.annotator_excluded if out else events.EventKind.annotator_reinstated
+    events.record(session, study.id, kind, "P-lead", subject=who.pseudonym)
 
 
 def as_plain(rows: pd.DataFrame) -> list[tuple]:

@@ -181,7 +181,7 @@ class _Writer:
         for kind, name in self.ratings.annotators:
             pseudonym = next(p for p in _pseudonyms(PREFIXES[kind]) if p not in taken)
             taken.add(pseudonym)
-            people[kind, name] = Person(kind=kind, pseudonym=pseudonym, name=name, created_at=self.now)
+            people[kind, name] = Person(kind=Kind(kind), pseudonym=pseudonym, name=name, created_at=self.now)
         self.session.add_all(people.values())
         self.session.flush()
         self.session.add_all(self._membership(person, name) for (_, name), person in people.items())
