@@ -25,7 +25,6 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.files import shipped_rubrics
 from triptych.simulate import demo
-from triptych.stats.analysis.study import BesideRatings
 from triptych.storage import database, events
 from triptych.storage.models import (
     Assignment,
@@ -393,4 +392,4 @@ def methods_of(session, study) -> str:
     names = system_names(session, study)
     analysis = StudyAnalysis(frame_of(session, study), Counted(), names)
     facts = facts_of(session, study, analysis)
-    return paragraph(facts, analysis, Book.of(analysis, BesideRatings(pay=facts.pay)))
+    return paragraph(facts, analysis, Book.of(analysis))
