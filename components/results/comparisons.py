@@ -17,7 +17,7 @@ from triptych.results.contrasts import HOCHBERG, foremost
 from triptych.results.criterion import CriterionResult, headline, interval_note, spoken
 from triptych.results.frame.table import Filters
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import verdict
+from triptych.results.verdicts import verdict
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.contrasts import Contrast
 from triptych.stats.analysis.statistics import OF_POINTS, SYSTEM, Statistic

@@ -11,7 +11,7 @@ import streamlit as st
 from components.results import charts, comparisons, figures, trust
 from components.shell.state import plain
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import verdict
+from triptych.results.verdicts import verdict
 from triptych.simulate.annotators import Recipe
 from triptych.simulate.dry_run import DryRun
 from triptych.simulate.recovery import Check, Recovered

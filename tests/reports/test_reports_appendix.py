@@ -16,7 +16,8 @@ from triptych.reports.methods_text import statistics
 from triptych.reports.numbers import Book
 from triptych.reports.tables import tables_of
 from triptych.results.judges import margin
-from triptych.results.warnings import all_not_run, verdict
+from triptych.results.verdicts import verdict
+from triptych.results.warnings import all_not_run
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 

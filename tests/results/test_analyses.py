@@ -27,7 +27,8 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.table import ratings_table
 from triptych.results.frame.upkeep import frame_of
 from triptych.results.study_analysis import lengths, spans
-from triptych.results.warnings import all_findings, findings, not_run, verdict
+from triptych.results.verdicts import verdict
+from triptych.results.warnings import all_findings, findings, not_run
 from triptych.stats.analysis.annotators import NO_TIMES
 from triptych.stats.undefined import Undefined
 from triptych.storage import database

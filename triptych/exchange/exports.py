@@ -1,7 +1,7 @@
 """A study's finished work as files for other programs: one read, in batches, and a zip that is written while it reads.
 
 The texts, the order on screen and all that was given for an item come together here; systems appear under the names
-that may be written (`results.system_names`), so that a blind study stays blind outside too.
+that may be written (`study.system_names`), so that a blind study stays blind outside too.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ NO_EXPLANATION = ("", "", 0)
 def rating_rows(study: Any, names: dict[int, str], work: Any, ratings: Iterable[Any]) -> Iterator[tuple[Cell, ...]]:
     """The ratings of one annotation; names: blind code → the name that may be written.
 
-    work: what is the same for all of them. ratings: rows as triptych.results.loading reads them.
+    work: what is the same for all of them. ratings: rows as triptych.results.frame.loading reads them.
     """
     before = (study.slug, study.round, work.design_hash, work.pseudonym, work.kind, work.external_id)
     after = (

@@ -34,7 +34,8 @@ from triptych.results.frame.model import Counted
 from triptych.results.frame.upkeep import build_frame
 from triptych.results.judges import margin
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import all_findings, verdict
+from triptych.results.verdicts import verdict
+from triptych.results.warnings import all_findings
 from triptych.stats.undefined import Undefined
 from triptych.storage.models import FINISHED, Study
 from triptych.study.system_names import system_names

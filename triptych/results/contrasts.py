@@ -1,4 +1,4 @@
-"""Which system is better, in words: the family of tests, annotators who turn a difference, items behind it."""
+"""Every two systems under every criterion: the family of tests, annotators who turn a difference, items behind it."""
 
 from __future__ import annotations
 
