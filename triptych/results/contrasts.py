@@ -58,7 +58,7 @@ def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
 
 
 def turned_by_one(table: SideBySide, contrast: Contrast) -> Iterator[int]:
-    """Codes of annotators without whom the sign of the mean difference would be the other one."""
+    """Codes of annotators who turn the sign of the mean difference: without them it is the other one."""
     if isinstance(contrast.difference, Undefined):
         return
     sides = table.of((contrast.system, contrast.baseline))

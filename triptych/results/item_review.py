@@ -180,7 +180,7 @@ def _table(frame: Frame, rows: pd.DataFrame, names: dict[int, str], final: Final
     asked = frame.rubric.asked(frame.round)
     cells: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)
     for row in rows.itertuples(index=False):
-        cells[row.system, row.annotator][row.criterion] = spoken(frame.rubric, row.criterion, given(row))
+        cells[row.system, row.annotator][row.criterion] = spoken(frame.rubric, row.criterion, value_of(row))
     for (code, criterion), value in (final.values if final else {}).items():
         cells[code, FINAL][criterion] = spoken(frame.rubric, criterion, value)
     ordered = sorted(cells, key=lambda cell: (cell[0], cell[1] == FINAL, cell[1]))
@@ -197,7 +197,7 @@ def _table(frame: Frame, rows: pd.DataFrame, names: dict[int, str], final: Final
     )
 
 
-def given(row: Any) -> float | str | None:
+def value_of(row: Any) -> float | str | None:
     """The value of a row of the frame; None where it is missing without an option."""
     if isinstance(row.option, str):
         return row.option
@@ -223,7 +223,7 @@ def _explained(frame: Frame, rows: pd.DataFrame, names: dict[int, str]) -> Itera
             annotator=row.annotator,
             system=names.get(row.system, ITEM),
             criterion=criteria[row.criterion].title,
-            value=spoken(frame.rubric, row.criterion, given(row)),
+            value=spoken(frame.rubric, row.criterion, value_of(row)),
             reasons=tuple(titles.get(key, key) for key in row.reasons.split(",") if key),
             text=row.explanation,
         )

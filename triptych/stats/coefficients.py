@@ -61,7 +61,7 @@ def agreement_table(
     unweighted. The intervals speak for these annotators. Raises UndefinedStatistic when no unit has two ratings.
     """
     table = UnitCounts.build(units, values, scale)
-    statistics = _wanted(table, level)
+    statistics = _coefficients_of(table, level)
     defined = {key: statistic for key, (_, statistic) in statistics.items() if not isinstance(statistic, Undefined)}
     drawn = _drawn(table, defined, resamples, seed)
     coefficients = []
@@ -131,7 +131,7 @@ def band_note(interval: tuple[float, float]) -> str:
     return "The whole interval lies below 0.667: too low to draw conclusions from."
 
 
-def _wanted(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:
+def _coefficients_of(table: UnitCounts, level: Level) -> dict[str, tuple[str, Statistic | Undefined]]:
     """Name and statistic of each coefficient by its key, or the words why these ratings do not define it."""
     weights = _WEIGHTING[level]
     gwets = "Gwet's AC1" if weights == "identity" else f"Gwet's AC2 ({weights} weights)"

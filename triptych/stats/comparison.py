@@ -19,7 +19,7 @@ from .intervals import Estimate, estimate
 from .undefined import UndefinedStatistic
 
 UNPAIRED = "Not defined: no annotator rated both systems on the same item."
-_FEW = 13  # items up to which scipy's signed-rank test is exact in spite of ties
+_EXACT_ITEMS = 13  # items up to which scipy's signed-rank test is exact in spite of ties
 _DIGITS = 9  # what differs later is rounding, not a difference
 
 
@@ -155,7 +155,7 @@ def signed_rank(table: SideBySide, system: Hashable, baseline: Hashable) -> Sign
         raise UndefinedStatistic("Not defined: the two systems are level on every item.")
     ranks = stats.rankdata(np.abs(changed))
     above, below = float(ranks[changed > 0].sum()), float(ranks[changed < 0].sum())
-    few = len(changed) <= _FEW
+    few = len(changed) <= _EXACT_ITEMS
     p = _exact(ranks, min(above, below)) if few else float(stats.wilcoxon(changed).pvalue)
     effect = (above - below) / (above + below)
     return SignedRank(min(above, below), p, effect, len(changed), len(changes) - len(changed))

@@ -165,7 +165,7 @@ def _interval(
 
 
 def _sentence(kind: str, confidence: float, annotators: int) -> str:
-    """Whom the interval speaks for."""
+    """Which annotators the interval is about."""
     percent = f"{100 * confidence:g} % interval"
     if kind == "two_way":
         return f"{percent} for annotators like these {annotators}."

@@ -1,4 +1,4 @@
-"""Annotators two by two: who agrees with whom, and how far apart they rate."""
+"""Annotators two by two: how often they agree, and how far apart they rate."""
 
 from __future__ import annotations
 

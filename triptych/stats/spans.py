@@ -148,7 +148,7 @@ def _pair(readings: _Readings, first: np.ndarray, second: np.ndarray) -> np.ndar
 def _matched(
     readings: _Readings, spans: _Spans, first: np.ndarray, second: np.ndarray, pairs: np.ndarray
 ) -> np.ndarray:
-    """Highlights matched one to one for each of the sorted pairs; first, second (E,): who may match whom."""
+    """Highlights matched one to one for each of the sorted pairs; first, second (E,): the pairs that may match."""
     reader = readings.reader[spans.reading]
     turned = reader[first] > reader[second]
     first, second = np.where(turned, second, first), np.where(turned, first, second)
