@@ -14,7 +14,7 @@ from pathlib import Path
 from triptych.errors import TriptychError
 
 _PACKAGE = Path(__file__).resolve().parent
-SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"  # noqa: S105 (names)
+SECRET, TOKEN, DATABASE = "TRIPTYCH_SECRET", "TRIPTYCH_METRICS_TOKEN", "TRIPTYCH_DATABASE_URL"
 SECRETS = (SECRET, TOKEN, "STREAMLIT_SERVER_COOKIE_SECRET")
 MIN_SECRET_LENGTH = 32
 PLACEHOLDERS = ("change", "example", "secret", "password", "default")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -100,11 +100,10 @@ def files_preview(files: Sequence[FinishedRatings]) -> None:
             problems(file.problems)
 
 
-def problems(problems: Iterable[Problem]) -> None:
+def problems(problems: Sequence[Problem]) -> None:
     """Errors, then warnings and notes, one on a line; every text of the file is shown unformatted."""
-    told = list(problems)
-    errors = [str(problem) for problem in told if problem.severity == "error"]
-    others = [str(problem) for problem in told if problem.severity != "error"]
+    errors = [str(problem) for problem in problems if problem.severity == "error"]
+    others = [str(problem) for problem in problems if problem.severity != "error"]
     if errors:
         state.say("Nothing can be imported until this is corrected:")
     for lines in (errors, others):

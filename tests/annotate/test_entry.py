@@ -56,7 +56,7 @@ TRAINING = """
 
 
 @pytest.fixture
-def make(module_engine):  # noqa: F811
+def make(module_engine):
     with open_studies(module_engine) as making:
         yield making
 
@@ -250,7 +250,7 @@ def test_a_lead_readmits_an_annotator_and_the_log_says_why(make):
     assert verify.verify(session, study).holds
 
 
-def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(module_engine):  # noqa: F811
+def test_the_shipped_test_is_asked_in_the_crowd_round_and_passed_with_eight_of_ten(module_engine):
     path = shipped_rubrics()["mental_health_qa"]
     questions = load_rubric(path).entry_test.questions
     with writing(module_engine) as session:

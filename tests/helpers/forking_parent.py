@@ -26,8 +26,8 @@ import plotly  # noqa: E402, F401
 import sqlalchemy.dialects.sqlite  # noqa: E402, F401
 import sqlmodel  # noqa: E402, F401
 import starlette.applications  # noqa: E402, F401
-import streamlit.components.v2.manifest_scanner  # noqa: E402, F401
-import streamlit.web.bootstrap  # noqa: E402, F401
+import streamlit.components.v2.manifest_scanner  # noqa: E402
+import streamlit.web.bootstrap  # noqa: E402
 import streamlit.web.server.starlette.starlette_agent_routes  # noqa: E402, F401
 import uvicorn  # noqa: E402, F401
 import uvloop  # noqa: E402, F401

@@ -203,7 +203,7 @@ def test_settings_of_the_folder_it_is_started_from_do_not_count(installed: Insta
 def test_the_main_job_works_from_a_wheel(
     installed: Installation,
     server: Server,
-    chromium: Any,  # noqa: F811
+    chromium: Any,
     tmp_path: Path,
 ):
     items, rubric = tmp_path / "items.jsonl", tmp_path / "rubric.yaml"

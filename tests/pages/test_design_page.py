@@ -20,14 +20,14 @@ TWO_SYSTEMS = b"item_id,context,cand:plumbum,cand:stannum\n007,Why?,Because of i
 
 
 @pytest.fixture
-def draft(lead):  # noqa: F811
+def draft(lead):
     with database.writing(web_engine()) as session:
         plan = lifecycle.StudyPlan(title="A study", seed="fixed")
         return lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(3), lead.pseudonym, lead.person_id)
 
 
 @pytest.fixture
-def section(visit, lead):  # noqa: F811
+def section(visit, lead):
     """section(study, name) → the design page with that tab open."""
 
     def opened(study, name: str):
@@ -182,7 +182,7 @@ def test_a_plan_with_errors_is_not_saved(section, draft):
         assert len(pairing.lines_of(session, lifecycle.by_slug(session, draft.slug))) == 3
 
 
-def test_the_preview_shows_a_real_item_and_cannot_submit(visit, lead, draft):  # noqa: F811
+def test_the_preview_shows_a_real_item_and_cannot_submit(visit, lead, draft):
     app = visit(lead, "preview.py", study=draft.slug)
     app.selectbox(key=f"preview-item-{draft.slug}").set_value(1).run()
     drawn = [json.loads(element.proto.json) for element in app.get("bidi_component")]
@@ -196,7 +196,7 @@ def test_the_preview_shows_a_real_item_and_cannot_submit(visit, lead, draft):  #
         assert design.item_lines(session, lifecycle.by_slug(session, draft.slug), 1)[0].external_id == "item-1"
 
 
-def test_a_study_of_another_lead_is_not_found(visit, draft):  # noqa: F811
+def test_a_study_of_another_lead_is_not_found(visit, draft):
     with database.writing(web_engine()) as session:
         other = add_person(session, "other", Role.lead)
     app = visit(other, "design.py", study=draft.slug)

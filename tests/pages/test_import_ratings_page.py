@@ -32,7 +32,7 @@ def lead():
 
 
 @pytest.fixture
-def page(visit, lead) -> AppTest:  # noqa: F811
+def page(visit, lead) -> AppTest:
     return visit(lead, "import_ratings.py")
 
 
@@ -70,7 +70,7 @@ def test_ratings_are_shown_before_anything_is_stored_and_then_have_a_results_pag
     assert "argentum" not in text
 
 
-def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F811
+def test_judge_scores_are_kept_apart_from_people(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     upload(page, "judge_files", ("judge.csv", JUDGE))
     page.text_input(key="title").set_value("With a judge")
@@ -85,7 +85,7 @@ def test_judge_scores_are_kept_apart_from_people(page, visit, lead):  # noqa: F8
         assert session.scalars(select(Person.name).where(Person.kind == "judge")).all() == ["big-model"]
 
 
-def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_ratings(page, visit, lead):  # noqa: F811
+def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_ratings(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS))
     upload(page, "judge_files", ("metric.csv", JUDGE.replace("fluency,1", "fluency,0.12").replace("y,5", "y,0.31")))
     assert "Values: 1 (1), 2 (1), 4 (1), 5 (1)" in words(page)
@@ -104,7 +104,7 @@ def test_a_metric_under_peoples_name_is_proposed_apart_and_stands_beside_their_r
     assert "is shown under the other criteria, as a metric" in words(app)
 
 
-def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):  # noqa: F811
+def test_texts_and_highlights_appear_on_the_results_page(page, visit, lead):
     upload(page, "ratings_files", ("ratings.csv", ROWS), ("marks.csv", MARKS))
     upload(page, "items_of_ratings", ("items.csv", ITEMS))
     assert "the quote 'nowhere' is not in the text of item '1'" in words(page)
@@ -198,7 +198,7 @@ def test_texts_of_files_never_become_markup(page):
     assert SECRET in words(page)
 
 
-def test_the_list_of_studies_leads_to_the_page_and_annotators_reach_it_not(visit, lead, monkeypatch):  # noqa: F811
+def test_the_list_of_studies_leads_to_the_page_and_annotators_reach_it_not(visit, lead, monkeypatch):
     app = visit(lead, "studies.py")
     press(app, "Import ratings")
     assert [title.value for title in app.title] == ["Import ratings"]

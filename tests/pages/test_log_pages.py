@@ -40,7 +40,7 @@ def box(app: AppTest, label: str):
     return next(element for element in [*app.selectbox, *app.text_input] if element.label == label)
 
 
-def test_an_item_is_read_and_decided_on_its_page(visit, lab):  # noqa: F811
+def test_an_item_is_read_and_decided_on_its_page(visit, lab):
     study, lead, people, item = lab
     app = visit(lead, "items.py", study=study.slug)
     text = words(app)
@@ -59,7 +59,7 @@ def test_an_item_is_read_and_decided_on_its_page(visit, lab):  # noqa: F811
     assert f"Decided by {lead.pseudonym}" in words(app)
 
 
-def test_a_final_value_without_a_reason_is_refused_in_a_sentence(visit, lab):  # noqa: F811
+def test_a_final_value_without_a_reason_is_refused_in_a_sentence(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "items.py", study=study.slug)
     box(app, "Fluency: System 1").set_value(3.0)
@@ -67,7 +67,7 @@ def test_a_final_value_without_a_reason_is_refused_in_a_sentence(visit, lab):  #
     assert "Say why" in app.error[0].value
 
 
-def test_a_study_without_ratings_still_lists_its_items(visit, make_study):  # noqa: F811
+def test_a_study_without_ratings_still_lists_its_items(visit, make_study):
     with writing(web_engine()) as session:
         study, lead, _ = make_study(session)
     app = visit(lead, "items.py", study=study.slug)
@@ -75,7 +75,7 @@ def test_a_study_without_ratings_still_lists_its_items(visit, make_study):  # no
     assert "Nobody has rated this item yet." in words(app)
 
 
-def test_the_log_is_filtered_by_the_address(visit, lab):  # noqa: F811
+def test_the_log_is_filtered_by_the_address(visit, lab):
     study, lead, people, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     assert "8 events, newest first" in words(app)
@@ -128,7 +128,7 @@ def test_an_edit_is_shown_rating_by_rating():
     assert changes["note"] == ("–", "mended")
 
 
-def test_the_check_reports_success_or_names_problems(visit, lab):  # noqa: F811
+def test_the_check_reports_success_or_names_problems(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Integrity check"
@@ -142,7 +142,7 @@ def test_the_check_reports_success_or_names_problems(visit, lab):  # noqa: F811
     assert "the log says 3" in words(app)
 
 
-def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):  # noqa: F811
+def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"
@@ -165,7 +165,7 @@ def test_a_backup_is_made_and_gone_back_to_from_the_page(visit, lab):  # noqa: F
         assert events.since(session, study.id, 0)[-1].kind == "restored from a backup"
 
 
-def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):  # noqa: F811
+def test_the_capsule_is_there_once_the_study_is_unblinded(visit, lab):
     study, lead, _, _ = lab
     app = visit(lead, "log.py", study=study.slug)
     app.session_state[f"log-section-{study.slug}"] = "Backup and capsule"

@@ -58,7 +58,7 @@ def invite(page: AppTest, name: str, role: str = "annotator") -> str:
     return page.code[0].value.partition("?join=")[2]
 
 
-def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):  # noqa: F811
+def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     data = f"name;e-mail;role\n{HOSTILE};a@b.example;\nBen;;lead\n".encode()
@@ -80,7 +80,7 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
 
 
-def test_list_errors_name_rows_and_invite_no_one(visit, people_study):  # noqa: F811
+def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
     study, lead, anna = people_study
     page = visit(lead, "people.py", study=study.slug)
     rows = ["name,email,role", "Eva,eva", "eva,", ",x@y.example", f"{anna.name},", "Tom,,boss", "Uwe,,,,x"]
@@ -93,7 +93,7 @@ def test_list_errors_name_rows_and_invite_no_one(visit, people_study):  # noqa: 
     assert not [label for label in labels(page) if label.startswith("Invite ")]
 
 
-def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):  # noqa: F811
+def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     first = invite(page, "Cleo")
@@ -115,7 +115,7 @@ def test_a_lead_issues_a_new_link_disables_and_enables(visit, people_study):  # 
     assert roster_of(study)["Cleo"].state == "active"
 
 
-def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):  # noqa: F811
+def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         here = session.get_one(Study, study.id)
@@ -133,7 +133,7 @@ def test_a_lead_lets_in_who_left_the_study_by_mistake(visit, people_study):  # n
     assert f"Let {anna.pseudonym} in" not in labels(page)
 
 
-def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_study):  # noqa: F811
+def test_withdrawing_and_erasing_ask_first_and_say_what_happens(visit, people_study):
     study, lead, anna = people_study
     with database.writing(web_engine()) as session:
         submit(session, study, anna)
@@ -160,7 +160,7 @@ def in_the_file(who: Who) -> bool:
     return who.name.encode() in content.replace(who.pseudonym.encode(), b"")
 
 
-def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):  # noqa: F811
+def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     secret = invite(page, "Dora", "lead")
@@ -181,7 +181,7 @@ def test_an_invited_leads_link_works_once(monkeypatch, visit, people_study):  # 
             accounts.accept_as_lead(session, secret, "another passcode")
 
 
-def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):  # noqa: F811
+def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     assert "Create a new link" not in labels(page)
@@ -198,7 +198,7 @@ def test_an_invited_lead_who_lost_the_link_gets_another(visit, people_study):  #
     assert "Create a new link" not in labels(page)
 
 
-def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_study):  # noqa: F811
+def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_study):
     study, lead, _ = people_study
     page = visit(lead, "people.py", study=study.slug)
     invite(page, "Theodora", "lead")
@@ -209,7 +209,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
-def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, people_study):  # noqa: F811
+def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, people_study):
     study, lead, _ = people_study
     with database.writing(web_engine()) as session:
         other = accounts.create_lead(session, "Rosa", PASSCODE)

@@ -37,7 +37,7 @@ def press_run(app, **sliders: int):
     return app
 
 
-def test_the_planner_works_without_a_study(visit):  # noqa: F811
+def test_the_planner_works_without_a_study(visit):
     with database.writing(web_engine()) as session:
         lead = add_person(session, "lead", Role.lead)
     app = visit(lead, "planner.py")
@@ -65,7 +65,7 @@ def plan_of(app) -> list[int]:
     ],
 )
 def test_a_study_is_planned_as_it_is_or_the_page_says_why_not(
-    visit,  # noqa: F811
+    visit,
     make_study,
     monkeypatch,
     items,
@@ -86,7 +86,7 @@ def test_a_study_is_planned_as_it_is_or_the_page_says_why_not(
     assert ("The study has 3,000 items; the planner takes 10 to 2,000." in words(app)) == (items == 3000)
 
 
-def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):  # noqa: F811
+def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=3)
         for who, values in zip(people, ((1, 2, 3), (3, 1, 2)), strict=True):
@@ -98,7 +98,7 @@ def test_a_study_with_ratings_offers_its_own_scatter(visit, make_study):  # noqa
     assert "points (the scale has 2 from end to end)" in " ".join(element.label for element in app.slider)
 
 
-def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit, make_study, monkeypatch):  # noqa: F811
+def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit, make_study, monkeypatch):
     monkeypatch.setattr(dry_run, "imagined", partial(recovery.imagined, count=100))
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=6)
@@ -111,7 +111,7 @@ def test_a_dry_run_reports_what_it_recovered_without_any_name_of_a_system(visit,
     assert not any(name in text for name in ("plumbum", "stannum", "ferrum"))
 
 
-def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_study):  # noqa: F811
+def test_impossible_recipes_and_studies_without_items_are_reported(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, items=3)
         plan = lifecycle.StudyPlan(title="Empty")

@@ -40,7 +40,7 @@ def press(app, label: str):
     return app
 
 
-def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):  # noqa: F811
+def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     study, lead, people = lab
     out = people[2].pseudonym
     app = visit(lead, "quality.py", study=study.slug)
@@ -67,7 +67,7 @@ def test_an_annotator_is_excluded_compared_both_ways_and_reinstated(visit, lab):
     assert "Nobody is excluded." in words(app)
 
 
-def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visit, lab):  # noqa: F811
+def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visit, lab):
     study, lead, _ = lab
     text = words(visit(lead, "quality.py", study=study.slug))
 
@@ -76,7 +76,7 @@ def test_a_criterion_that_many_could_not_answer_is_laid_at_the_rubrics_door(visi
     assert "System" not in text
 
 
-def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab, make_study):  # noqa: F811
+def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab, make_study):
     study, lead, people = lab
     set_pay(study, floor_per_hour=Decimal("20"))
     app = visit(lead, "quality.py", study=study.slug)
@@ -97,7 +97,7 @@ def test_pay_is_live_then_from_the_pilot_and_before_that_from_a_guess(visit, lab
     assert not app.number_input
 
 
-def test_an_empty_study_explains_itself_and_strangers_get_nothing(visit, make_study):  # noqa: F811
+def test_an_empty_study_explains_itself_and_strangers_get_nothing(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, _ = make_study(session, annotators=0)
         _, other, _ = make_study(session, title="Hers")

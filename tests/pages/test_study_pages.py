@@ -35,7 +35,7 @@ def count(table) -> int:
 # The list
 
 
-def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(visit, lead, make_study):  # noqa: F811
+def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(visit, lead, make_study):
     demo.load_demo(web_engine())
     with database.writing(web_engine()) as session:
         _, lead, _ = make_study(session, items=2, title=SECRET_TEXT)
@@ -50,7 +50,7 @@ def test_the_list_shows_each_study_with_its_progress_and_sets_the_demo_apart(vis
     assert "evil" not in rendered_markdown(app)
 
 
-def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit, lead):  # noqa: F811
+def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit, lead):
     demo.load_demo(web_engine())
     app = visit(lead, "studies.py")
     assert "Everything that was tried out" not in words(app)
@@ -63,7 +63,7 @@ def test_the_demo_studies_are_removed_by_one_button_with_a_question_before(visit
     assert demo.load_demo(web_engine()) == 0
 
 
-def test_a_lead_sees_no_study_of_another_lead(visit, lead, make_study):  # noqa: F811
+def test_a_lead_sees_no_study_of_another_lead(visit, lead, make_study):
     with database.writing(web_engine()) as session:
         study, _, _ = make_study(session, title="Somebody else's")
 
@@ -101,7 +101,7 @@ def own_study(make_study):
     return make
 
 
-def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):  # noqa: F811
+def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
     for label, expected in (("Pause", "paused"), ("Reopen", "open"), ("Close", "closed"), ("Reopen", "open")):
@@ -110,7 +110,7 @@ def test_a_study_is_paused_reopened_and_closed_by_buttons(visit, own_study):  # 
         assert not app.error
 
 
-def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, own_study):  # noqa: F811
+def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, own_study):
     study, lead, _ = own_study()
     assert visit(lead, "study.py", study=study.slug).code[0].value.endswith(f"/?study={study.slug}")
 
@@ -119,7 +119,7 @@ def test_an_open_study_gives_its_address_and_a_panel_study_its_template(visit, o
     assert template.endswith(f"?study={study.slug}&PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&SESSION_ID={{{{%SESSION_ID%}}}}")
 
 
-def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, own_study):  # noqa: F811
+def test_a_study_is_duplicated_as_its_next_round_and_the_draft_deleted(visit, own_study):
     study, lead, _ = own_study()
     app = visit(lead, "study.py", study=study.slug)
     assert "Delete the draft" not in labels(app)
@@ -145,7 +145,7 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
 
 
 @pytest.fixture
-def with_rubric(visit, lead):  # noqa: F811
+def with_rubric(visit, lead):
     """The page with SMALL_RUBRIC, or a text of its own, uploaded."""
 
     def uploaded(yaml: str = SMALL_RUBRIC):
@@ -225,7 +225,7 @@ def test_a_rubric_with_a_mistake_says_where_it_is(with_rubric):
     assert not [element for element in app.file_uploader if element.key == "item_file"]
 
 
-def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(visit, lead):  # noqa: F811
+def test_an_unknown_speaker_is_reported_and_a_field_can_become_the_last_turn(visit, lead):
     turns = '[{"speaker": "usr", "text": "Hello"}, {"speaker": "bot_9", "text": "Hi"}]'
     lines = f'{{"item_id": "1", "context": {turns}, "closing": "The last word"}}\n'
     app = visit(lead, "new_study.py")

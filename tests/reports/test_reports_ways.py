@@ -143,7 +143,7 @@ def test_the_command_says_that_a_study_is_not_there(tmp_path, capsys):
     assert "There is no study called 'nowhere'." in capsys.readouterr().err
 
 
-def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, make_study):  # noqa: F811
+def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
     assert "None yet." in words(app)
@@ -159,7 +159,7 @@ def test_a_lead_makes_a_report_with_one_click_and_finds_it_with_its_hash(visit, 
     assert any(name.endswith("/report.html") for name in zipfile.ZipFile(io.BytesIO(content)).namelist())
 
 
-def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):  # noqa: F811
+def test_the_questions_of_the_datasheet_are_asked_once_and_go_into_the_next_report(visit, make_study):
     study, lead, _ = rated(web_engine(), make_study)
     app = visit(lead, "report.py", study=study.slug)
     label = "5.1 Which ethics committee approved the experiment?"

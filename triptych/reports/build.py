@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
-from xml.etree.ElementTree import Element  # noqa: S405 (a type)
+from xml.etree.ElementTree import Element
 
 import pyarrow as pa
 from sqlmodel import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, SubElement  # noqa: S405 (writes only)
+from xml.etree.ElementTree import Element, SubElement
 
 from triptych.results.contrasts import foremost
 from triptych.results.criterion import CriterionResult

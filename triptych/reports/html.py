@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from xml.etree.ElementTree import Element, SubElement, tostring  # noqa: S405 (writes only)
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from triptych.reports.cells import Cell, Table
 
