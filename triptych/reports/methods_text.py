@@ -10,7 +10,6 @@ from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.rubric.model import Criterion
 from triptych.rubric.scales import shown
-from triptych.stats.analysis.systems import RESAMPLES
 from triptych.stats.intervals import ENOUGH_ANNOTATORS, VARIANCE_FLOOR
 from triptych.stats.ordinal_model import OrdinalModel
 from triptych.stats.undefined import Undefined
@@ -130,7 +129,7 @@ def statistics(analysis: StudyAnalysis, book: Book) -> Iterator[str]:
     yield from _judges(analysis, book)
     yield (
         "Agreement is Krippendorff's alpha at the level of each scale, with percent agreement; their 95 % intervals "
-        f"come from {RESAMPLES} bootstrap samples of the rated units."
+        "come from the ratings without each item (jackknife on Fisher's z scale) and speak for these annotators."
     )
     if any(result.missing for result in analysis.criteria):
         yield "Answers that the rubric marks as missing are left out of the numbers and counted apart."
