@@ -48,6 +48,7 @@ class _Rows:
     """n ratings as they enter the fit: one per item, annotator and system; codes 0..G-1 beside the values.
 
     repeats: how many ratings each is the mean of. groups are the items' own codes where no groups are declared.
+    people: the annotators' codes before any of them was left out.
     """
 
     values: Floats
@@ -55,12 +56,15 @@ class _Rows:
     annotators: Codes
     systems: Codes
     groups: Codes
+    people: Codes
     repeats: Codes
 
     def __getitem__(self, rows: NDArray[np.bool_]) -> _Rows:
         columns = (self.items, self.annotators, self.groups)
         items, annotators, groups = (np.unique(column[rows], return_inverse=True)[1] for column in columns)
-        return _Rows(self.values[rows], items, annotators, self.systems[rows], groups, self.repeats[rows])
+        return _Rows(
+            self.values[rows], items, annotators, self.systems[rows], groups, self.people[rows], self.repeats[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class CrossedEffects:
     """
 
     systems: tuple[Label, ...]
+    annotators: tuple[Label, ...]
     given: Codes
     unlinked: Floats
     weights: Floats
@@ -96,14 +101,14 @@ class CrossedEffects:
         """
         grouped = items if groups is None else groups
         ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
-        system, names = codes(system)
-        rows = _averaged(ratings, codes(item)[0], codes(annotator)[0], system, codes(group)[0])
+        (system, names), (annotator, people) = codes(system), codes(annotator)
+        rows = _averaged(ratings, codes(item)[0], annotator, system, codes(group)[0])
         rows = _without_singles(rows)
         if not len(rows.values):
             raise UndefinedStatistic(NOTHING_LEFT)
         weights, residuals, unlinked = _fit(rows, len(names))
         given = np.bincount(system, minlength=len(names))
-        return cls(tuple(names.tolist()), given, unlinked, weights, residuals, rows)
+        return cls(tuple(names.tolist()), tuple(people.tolist()), given, unlinked, weights, residuals, rows)
 
     @property
     def used(self) -> int:
@@ -147,7 +152,7 @@ def _averaged(values: Floats, items: Codes, annotators: Codes, systems: Codes, g
     cell = (items * (annotators.max(initial=0) + 1) + annotators) * (systems.max(initial=0) + 1) + systems
     _, first, row, repeats = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
     means = np.bincount(row, values - values.mean() if len(values) else values, minlength=len(first)) / repeats
-    return _Rows(means, items[first], annotators[first], systems[first], groups[first], repeats)
+    return _Rows(means, items[first], annotators[first], systems[first], groups[first], annotators[first], repeats)
 
 
 def _without_singles(rows: _Rows) -> _Rows:
