@@ -34,7 +34,7 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
     """Systems by criteria: mean with interval, and over which other systems a system stands clearly higher."""
     notes = Notes()
     letters = {name_of(analysis, code): SMALL_LETTERS[n % 26] for n, code in enumerate(analysis.frame.systems)}
-    rated = [result for result in analysis.criteria if result.systems and _of_systems(result)]
+    rated = [result for result in analysis.criteria if result.systems and result.criterion.per_response]
     rows = [
         (
             Cell(name, letter),
@@ -50,10 +50,6 @@ def main_table(analysis: StudyAnalysis, book: Book) -> Table:
         (*rows, *foot),
         (*main_notes(analysis, book), *notes.sentences()),
     )
-
-
-def _of_systems(result: CriterionResult) -> bool:
-    return result.criterion.about == "candidate" or result.criterion.scale.kind == "best"
 
 
 def _mean(book: Book, result: CriterionResult, name: str, notes: Notes, raised: str) -> Cell:

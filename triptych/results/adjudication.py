@@ -307,15 +307,10 @@ def _checked(
         raise InvalidAnnotation("Choose at least one final value.")
     rows = []
     for (code, key), value in values.items():
-        if key not in asked or code not in places or is_about_item(asked[key]) != (code == ABOUT_ITEM):
+        if key not in asked or code not in places or asked[key].per_response == (code == ABOUT_ITEM):
             raise InvalidAnnotation(f"{key!r} is not asked about this in the study.")
         rows.append(_row(design.criteria[key], asked[key], places[code], value) | {"assignment_id": assignment.id})
     return [Rating(**row) for row in rows]
-
-
-def is_about_item(criterion: Criterion) -> bool:
-    """Whether there is one final value per item; which response is best is decided response by response."""
-    return criterion.about == "item" and not isinstance(criterion.scale, Best)
 
 
 def _row(criterion_row: CriterionRow, criterion: Criterion, position: int | None, value: Any) -> dict[str, Any]:

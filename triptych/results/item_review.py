@@ -275,4 +275,4 @@ def _titled(offer: Any, key: str | None) -> str:
 
 def about(criterion: Criterion, systems: dict[int, str]) -> dict[int, str]:
     """For what a criterion has final values: blind code → name, or the item as a whole."""
-    return {ABOUT_ITEM: ITEM} if adjudication.is_about_item(criterion) else systems
+    return systems if criterion.per_response else {ABOUT_ITEM: ITEM}
