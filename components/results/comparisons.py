@@ -20,7 +20,7 @@ from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.rubric.scales import Choice
 from triptych.stats.analysis.contrasts import Contrast
-from triptych.stats.analysis.statistics import OF_POINTS, SYSTEM, Statistic
+from triptych.stats.analysis.statistics import SYSTEM, Statistic
 from triptych.stats.analysis.systems import SystemResult, within
 from triptych.stats.comparison import Dominance, SignedRank
 from triptych.stats.descriptive import MajorityShare, Shares, Summary

@@ -21,7 +21,7 @@ from triptych.results.warnings import all_not_run
 from triptych.stats.undefined import Undefined
 from triptych.study.settings import Preregistration, StudySettings
 
-TABLES = {"strengths", "reliability", "without", "pairs", "repeats", "repeats_by_annotator"}
+TABLES = {"strengths", "reliability", "pair_means", "without", "pairs", "repeats", "repeats_by_annotator"}
 TABLES |= {"length", "judges", "wins", "effects", "shifts", "annotators", "highlights"}
 PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "strengths", "length", "repeats", "judges"}
 
