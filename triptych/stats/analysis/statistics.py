@@ -202,6 +202,7 @@ MAJORITY = (
 POSITION = (Statistic("n", "count", "n"), Statistic("from own mean", CHANGE, "mean"))
 DIFFERENCE = (
     Statistic("pairs", "count", "difference.n"),
+    Statistic("items", "count", "difference.items", "Items"),
     Statistic("difference", CHANGE, "difference.mean", "Difference"),
     Statistic("these annotators", CHANGE, None, "These annotators", "difference.these"),
     Statistic("annotators like these", CHANGE, None, "Annotators like these", "difference.alike"),
