@@ -89,7 +89,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Contents:
     """All that the files are made of. seal: what every file says."""
 
     facts: Facts
@@ -121,7 +121,7 @@ def build_report(session: Session, study: Study, scope: Counted | None = None) -
     sha256 = hashlib.sha256(files["snapshot.json"]).hexdigest()
     tables = (*printed.tables_of(analysis, book), printed.findings(analysis), printed.not_run(analysis))
     seal = f"Snapshot {sha256}, study {facts.slug}, last event {facts.event_number}."
-    parts = Parts(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
+    parts = Contents(facts, analysis, book, heds.full_sheet(facts, analysis, book, seal), tables, sha256, seal)
     files |= {file.name: b"".join(file.blocks) for file in _documents(parts)}
     files["README.md"] = _readme(parts, files).encode()
     members = [File(name, iter([files[name]])) for name in sorted(files)]
@@ -197,7 +197,7 @@ def _snapshot(facts: Facts, scope: Counted, files: dict[str, bytes]) -> bytes:
     return (json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _documents(parts: Parts) -> Iterator[File]:
+def _documents(parts: Contents) -> Iterator[File]:
     by_name = {table.name: table for table in parts.tables}
     criteria = [result.criterion for result in parts.analysis.judged]
     named = [name for names in OF_THEIR_OWN.values() for name in names]
@@ -217,18 +217,18 @@ def _documents(parts: Parts) -> Iterator[File]:
     yield from script_files(parts.sha256)
 
 
-def _tex(parts: Parts, name: str, pieces: list[str]) -> File:
+def _tex(parts: Contents, name: str, pieces: list[str]) -> File:
     return text_file(name, tex.document(name, parts.seal, pieces))
 
 
-def _parquet(parts: Parts) -> File:
+def _parquet(parts: Contents) -> File:
     kinds = {"value": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in HEADER])
     sealed = schema.with_metadata({"snapshot": parts.sha256})
     return parquet_file("results.parquet", sealed, data.number_rows(parts.book, parts.sha256), 20_000)
 
 
-def _html(parts: Parts) -> str:
+def _html(parts: Contents) -> str:
     facts, analysis = parts.facts, parts.analysis
     about = {
         "Snapshot": parts.sha256,
@@ -242,7 +242,7 @@ def _html(parts: Parts) -> str:
     return html.page(facts.title, about.items(), _sections(parts), f"Made with Triptych. {parts.seal}")
 
 
-def _sections(parts: Parts) -> Iterator[Element]:
+def _sections(parts: Contents) -> Iterator[Element]:
     analysis = parts.analysis
     main, *rest = parts.tables
     yield html.section(
@@ -270,7 +270,7 @@ def _sections(parts: Parts) -> Iterator[Element]:
         )
 
 
-def _readme(parts: Parts, files: dict[str, bytes]) -> str:
+def _readme(parts: Contents, files: dict[str, bytes]) -> str:
     listed = "\n".join(f"- `{name}`: {words}" for name, words in ABOUT.items())
     return (
         f"# Report\n\n{parts.seal}\n\n{listed}\n\nEvery number in these files comes from one list, results.csv. Texts "

@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from triptych.reports.documents import code_span
 from triptych.reports.facts import Facts
-from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, Question
+from triptych.reports.heds_questions import BY_NUMBER, FORM, LANGUAGES, QUESTIONS, SECTIONS, SheetQuestion
 from triptych.reports.numbers import Book
 from triptych.results.pay import rate_of
 from triptych.results.study_analysis import StudyAnalysis
@@ -73,10 +73,10 @@ def store(session: Session, study: Study, sheet: Sheet, actor: str) -> None:
     events.record(session, study.id, EventKind.datasheet_answered, actor, new={"answers": len(stored_answers)})
 
 
-def asked(criteria: list[Criterion]) -> list[tuple[Question, str]]:
+def asked(criteria: list[Criterion]) -> list[tuple[SheetQuestion, str]]:
     """Every question that the lead is asked; those about criteria one criterion after the other."""
     questions = [question for question in QUESTIONS if question.asked]
-    sections: dict[str, list[Question]] = {
+    sections: dict[str, list[SheetQuestion]] = {
         section: [question for question in questions if question.number.startswith(section)] for section in SECTIONS
     }
     return [
@@ -332,7 +332,7 @@ def _parts(section: str, criteria: list[Criterion]) -> list[tuple[str, str]]:
     return [(name, key) for key, name in criterion_names(criteria).items()] if section == ABOUT_CRITERIA else [("", "")]
 
 
-def _answer_text(question: Question, sheet: Sheet, key: str) -> str:
+def _answer_text(question: SheetQuestion, sheet: Sheet, key: str) -> str:
     answer = sheet.get((question.number, key), Answer())
     chosen = ", ".join(question.options[number - 1] for number in answer.chosen)
     words = code_span(answer.text) if answer.text else ""

@@ -111,7 +111,7 @@ LANGUAGE_OPTIONS = ("Not applicable", *LANGUAGES.values(), "Other")
 
 
 @dataclass(frozen=True)
-class Question:
+class SheetQuestion:
     """One question. `id`: of its text box, or of its options without their -1, -2, …, after "heds-".
 
     kind: a text, one of the options, or several. asked: the lead is asked; otherwise the study knows. `more`: where
@@ -131,17 +131,17 @@ class Question:
         return self.kind != "text"
 
 
-def _section(before: str, asked: str, *questions: Question) -> Iterator[Question]:
+def _section(before: str, asked: str, *questions: SheetQuestion) -> Iterator[SheetQuestion]:
     """The questions with the part of the id that they share, and whether they are asked."""
     for question in questions:
         is_asked = question.number in asked.split()
         per = before.startswith("criteria-")
-        yield Question(
+        yield SheetQuestion(
             question.number, f"{before}{question.id}", question.words, question.kind, question.options, is_asked, per
         )
 
 
-Q = Question
+Q = SheetQuestion
 RESOURCES = _section(
     "paper_and_resources-",
     "1.1.1 1.1.2 1.2 1.3.1.1 1.3.1.2 1.3.1.3 1.3.2.1 1.3.2.2 1.3.2.3",

@@ -19,7 +19,7 @@ from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
+from triptych.storage.models import Item, Purpose, RubricText, StoredCriterion, Study
 from triptych.study import contents
 
 
@@ -123,7 +123,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
         items = [draft.item for draft in drafts if draft.purpose == purpose]
         item_ids = contents.write_items(session, study, items, purpose)
         ids |= dict(zip((item.external_id for item in items), item_ids, strict=True))
-    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
+    criteria = select(StoredCriterion.key, StoredCriterion.id).where(StoredCriterion.study_id == study.id)
     contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
     events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
 
@@ -151,7 +151,7 @@ def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list
         places: Sequence[int | None] = (
             range(len(draft.item.candidates)) if reference.slot is None else [LETTERS.index(reference.slot)]
         )
-        if criterion.about == "item" and criterion.scale.kind != "best":
+        if not criterion.per_response:
             places = [None]
         if any(place is not None and place >= len(draft.item.candidates) for place in places):
             raise InvalidAnnotation(f"There is no candidate {reference.slot}; it has {len(draft.item.candidates)}.")
