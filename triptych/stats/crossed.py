@@ -42,6 +42,11 @@ class Difference(Estimate):
     of: int
     absorbed: float
 
+    @property
+    def share_used(self) -> float:
+        """Of the two systems' ratings, those that carry weight in the difference."""
+        return self.n / self.of
+
 
 @dataclass(frozen=True)
 class _Rows:
@@ -103,12 +108,24 @@ class CrossedEffects:
         ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
         (system, names), (annotator, people) = codes(system), codes(annotator)
         rows = _averaged(ratings, codes(item)[0], annotator, system, codes(group)[0])
+        given = np.bincount(system, minlength=len(names))
+        return cls._fitted(rows, tuple(names.tolist()), tuple(people.tolist()), given)
+
+    @classmethod
+    def _fitted(
+        cls, rows: _Rows, systems: tuple[Label, ...], annotators: tuple[Label, ...], given: Codes
+    ) -> CrossedEffects:
         rows = _without_singles(rows)
         if not len(rows.values):
             raise UndefinedStatistic(NOTHING_LEFT)
-        weights, residuals, unlinked = _fit(rows, len(names))
-        given = np.bincount(system, minlength=len(names))
-        return cls(tuple(names.tolist()), tuple(people.tolist()), given, unlinked, weights, residuals, rows)
+        weights, residuals, unlinked = _fit(rows, len(systems))
+        return cls(systems, annotators, given, unlinked, weights, residuals, rows)
+
+    def without(self, annotator: Label) -> CrossedEffects:
+        """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
+        others = self.rows[self.rows.people != self.annotators.index(annotator)]
+        given = np.bincount(others.systems, others.repeats, len(self.systems)).astype(np.int64)
+        return self._fitted(others, self.systems, self.annotators, given)
 
     @property
     def used(self) -> int:
