@@ -121,6 +121,19 @@ class CrossedEffects:
         weights, residuals, unlinked = _fit(rows, len(systems))
         return cls(systems, annotators, given, unlinked, weights, residuals, rows)
 
+    def by_annotator(self, system: Label, baseline: Label) -> dict[Label, float]:
+        """Each annotator's own difference, of those who rated both: the common one and their mean residuals."""
+        common = self.difference(system, baseline).mean
+        means = []
+        for code in (self.systems.index(system), self.systems.index(baseline)):
+            of = self.rows.systems == code
+            people = self.rows.people[of]
+            counts = np.bincount(people, minlength=len(self.annotators))
+            sums = np.bincount(people, self.residuals[of], len(self.annotators))
+            means.append(np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0))
+        own = (common + means[0] - means[1]).tolist()
+        return {who: of for who, of in zip(self.annotators, own, strict=True) if of == of}
+
     def without(self, annotator: Label) -> CrossedEffects:
         """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
         others = self.rows[self.rows.people != self.annotators.index(annotator)]

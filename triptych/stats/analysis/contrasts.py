@@ -87,6 +87,11 @@ class Contrast:
         return self.holm_here is not None and self.holm_here < CLEAR
 
     @property
+    def p_holm(self) -> float | None:
+        """Adjusted p of the verdict's test: for annotators like these, else for these; None where neither is."""
+        return self.holm_here if self.p is None else self.holm
+
+    @property
     def distance(self) -> float:
         """How far apart the two means are; 0 where nothing is known."""
         return 0.0 if isinstance(self.difference, Undefined) else abs(self.difference.mean)
