@@ -75,7 +75,7 @@ def enlarged(session, study: Study) -> list[int]:
     return people
 
 
-def test_on_postgresql_a_submission_reads_no_table_of_the_whole_study(postgres_engine, make_study):
+def test_on_postgresql_a_submission_scans_no_whole_table(postgres_engine, make_study):
     with writing(postgres_engine) as session:
         study, _, (who, _) = make_study(session)
         enlarged(session, study)
@@ -130,7 +130,7 @@ def test_the_database_itself_refuses_one_rater_too_many(engine, make_study):
         session.scalars(select(Item)).one().taken = 2
 
 
-def test_when_others_hold_the_rest_nothing_is_free_for_the_moment(sqlite_engine, make_study):
+def test_nothing_is_free_while_others_hold_the_remaining_items(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (anna, ben) = make_study(session, items=1, raters_per_item=1)
         assignments.current(session, study, anna)
@@ -269,7 +269,7 @@ def test_positions_are_balanced_for_annotators_and_items(sqlite_engine, make_stu
 
 
 @given(st.integers(1, 6), st.text(max_size=8), st.randoms())
-def test_an_order_is_a_permutation_and_the_same_again_for_the_same_counts(m: int, seed: str, random):
+def test_an_order_is_a_reproducible_permutation(m: int, seed: str, random):
     systems = list(range(10, 10 + m))
     counts = Counter({(s, p): random.randint(0, 5) for s in systems for p in range(m)})
 

@@ -76,7 +76,7 @@ def test_imported_ratings_show_their_item_wherever_their_slots_begin(engine, mak
     ][: len(positions)]
 
 
-def test_no_system_external_id_meta_or_candidate_id_is_in_the_view(sqlite_engine, make_study):
+def test_the_view_holds_no_system_id_or_metadata(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         for candidate in session.scalars(select(Candidate)):

@@ -77,7 +77,7 @@ def test_checks_keep_their_rates_and_are_never_adjacent(rules: Checks, seed: str
 
 @settings(max_examples=6)
 @given(st.sampled_from([5, 10]), st.integers(1, 20), st.text(max_size=5), st.integers(40, 120))
-def test_repeats_lie_far_from_the_first_time_and_repeat_what_was_rated_once(percent, distance, seed, total):
+def test_repeats_come_late_and_show_items_rated_once(percent, distance, seed, total):
     rules = Checks(repeat_percent=percent, repeat_distance=distance)
 
     shown = sequence(rules, seed, total)
@@ -149,7 +149,7 @@ def test_fields_of_a_file_make_check_items():
 
 
 @pytest.mark.parametrize("reference", ["", "fluency", "fluency A = 3 ± x", "[1]", "[" * 5000, '{"criterion": 1}'])
-def test_a_reference_that_cannot_be_read_names_the_item_and_an_example(reference):
+def test_an_unreadable_reference_names_the_item_and_an_example(reference):
     with pytest.raises(ImportRefused, match=r"Item gold-1: the reference .* Write for example"):
         sorted_out([check_item(1, "gold", reference)])
 
@@ -185,7 +185,7 @@ def some_checks() -> list[ItemDraft]:
     ]
 
 
-def test_checks_come_among_the_items_look_like_them_and_count_for_nothing(checked):
+def test_checks_look_like_items_and_count_in_no_result(checked):
     session, study, who = checked(40, *some_checks(), repeat_percent=5)
     views, done = [], []
     while isinstance(work := assignments.current(session, study, who), Assigned):
@@ -261,7 +261,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
         ("fluency = 1; fluency A = 2", "two references"),
     ],
 )
-def test_check_items_that_do_not_fit_the_rubric_are_refused_as_a_whole(module_engine, reference, why):
+def test_check_items_that_do_not_fit_are_refused_together(module_engine, reference, why):
     with writing(module_engine) as session:
         study = lifecycle.create_study(session, lifecycle.StudyPlan(title="x"), SMALL_RUBRIC, draft_items(1), "lead")
         drafts = sorted_out([check_item(1, "gold", "fluency = 1"), check_item(2, "gold", reference)])[1]
@@ -282,7 +282,7 @@ def rate(session, study, who, limit: int) -> list[str]:
     return done
 
 
-def test_check_items_added_after_launch_are_an_amendment_and_reach_annotators_at_work(checked):
+def test_check_items_added_after_launch_are_an_amendment(checked):
     session, study, who = checked(12, gold_every=4)
     before, frozen = rate(session, study, who, 7), study.design_hash
     more = Parts(items=ItemFile("jsonl", (check_item(2, "gold", "fluency = 1"),), (), {}, (), (), (), (), ()))

@@ -116,7 +116,7 @@ def test_an_exclusion_asks_for_a_reason_and_happens_once(sqlite_engine, make_stu
             exclusions.exclude(session, study, anna.pseudonym, REASON, lead.pseudonym)
 
 
-def test_an_excluded_annotator_gets_no_item_and_finds_their_draft_once_reinstated(sqlite_engine, make_study):
+def test_a_reinstated_annotator_finds_their_draft_again(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         work = assignments.current(session, study, anna)
@@ -192,7 +192,7 @@ def test_places_and_results_stay_true_in_any_order_of_steps(sqlite_engine, make_
         assert verification.holds, verification.sentence
 
 
-def test_an_ignored_item_stays_ignored_when_its_place_is_taken_again(engine, make_study):
+def test_an_ignored_item_stays_ignored_when_reserved_again(engine, make_study):
     with database.writing(engine) as session:
         study, lead, (anna, ben, cleo) = make_study(session, items=1, annotators=3)
         for who in (anna, ben):

@@ -130,7 +130,7 @@ def test_a_draft_lost_on_its_way_survives_a_reload(app, page):
     assert page.evaluate(LOCAL) == []
 
 
-def test_a_killed_server_keeps_the_draft_and_stores_the_first_submit_once(app, page):
+def test_a_killed_server_keeps_drafts_and_submits_once(app, page):
     browser.answer_all(page)
     radio(page, "C:fluency", 3).check()
     is_saved(page)
@@ -158,7 +158,7 @@ def test_a_reload_after_a_kill_brings_the_draft_back(app, page):
     expect(radio(page, "A:fluency", 3)).to_be_checked()
 
 
-def test_a_submit_that_a_killed_server_never_got_is_sent_again(app, page):
+def test_a_submit_lost_by_a_killed_server_is_repeated(app, page):
     browser.answer_all(page)
     is_saved(page)
     name = token(page)
@@ -217,7 +217,7 @@ def test_a_submit_refused_for_another_tab_can_continue_here(app, page, context):
     assert (done.state, done.draft["ratings"]["A"]["fluency"]) == ("submitted", 3)
 
 
-def test_when_all_is_done_the_last_item_can_still_be_changed(app, page):
+def test_the_last_item_can_be_changed_after_the_end(app, page):
     all_done = page.get_by_role("heading", name="All done")
     for _ in range(4):
         browser.answer_all(page)
@@ -245,7 +245,7 @@ def without_answers(route: Any) -> None:
     route.continue_(post_data={**sent, "action": {**sent["action"], "answers": {}}})
 
 
-def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app, page, context, annotator):
+def test_the_next_person_on_a_computer_sees_no_old_draft(app, page, context, annotator):
     name = token(page)
     radio(page, "A:fluency", 3).check()
     is_saved(page)
@@ -277,7 +277,7 @@ def test_the_next_person_on_this_computer_sees_and_sends_nothing_of_the_last(app
     assert stored(app, name).draft["ratings"] == {"A": {"fluency": 3}}
 
 
-def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context):
+def test_signing_out_in_one_tab_stops_the_other(app, page, context):
     radio(page, "A:fluency", 3).check()
     is_saved(page)
     other = context.new_page()
@@ -300,7 +300,7 @@ def test_signing_out_in_one_tab_stops_the_other_and_says_why(app, page, context)
     is_saved(page)
 
 
-def test_signing_out_first_sends_what_is_unsent_and_leaves_nothing_here(app, page):
+def test_signing_out_sends_drafts_and_clears_the_browser(app, page):
     name = token(page)
     page.evaluate("document.querySelector('[data-tw-question=\"A:fluency\"] input').click()")
     page.get_by_role("button", name="Sign out").click()
@@ -380,7 +380,7 @@ def test_answers_written_offline_survive_leaving_the_page(app, lined):
     assert page.evaluate(LOCAL) == []
 
 
-def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined):
+def test_a_page_drawn_twice_mounts_one_workbench(app, lined):
     page, line = lined
     held: list[Any] = []
     page.route("**/assets/*/entry.js", lambda route: held.append(route))
@@ -399,7 +399,7 @@ def test_a_page_drawn_twice_before_its_modules_came_is_one_workbench(app, lined)
     assert (page.locator(".tw").count(), count(app, Submission, name)) == (1, 1)
 
 
-def test_an_interrupted_sign_out_is_reported_and_asks_again_about_drafts(app, page):
+def test_an_interrupted_sign_out_asks_again_about_drafts(app, page):
     out, again = "**/auth/sign-out", page.get_by_role("button", name="Not signed out: no answer. Try again")
     page.route(out, lambda route: route.abort())
     page.get_by_role("button", name="Sign out").click()

@@ -348,7 +348,7 @@ def test_the_list_of_studies_shows_titles_as_they_stand(app, world, watched):
     watch.look(page)
 
 
-def test_pages_about_a_study_show_rubric_and_people_as_they_stand(app, world, watched):
+def test_study_pages_show_rubric_and_people_as_plain_text(app, world, watched):
     watch, page = watched
     browser.signed_in(page.context, app, world.lead)
     page.goto(f"{app.url}/design?study={world.slug}&section=Rubric")

@@ -100,7 +100,7 @@ def check_stored(home: Path, acknowledged: Acknowledged) -> None:
     engine.dispose()
 
 
-def test_twenty_kills_under_load_lose_no_acknowledged_submission_and_no_acknowledged_draft(tmp_path: Path, forked: Any):
+def test_twenty_kills_lose_no_acknowledged_submission_or_draft(tmp_path: Path, forked: Any):
     draw = random.Random(20)
     world, acknowledged = build_world(tmp_path, items=1500, annotators=ANNOTATORS, raters=ANNOTATORS), Acknowledged()
 

@@ -30,7 +30,7 @@ def test_systemd_finds_nothing_to_complain_about_in_the_units(name, tmp_path):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_every_variable_of_the_example_environment_is_one_that_something_reads():
+def test_every_variable_of_the_example_environment_is_read():
     names = re.findall(r"^([A-Z_]+)=", (FILES / "environment.example").read_text(), re.MULTILINE)
     read = (ROOT / "triptych" / "settings.py").read_text()
 

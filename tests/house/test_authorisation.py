@@ -255,12 +255,12 @@ def component_imports(path: Path) -> Iterator[Path]:
                 yield from (p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file())
 
 
-def test_every_command_that_writes_has_a_row_and_no_row_is_left_over():
+def test_every_writing_command_has_exactly_one_row():
     assert sorted(DOOR_OF) == sorted(writing_commands())
 
 
 @pytest.mark.parametrize("door", REACHED_FROM)
-def test_no_command_is_reached_through_another_door_than_its_row_says(door):
+def test_commands_are_reached_only_as_their_row_says(door):
     beside = {
         command: doors().get(command, frozenset()) - REACHED_FROM[door]
         for command, its_door in DOOR_OF.items()

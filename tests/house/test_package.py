@@ -186,7 +186,7 @@ def test_checkout_and_installation_report_the_same_version(installed: Installati
     assert settings.version() == PROJECT["version"]
 
 
-def test_settings_of_the_folder_it_is_started_from_do_not_count(installed: Installation, server: Server):
+def test_settings_of_the_working_folder_do_not_count(installed: Installation, server: Server):
     hostile, ours = installed.settings(installed.hostile), installed.settings(installed.app)
     assert not {name for name, value in CLOSED_SETTINGS.items() if hostile.get(name) == value}
     assert {name: ours.get(name) for name in CLOSED_SETTINGS} == CLOSED_SETTINGS

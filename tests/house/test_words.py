@@ -39,6 +39,7 @@ PRIVATE_LANGUAGE = {
     "hereby|thereof|therein|wherein|hitherto": "a shorter word",
     "told so": "sees a message",
 }
+MAX_WORDS_OF_A_TEST = 10  # in its name, after test_
 BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in PRIVATE_LANGUAGE), re.IGNORECASE)
 
 
@@ -83,3 +84,11 @@ def test_strings_are_plain_english(path: Path):
 def test_documents_are_plain_english(path: Path):
     lines = path.read_text(encoding="utf-8").splitlines()
     assert not [f"{number}: {match[0]}" for number, line in enumerate(lines, 1) for match in BANNED.finditer(line)]
+
+
+def test_a_tests_name_has_at_most_ten_words():
+    trees = {path: ast.parse(path.read_text()) for path in PYTHON if path.name.startswith("test_")}
+    functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    tests = [function.name for function in functions if function.name.startswith("test_")]
+    assert tests
+    assert not [name for name in tests if len(name.split("_")) - 1 > MAX_WORDS_OF_A_TEST]

@@ -116,7 +116,7 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
         submit(session, session.get_one(Study, study.id), people[1])
 
 
-def test_readers_and_writers_of_the_server_go_on_through_a_restore(sqlite_engine, lab):
+def test_readers_and_writers_go_on_through_a_restore(sqlite_engine, lab):
     study, lead, _ = lab
     made = backup.make(sqlite_engine)
     with reading(sqlite_engine) as looking:
@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_no_half_backup(sqlite_engine, lab, monkeypatch):
     assert backup.listed() == []
 
 
-def test_postgresql_is_dumped_at_the_very_state_whose_events_are_named(postgres_engine, make_study):
+def test_postgresql_is_dumped_at_the_state_of_its_events(postgres_engine, make_study):
     if shutil.which("pg_dump") is None:
         pytest.skip("pg_dump is not installed on this machine.")
     with writing(postgres_engine) as session:

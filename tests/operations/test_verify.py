@@ -255,7 +255,7 @@ def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, ma
     assert "its state is ignored, the log says surplus" in verdict_of(sqlite_engine, study).sentence
 
 
-def test_an_older_log_that_says_ignored_and_no_more_still_holds(sqlite_engine, make_study):
+def test_an_older_log_of_ignored_items_still_holds(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = set_aside(session, study, who, "ignore", "empty")

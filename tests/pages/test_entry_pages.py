@@ -80,7 +80,7 @@ def test_she_walks_through_every_step_to_the_work(visit):
     assert "evil.example" not in markdown
 
 
-def test_who_does_not_agree_is_thanked_with_a_code_and_a_way_back(visit):
+def test_declining_consent_shows_a_code_and_a_way_back(visit):
     app = visit(consent=Consent(text="Agree?"), panel=PanelAddress(return_url="https://p.example/x?cc={code}"))
 
     press(app, "Leave the study")

@@ -209,7 +209,7 @@ def test_removing_an_invited_lead_leaves_no_name_in_the_files(visit, people_stud
     assert b"Theodora" not in database.sqlite_path(str(web_engine().url)).read_bytes()
 
 
-def test_a_study_gets_a_second_lead_and_never_loses_the_last(visit, people_study):
+def test_the_last_lead_of_a_study_cannot_be_removed(visit, people_study):
     study, lead, _ = people_study
     with database.writing(web_engine()) as session:
         other = accounts.create_lead(session, "Rosa", PASSCODE)

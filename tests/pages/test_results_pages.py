@@ -55,7 +55,7 @@ def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
     assert len(app.get("plotly_chart")) == 4
 
 
-def test_each_section_is_drawn_when_it_is_opened_and_not_before(visit, lab):
+def test_a_section_is_drawn_only_when_opened(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert "Gwet's AC1 / AC2" not in words(app)
@@ -109,7 +109,7 @@ def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
             assert "No item was rated by two annotators." in text
 
 
-def test_names_stay_blind_until_the_lead_unblinds_and_the_log_says_who(visit, lab):
+def test_names_stay_blind_until_a_logged_unblinding(visit, lab):
     study, lead, _ = lab
     app = open_numbers(visit(lead, "results.py", study=study.slug), "fluency")
     assert "System 1" in words(app)
@@ -182,7 +182,7 @@ def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
     assert app.text[0].value == "3 of 12 ratings."
 
 
-def test_a_link_from_a_number_opens_the_list_with_its_filters_set(visit, lab):
+def test_a_number_links_to_the_filtered_list(visit, lab):
     study, lead, people = lab
     app = visit(lead, "ratings.py", study=study.slug, criterion="Fluency", system=["System 1", "System 2"])
     assert app.text[0].value == "4 of 12 ratings."

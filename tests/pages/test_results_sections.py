@@ -51,7 +51,7 @@ def rated(rubric: str, **columns: object) -> StudyAnalysis:
 
 
 @pytest.mark.parametrize("gap", [1.5, -1.5])
-def test_one_system_leads_only_where_it_stands_clearly_above_every_other(gap):
+def test_a_system_leads_only_when_clearly_above_all(gap):
     study_analysis = analysis(crossed(items=40, annotators=8, raters=4, gap=gap, criteria=2))
     best = 3 if gap > 0 else 1
     assert leader(study_analysis.contrasts_of("c1")) == (best, True)
@@ -97,7 +97,7 @@ def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
-def test_an_interval_that_ends_at_zero_is_drawn_to_its_end():
+def test_an_interval_ending_at_zero_is_drawn_fully():
     study_analysis = rated(
         FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s
     )
@@ -130,7 +130,7 @@ def test_unordered_options_are_the_reason_given_for_unchecked_annotators():
     assert not {"Severity", "With the others", "Seconds"} & {*app.dataframe[0].value.columns}
 
 
-def test_a_check_that_failed_for_some_pairs_says_for_how_many():
+def test_a_check_that_failed_counts_its_pairs():
     frame = crossed(items=6, annotators=6)
     rows = frame.ratings["system"].ne(3) | frame.ratings["item"].eq("item-0")
     study_analysis = analysis(replace(frame, ratings=frame.ratings[rows].reset_index(drop=True)))
@@ -152,7 +152,7 @@ def test_intervals_of_means_state_their_simulated_coverage_once():
     assert interval_note(*analysis(crossed(items=1, annotators=6)).criteria) == "No interval: there is only one item."
 
 
-def test_differences_and_changes_are_written_on_the_page_as_in_a_report():
+def test_the_page_writes_differences_like_a_report():
     study_analysis, further = analysed(some_ratings(5, 3, 12, 3))
     book = Book.of(study_analysis, further.numbers)
     for contrast, row in zip(

@@ -119,7 +119,7 @@ def test_a_lead_signs_in_with_name_and_passcode(engine):
         assert signs_in(session, test).person_id == lead.id
 
 
-def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine):
+def test_wrong_passcode_and_unknown_name_get_the_same_message(engine):
     with writing(engine) as session:
         accounts.create_lead(session, "Ada", PASSCODE)
     test = app()
@@ -133,7 +133,7 @@ def test_a_wrong_passcode_is_refused_in_the_same_words_as_an_unknown_name(engine
 # Annotators
 
 
-def test_a_newcomer_sees_the_return_code_once_and_is_signed_in(engine, study):
+def test_a_newcomer_sees_their_return_code_once(engine, study):
     test = app()
     field(test, "Your name").input("Anna")
     press(test, "Start")
@@ -183,7 +183,7 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
 
 
 @pytest.mark.parametrize("now", [StudyState.paused, StudyState.closed])
-def test_the_link_of_a_paused_or_closed_study_still_takes_its_people_back(engine, study, now):
+def test_members_can_return_to_a_paused_or_closed_study(engine, study, now):
     with writing(engine) as session:
         accounts.join_open_study(session, study, "Anna")
         lifecycle.by_slug(session, study.slug).state = now
@@ -202,7 +202,7 @@ def test_the_return_code_brings_an_annotator_back(engine, study):
         assert signs_in(session, test).person_id == person.id
 
 
-def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
+def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
     name = "![x](https://evil.example/x.png) <b>"
     with writing(engine) as session:
         accounts.join_open_study(session, study, name)
@@ -214,7 +214,7 @@ def test_a_name_that_looks_like_markdown_is_shown_as_it_stands(engine, study):
     assert name in shown(test)
 
 
-def test_a_personal_link_signs_in_the_person_it_was_made_for(engine, study):
+def test_a_personal_link_signs_in_its_person(engine, study):
     with writing(engine) as session:
         secret = personal_link(session, study, "Anna")
         person = accounts.accept_invitation(session, secret)

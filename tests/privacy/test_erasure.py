@@ -145,7 +145,7 @@ def passes_an_entry_test(engine, study, annotator) -> None:
         events.record(session, study.id, "entry test passed", annotator.pseudonym, subject=annotator.pseudonym, new=new)
 
 
-def test_who_leaves_one_of_two_studies_keeps_name_and_words_in_the_other(sqlite_engine, make_study):
+def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=2)
         other, _, _ = make_study(session, items=2, title="Another")

@@ -49,7 +49,7 @@ def made_again(analysis, further, folder: Path) -> dict:
     ("systems", "items", "shown"),
     [pytest.param(6, 32, 3, id="never all together"), pytest.param(4, 12, 4, id="always together")],
 )
-def test_every_number_of_the_appendix_is_made_again_from_the_ratings_alone(systems, items, shown, tmp_path):
+def test_the_appendix_is_recomputed_from_the_ratings_alone(systems, items, shown, tmp_path):
     analysis, further = analysed(some_ratings(5, systems, items, shown))
     book = compared(analysis, further, tmp_path)
 
@@ -102,7 +102,7 @@ def assert_defined_where_they_can_be(book: Book, together: bool) -> None:
     assert judged.isdisjoint(defined) if together else judged <= defined
 
 
-def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tmp_path):
+def test_the_ordinal_model_is_printed_from_eight_annotators_on(tmp_path):
     rows = some_ratings(5, 2, 8, 2, MANY)
     always = (rows["criterion"] == "kind") & (rows["system"] == 2)
     rows.loc[always, ["option", "missing"]] = ["fits", False]
@@ -121,7 +121,7 @@ def test_the_ordinal_model_is_printed_and_made_again_from_eight_annotators_on(tm
     assert refused.printed in [check.why for check in all_not_run(analysis) if check.check == "Ordinal mixed model"]
 
 
-def test_the_methods_paragraph_tells_the_floor_and_the_degrees_of_freedom_of_the_headline_test():
+def test_the_methods_paragraph_describes_the_headline_test():
     analysis, further = analysed(some_ratings(5, 2, 8, 2))
     paragraph = " ".join(statistics(analysis, Book.of(analysis, further.numbers)))
 
@@ -133,7 +133,7 @@ def declaring(**declared) -> StudySettings:
     return StudySettings(preregistration=Preregistration(**declared), expertise="expert")
 
 
-def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_the_page_does(tmp_path):
+def test_the_script_adjusts_declared_criteria_as_their_own_family(tmp_path):
     rows = some_ratings(2, 3, 12, 3)
     analysis, further = analysed(rows, settings=declaring(primary_criterion="slider", criteria=("points", "slider")))
     book = compared(analysis, further, tmp_path)
@@ -159,7 +159,7 @@ def test_declared_criteria_are_a_family_of_their_own_and_the_script_adjusts_as_t
 
 
 @pytest.mark.parametrize(("items", "together"), [(12, 1), (13, 12)])
-def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_script_either(items, together, tmp_path):
+def test_correlations_of_too_few_items_have_no_interval(items, together, tmp_path):
     table = some_ratings(3, 2, items, 2)
     alone = table["item"].isin([f"item-{n}" for n in range(together, items)]) & (table["system"] == 2)
     table = table[~alone]
@@ -173,7 +173,7 @@ def test_correlations_that_too_few_items_speak_for_have_no_interval_in_the_scrip
         assert (book[part, "points", f"{before}Pearson low", judge].value is None) == (together < 10)
 
 
-def test_a_metric_stands_beside_every_criterion_that_compares_systems_in_the_report_too(tmp_path):
+def test_the_report_correlates_a_metric_with_every_criterion(tmp_path):
     table = some_ratings(5, 6, 12, 6)
     table = table[(table["criterion"] != "slider") | (table["kind"] == "judge")]
     analysis, further = analysed(table.reset_index(drop=True))

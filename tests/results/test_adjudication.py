@@ -45,7 +45,7 @@ def decide(session, study, lead, item, values, reason=WHY):
     adjudication.record(session, study, item, values, reason, lead)
 
 
-def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
+def test_a_final_value_changes_no_number(rated):
     engine, study, lead, people, item = rated
     with writing(engine) as session:
         before = stored(session), frame_of(session, study).ratings.shape
@@ -68,7 +68,7 @@ def test_a_final_value_stands_beside_the_ratings_and_in_no_number(rated):
     assert {(each.same, each.of) for each in shares} == {(1, 2), (0, 2)}
 
 
-def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rated):
+def test_a_changed_final_value_stays_in_the_log(rated):
     engine, study, lead, _, item = rated
     with writing(engine) as session:
         decide(session, study, lead, item, {(1, "fluency"): 3})
@@ -88,7 +88,7 @@ def test_a_final_value_is_changed_and_taken_back_with_the_old_one_in_the_log(rat
         assert session.scalar(select(func.count()).where(Assignment.purpose == Purpose.adjudication)) == 1
 
 
-def test_an_adjudicated_item_can_no_longer_be_edited_by_its_annotators_and_others_may_still_rate_it(rated):
+def test_an_adjudicated_item_is_closed_to_its_annotators_only(rated):
     engine, study, lead, (first, _, third), item = rated
     with writing(engine) as session:
         work = first_work(session, first)
@@ -120,7 +120,7 @@ def test_nobody_is_asked_who_would_never_get_the_item(rated):
         assert assignments.current(session, study, first).purpose == Purpose.adjudication
 
 
-def test_a_chosen_annotator_decides_on_the_workbench_after_what_she_holds(engine, make_study):
+def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study):
     with writing(engine) as session:
         study, lead, (first, second) = make_study(session, items=3)
         done = submit(session, study, first)
@@ -192,7 +192,7 @@ def test_what_fits_no_scale_or_has_no_reason_is_refused(sqlite_engine, make_stud
             decide(session, study, lead, "item-99", {(1, "fluency"): 1})
 
 
-def test_the_best_response_and_questions_about_the_item_have_final_values_too(sqlite_engine, make_study):
+def test_best_and_item_questions_have_final_values(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, lead, _ = make_study(session, items=1, rubric=BEST_RUBRIC)
         values = {(1, "winner"): 1, (2, "winner"): 0, (3, "winner"): 0, (0, "worth"): 0.3}

@@ -52,7 +52,7 @@ def standing_of(session, study, who) -> quality.Standing:
     return next(each for each in quality.standings(session, study, HUMAN) if each.annotator == who.pseudonym)
 
 
-def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engine, make_study):
+def test_two_failed_attention_checks_ask_for_a_review(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (careful, careless) = make_study(session)
         for n in range(3):
@@ -69,7 +69,7 @@ def test_two_failed_attention_checks_ask_for_a_look_and_one_does_not(sqlite_engi
         assert [*result.flags] == ["2 of 3 attention checks failed."]
 
 
-def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine, make_study):
+def test_two_skipped_checks_ask_for_a_review(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (evasive, once) = make_study(session)
         skipped = {"state": AssignmentState.skipped, "reason": "unclear"}
@@ -88,9 +88,7 @@ def test_a_skipped_check_is_failed_and_two_of_them_ask_for_a_look(sqlite_engine,
 
 
 @pytest.mark.parametrize(("right", "n", "flagged"), [(2, 8, True), (0, 7, False), (5, 8, False)])
-def test_gold_asks_for_a_look_when_even_the_best_of_eight_or_more_is_below_seven_in_ten(
-    sqlite_engine, make_study, right, n, flagged
-):
+def test_gold_accuracy_below_seven_in_ten_asks_for_a_review(sqlite_engine, make_study, right, n, flagged):
     with database.writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         for place in range(n):
@@ -105,7 +103,7 @@ def test_gold_asks_for_a_look_when_even_the_best_of_eight_or_more_is_below_seven
         assert build_frame(session, study).work.empty
 
 
-def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine, make_study):
+def test_entry_test_attempts_and_time_are_reported(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (who, other) = make_study(session)
         membership = session.scalars(select(Membership.id).where(Membership.person_id == who.person_id)).one()
@@ -139,7 +137,7 @@ def test_tries_at_the_entry_test_and_time_before_the_work_are_told(sqlite_engine
         assert standing_of(session, study, other).is_empty
 
 
-def test_what_somebody_rated_twice_is_held_against_her_first_ratings_and_counts_in_no_result(sqlite_engine, make_study):
+def test_repeats_are_compared_and_count_in_no_result(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (who, other) = make_study(session, items=3)
         for fluency in (1, 2, 3):
@@ -183,9 +181,7 @@ def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, m
         assert [line.look.severity.difference for line in result[:-1]] == [0, 0, 0]
 
 
-def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_and_no_new_item(
-    sqlite_engine, make_study
-):
+def test_a_late_panel_session_shows_the_ending_only(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session, items=2, annotators=0)
         study.access = Access.panel
@@ -203,7 +199,7 @@ def test_a_second_session_from_the_panel_after_the_last_item_brings_the_ending_a
         assert len(session.scalars(select(Assignment).where(Assignment.person_id == first.id)).all()) == 2
 
 
-def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(sqlite_engine, tmp_path, monkeypatch):
+def test_recruitment_and_pay_are_in_methods_datasheet_and_numbers(sqlite_engine, tmp_path, monkeypatch):
     settings = {
         "recruitment": {"how": "Posted on Prolific", "eligibility": ["Approval rate 98 %", "Lives in the UK"]},
         "pay": {"per_item": "0.25", "currency": "GBP", "floor_per_hour": "12"},
@@ -234,7 +230,7 @@ def test_recruitment_and_pay_stand_in_the_methods_the_datasheet_and_the_numbers(
     assert len([row for row in report.files["results.csv"].decode().splitlines() if ",pay," in row]) == 4
 
 
-def test_many_answers_that_the_rubric_sets_apart_speak_about_the_rubric():
+def test_many_answers_set_apart_are_reported_about_the_rubric():
     options = "options: [{key: yes_, title: Fits, positive: true}, {key: dont, title: I don't know, apart: true}]"
     rubric = likert_rubric()
     head = rubric[: rubric.index("    scale:")]

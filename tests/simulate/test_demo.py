@@ -116,7 +116,7 @@ def test_one_study_is_half_done_by_simulated_annotators_only(loaded):
         assert events.first_broken(session, half_done.id) is None
 
 
-def test_no_place_of_an_item_stays_taken_by_a_simulated_annotator_who_left(loaded):
+def test_simulated_annotators_who_leave_free_their_items(loaded):
     with database.reading(loaded) as session:
         finished = select(Assignment.item_id).where(Assignment.state.in_(["submitted", "ignored"]))
         done = Counter(session.scalars(finished))

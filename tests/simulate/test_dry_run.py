@@ -98,7 +98,7 @@ def test_planted_ranking_place_careless_and_strict_annotator_are_recovered(playe
     assert not [check for check in run.checks if check.recovered == Recovered.no]
 
 
-def test_a_dry_run_changes_no_row_and_needs_no_open_study(played):
+def test_a_dry_run_of_a_draft_changes_no_row(played):
     _, shares, before, after = played
     assert before == after
     assert shares == sorted(shares)
@@ -147,7 +147,7 @@ def test_where_nothing_is_planted_nothing_is_found(sqlite_engine):
     assert all(check.planted in ("0.00", "0 %") for check in run.checks if check.effect == "Difference")
 
 
-def test_with_a_plan_one_simulated_annotator_stands_in_for_each_person_of_it(lab, make_study):
+def test_a_plan_gets_one_simulated_annotator_per_person(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=6, annotators=3)
         main = session.scalars(select(Item.id).where(Item.study_id == study.id)).all()
@@ -172,7 +172,7 @@ def test_a_dry_run_uses_the_overlap_subset_of_the_launch(lab):
     assert rated == launched
 
 
-def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
+def test_part_of_a_draft_keeps_the_subsets_share(lab):
     with database.writing(lab) as session:
         study = make(session, draft_items(40))
         overlap(study, 20)
@@ -183,7 +183,7 @@ def test_part_of_a_drafts_items_keeps_the_share_of_its_subset(lab):
     assert {item for item, times in rated.items() if times == 3} == set(rated.index) & subset
 
 
-def test_a_dry_run_of_a_running_study_starts_at_its_beginning(lab, make_study):
+def test_a_dry_run_of_a_running_study_starts_from_nothing(lab, make_study):
     with database.writing(lab) as session:
         study, _, people = make_study(session, items=3)
         session.execute(update(Item).where(Item.study_id == study.id).values(taken=2))

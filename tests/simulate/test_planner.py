@@ -95,7 +95,7 @@ def test_a_point_of_a_slider_is_simulated_once(monkeypatch):
     assert outlooks[0] == outlooks[2] != outlooks[1]
 
 
-def test_the_map_grows_with_items_and_annotators_and_leaves_out_what_cannot_be():
+def test_the_map_grows_and_leaves_out_impossible_designs():
     table = chances(Plan(40, 4, 6), 0.5, SOME)
     assert table.items == (20, 30, 40, 60, 80)
     assert table.annotators == (3, 4, 6, 9, 12)
@@ -121,7 +121,7 @@ def test_the_planner_reads_the_leads_own_rounds_of_a_series(sqlite_engine, make_
     assert titles == ["Fluency (pilot round)", "Verdict (pilot round)"]
 
 
-def test_pay_per_hour_comes_from_the_pay_per_item_else_from_the_floor(sqlite_engine, make_study):
+def test_pay_per_hour_follows_pay_per_item_or_floor(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, _ = make_study(session)
         assert pay_per_hour(study, 90) is None

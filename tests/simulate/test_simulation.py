@@ -89,7 +89,7 @@ def mean_fluency(quality: float, severity: float) -> float:
     return fmean(draft["ratings"]["A"]["fluency"] for draft in drafts if draft["ratings"])
 
 
-def test_better_candidates_get_better_values_and_strict_annotators_give_lower_ones():
+def test_better_candidates_get_higher_values():
     assert mean_fluency(1, 0) > mean_fluency(-1, 0) + 2
     assert mean_fluency(0, 0.5) < mean_fluency(0, 0) < mean_fluency(0, -0.5)
 

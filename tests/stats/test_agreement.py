@@ -78,7 +78,7 @@ def test_ordinal_alpha_agrees_with_pencil_and_paper():
     assert krippendorff_alpha([0, 0, 1, 1], [1, 2, 2, 3], "ordinal") == pytest.approx(0.25, abs=1e-12)
 
 
-def test_percent_agreement_is_the_mean_share_of_equal_pairs_per_unit():
+def test_percent_agreement_is_the_mean_share_of_equal_pairs():
     # Unit 0: of 3 pairs 1 is equal; unit 1: its only pair is equal; unit 2 has one rating. (1/3 + 1) / 2.
     assert percent_agreement([0, 0, 0, 1, 1, 2], [1, 1, 2, 5, 5, 3]) == pytest.approx(2 / 3)
 
@@ -169,13 +169,13 @@ def test_patterns_do_not_depend_on_the_way_they_are_counted(monkeypatch):
 
 
 @pytest.mark.parametrize("values", [[3.0, 1, 1, 7], [0.5, 3, 0.5], [1e9, -2, 4], [-1e100, 2, 2]])
-def test_codes_of_values_stand_in_their_order_whether_counted_or_hashed(values):
+def test_value_codes_keep_their_order_counted_or_hashed(values):
     code, distinct = counting.value_codes(np.array(values), None)
     assert distinct[code].tolist() == values
     assert distinct.tolist() == sorted(set(values))
 
 
-def test_units_that_differ_in_one_of_forty_values_stay_two_patterns():
+def test_units_differing_in_one_value_stay_two_patterns():
     # Keys of forty counts up to 3 need 4^40 numbers, more than 64 bits hold.
     common = list(range(1, 40)) * 3
     units = [0] * (len(common) + 1) + [1] * (len(common) + 2)
@@ -268,7 +268,7 @@ def test_the_interval_is_that_of_resampling_units_one_by_one(level):
     assert (low, high) == pytest.approx(tuple(np.quantile(naive, [0.025, 0.975])), abs=0.03)
 
 
-def test_the_same_seed_gives_the_same_interval_and_more_confidence_a_wider_one():
+def test_equal_seeds_give_equal_intervals():
     units, values = flat(as_table(EXAMPLES[2]["ratings"]))
     wide = alpha_interval(units, values, "ordinal", seed=7, confidence=0.99)
     narrow = alpha_interval(units, values, "ordinal", seed=7, confidence=0.8)
@@ -337,7 +337,7 @@ def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
     }
 
 
-def test_a_table_of_one_unit_has_numbers_and_says_why_it_has_no_intervals():
+def test_a_table_of_one_unit_gives_no_intervals():
     table = agreement_table([0, 0], [1, 2], "nominal", [1, 2])
     assert table["ac"].value == -1
     assert {each.interval for each in table.coefficients} == {
@@ -373,7 +373,7 @@ def test_a_category_that_moves_alpha_is_spoken_of():
     )
 
 
-def test_where_options_have_an_order_the_note_says_that_it_compares_nominal_alphas():
+def test_with_ordered_options_the_note_names_nominal_alphas():
     assert category_note(0.5, 0.62, "I don't know", "ordinal") == (
         "With “I don't know” as a category of its own nominal alpha, which knows no order, is 0.62 instead of 0.50."
     )
@@ -424,7 +424,7 @@ def test_the_annotator_whose_leaving_helps_most_comes_first():
     assert [row.change for row in result] == sorted((row.change for row in result), reverse=True)
 
 
-def test_without_one_of_two_annotators_nobody_is_left_to_agree_with():
+def test_a_single_remaining_annotator_has_no_agreement():
     result = without_each([0, 0, 1, 1], ["a", "b", "a", "b"], [1, 2, 2, 2], "nominal")
     assert {row.alpha for row in result} == {Undefined("No item was rated by two annotators.")}
     assert {row.change for row in result} == {Undefined("No item was rated by two annotators.")}

@@ -106,13 +106,13 @@ def test_the_interval_is_that_of_resampling_units_one_by_one(key, statistic):
     assert interval == pytest.approx(tuple(np.quantile(naive, [0.025, 0.975])), abs=0.04)
 
 
-def test_points_that_nobody_used_count_for_gwet_and_not_for_fleiss():
+def test_unused_points_count_for_gwet_but_not_fleiss():
     units, values = [0, 0, 1, 1, 2, 2], [1, 2, 2, 2, 1, 1]
     assert gwet_ac(units, values, "identity", [1, 2, 3, 4]) > gwet_ac(units, values)
     assert fleiss_kappa(units, values, "identity", [1, 2, 3, 4]) == fleiss_kappa(units, values)
 
 
-def test_an_annotator_whose_shares_differ_is_judged_by_their_own_shares():
+def test_cohen_uses_each_annotators_own_shares():
     # Joint table [[2, 1], [0, 1]]: po = 3/4, pe = 3/4 * 2/4 + 1/4 * 2/4 = 1/2.
     assert cohen_kappa([1, 1, 1, 2, 2], [1, 1, 2, 2, NAN]) == pytest.approx(0.5)
 

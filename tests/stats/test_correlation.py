@@ -66,7 +66,7 @@ def test_the_interval_covers_what_many_items_would_give():
     assert 0.87 <= np.mean([low <= truth <= high for low, high in result]) <= 1
 
 
-def test_items_with_a_single_candidate_compare_nothing_and_do_not_count():
+def test_items_with_a_single_candidate_do_not_count():
     alone = list(range(11))
     result = segment_correlation([1, 2, *[3] * 11], [99, 99, *alone], [0, 1, *[0] * 11], [1, 2, *[3] * 11])
     assert (result.kendall.value, result.pairs, result.items) == (1, 1, 1)
@@ -84,7 +84,7 @@ def test_no_interval_where_one_item_alone_tells_candidates_apart():
     assert result.sentence == f"Candidates compared within 12 items. {result.kendall.interval}"
 
 
-def test_no_interval_without_width_and_the_other_coefficient_keeps_its_own():
+def test_a_coefficient_without_width_has_no_interval():
     item, system = np.repeat(np.arange(12), 3), np.tile([0.0, 1.0, 2.0], 12)
     result = segment_correlation(system, item, system, system ** (1 + item % 3))
     assert result.kendall.value == pytest.approx(1)
@@ -97,12 +97,12 @@ def test_no_interval_without_width_and_the_other_coefficient_keeps_its_own():
     assert result.sentence == f"Candidates compared within 12 items. {spoken}"
 
 
-def test_the_same_number_beside_two_and_three_ratings_is_a_tie():
+def test_equal_means_of_two_and_three_ratings_tie():
     result = segment_correlation([1, 2, 1, 2, 2, 3], [0] * 6, [0, 0, 1, 1, 1, 2], [0.1] * 5 + [0.3])
     assert result.pairs == 2
 
 
-def test_no_interval_over_systems_where_many_resamples_leave_one_without_ratings():
+def test_many_resamples_without_a_system_give_no_interval():
     item, system = np.arange(12), np.repeat(np.arange(6), 2)
     result = system_correlation(system + item % 2, item, system, system**2.0)
     assert result.items == 12
@@ -118,12 +118,12 @@ def test_no_interval_over_systems_where_many_resamples_leave_one_without_ratings
         ([1, 2, 3, 4], [NAN, 1, NAN, 2], "whose ratings differ"),
     ],
 )
-def test_a_correlation_within_items_that_is_not_defined_is_said_in_words(values, metric, words):
+def test_an_undefined_correlation_within_items_gives_a_reason(values, metric, words):
     with pytest.raises(UndefinedStatistic, match=words):
         segment_correlation(values, [0, 0, 1, 1], [0, 1, 0, 1], metric)
 
 
-def test_below_six_systems_the_system_level_is_refused_with_the_reason():
+def test_below_six_systems_the_system_level_is_refused():
     with pytest.raises(UndefinedStatistic, match="over 3 systems would have 3 points"):
         system_correlation(*candidates(np.random.default_rng(0)))
 

@@ -57,7 +57,7 @@ def test_summary_is_finite_for_numbers_of_any_size(values):
     assert result.median == pytest.approx(statistics.median(values))
 
 
-def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
+def test_missing_options_have_their_own_denominator():
     result = shares(["a", "b", "a", "idk", None, "a"], ["a", "b", "c", "idk"], missing=["idk"])
     assert result.options == (
         OptionShare("a", 3, 4, 0.75, False),
@@ -68,7 +68,7 @@ def test_missing_options_are_counted_apart_with_a_denominator_of_their_own():
     assert (result.answered, result.missing, result.total) == (4, 1, 5)
 
 
-def test_an_i_dont_know_that_the_rubric_counts_as_a_category_has_all_answers_as_denominator():
+def test_a_counted_dont_know_has_all_answers_as_denominator():
     result = shares(["a", "idk"], ["a", "idk"])
     assert [row.share for row in result.options] == [0.5, 0.5]
 
@@ -157,7 +157,7 @@ def test_a_majority_of_nothing_is_said_in_words():
 
 
 @given(votes, st.randoms(use_true_random=False))
-def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots, random):
+def test_row_order_and_names_change_no_majority(ballots, random):
     names = random.sample("PQRST", 5)
     moved = [(names[item], option) for item, option in random.sample(ballots, len(ballots))]
     before = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
@@ -168,7 +168,7 @@ def test_neither_row_order_nor_names_of_items_change_shares_and_majority(ballots
 
 
 @given(votes)
-def test_every_item_with_an_answer_falls_into_one_of_three_groups(ballots):
+def test_every_answered_item_is_in_one_of_three_groups(ballots):
     result = attempt(majority, [row[0] for row in ballots], [row[1] for row in ballots], "yes")
     answered = {item for item, option in ballots if option is not None}
     if not answered:

@@ -66,7 +66,7 @@ def test_the_test_is_the_papers_step_by_step(measure, noise):
     assert result.passes == (omega >= 0.5)
 
 
-def test_a_judge_that_knows_the_quality_passes_and_one_that_guesses_does_not():
+def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     random = np.random.default_rng(1)
     table, quality = ratings(random)
     good, bad = compare(table, np.round(4 + 1.3 * quality)), compare(table, random.integers(1, 8, len(quality)))

@@ -190,7 +190,7 @@ LARGE = {"dices350": None, "dices990": None}
 @pytest.mark.parametrize(
     ("name", "level"), [*SETS.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in LARGE.items())]
 )
-def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported_into(imported, shared, name, level):
+def test_published_numbers_follow_from_their_imported_ratings(imported, shared, name, level):
     path = public_set(shared, name)
     files = [read(path.read_bytes(), path.name)]
     numbers_of_study = Study(*imported(assemble(files, asked_with(level, files))))
@@ -202,7 +202,7 @@ def test_published_numbers_come_out_of_the_study_that_their_ratings_are_imported
     assert of_this_set
 
 
-def test_real_ratings_of_experts_and_a_crowd_agree_in_the_study_as_they_do_in_their_file(imported, shared):
+def test_imported_real_ratings_agree_as_in_their_file(imported, shared):
     real = shared / "real"
     files = [read((real / "summeval_3_ratings.csv").read_bytes(), "summeval_3_ratings.csv")]
     items = read_items((real / "summeval_3.jsonl").read_bytes(), "summeval_3.jsonl")

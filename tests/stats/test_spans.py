@@ -80,7 +80,7 @@ def test_f1_is_the_mean_over_pairs_of_annotators():
     assert (result.exact, result.pairs) == (pytest.approx(1 / 3), 3)
 
 
-def test_a_pair_that_marked_nothing_has_no_part_in_the_mean():
+def test_a_pair_that_marked_nothing_is_not_averaged():
     result = agreement((0, "a", 2, 5, "x"), (0, "b", 2, 5, "x"), silent(1, "c"), silent(1, "d"))[None]
     assert (result.exact, result.pairs, result.texts) == (1, 1, 2)
 
@@ -175,17 +175,17 @@ def test_texts_without_a_highlight_say_so():
     assert result.exact == result.overlapping == result.alpha == Undefined(NOTHING_MARKED)
 
 
-def test_a_text_marked_from_end_to_end_by_all_has_f1_but_no_alpha():
+def test_a_fully_marked_text_has_f1_but_no_alpha():
     result = agreement((0, "a", 0, LENGTH, "x"), (0, "b", 0, LENGTH, "x"))[None]
     assert (result.exact, result.alpha) == (1, Undefined(EVERYTHING_MARKED))
 
 
-def test_a_label_used_only_where_nobody_else_read_is_not_listed_with_numbers():
+def test_a_label_used_by_a_lone_reader_has_no_numbers():
     result = agreement((0, "a", 1, 2, "x"), (0, "b", 1, 2, "x"), (1, "a", 1, 2, "lonely"))
     assert set(result) == {None, "x"}
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 3), (5, 4), (0, LENGTH + 1), (3, NAN)])
-def test_a_passage_outside_its_text_is_a_mistake_of_the_caller(start, end):
+def test_a_passage_outside_its_text_is_refused(start, end):
     with pytest.raises(ValueError, match="must lie inside its text"):
         agreement((0, "a", start, end, "x"), (0, "b", 1, 2, "x"))

@@ -25,9 +25,7 @@ AT_A_SCREEN = {"DISPLAY": ":0"}
         ("127.0.0.1", True, {**AT_A_SCREEN, "SSH_CONNECTION": "10.0.0.2 5 10.0.0.1 22"}, False),
     ],
 )
-def test_the_set_up_link_is_printed_and_opened_only_for_somebody_at_this_computer(
-    bound, is_terminal, environment, opened, monkeypatch, capsys
-):
+def test_the_set_up_link_is_only_for_this_computer(bound, is_terminal, environment, opened, monkeypatch, capsys):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

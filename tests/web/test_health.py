@@ -83,12 +83,12 @@ def test_a_database_that_is_gone_is_one_sentence_for_people(tmp_path):
     assert not database.answers(engine)
 
 
-def test_a_mistake_in_a_statement_is_not_taken_for_an_outage(sqlite_engine):
+def test_an_invalid_statement_is_no_outage(sqlite_engine):
     with pytest.raises(database.OperationalError, match="no such table"), reading(sqlite_engine) as session:
         session.execute(text("SELECT * FROM nowhere"))
 
 
-def test_a_connection_that_postgresql_cuts_is_an_outage_and_the_next_one_works(postgres_engine):
+def test_a_cut_connection_is_an_outage_until_the_next(postgres_engine):
     cut = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = :it")
     with pytest.raises(DatabaseAway), reading(postgres_engine) as session:
         session.execute(text("SELECT 1"))
@@ -99,7 +99,7 @@ def test_a_connection_that_postgresql_cuts_is_an_outage_and_the_next_one_works(p
     assert database.answers(postgres_engine)
 
 
-def test_an_error_of_a_statement_does_not_quote_what_people_wrote(engine):
+def test_a_statements_error_quotes_no_user_text(engine):
     with pytest.raises(database.DBAPIError) as caught, writing(engine) as session:
         session.execute(text("INSERT INTO person (name) VALUES (:name)"), {"name": "Rosalind"})
 
@@ -186,7 +186,7 @@ def test_one_process_with_a_file_generates_its_own_secret(monkeypatch):
     assert not settings.is_weak(settings.cookie_secret())
 
 
-def test_processes_on_postgresql_need_their_shared_secret_even_behind_a_proxy(monkeypatch):
+def test_processes_on_postgresql_need_a_shared_secret(monkeypatch):
     monkeypatch.setenv("TRIPTYCH_DATABASE_URL", "postgresql://triptych_app@db/triptych")
     monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
 

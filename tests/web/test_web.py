@@ -235,7 +235,7 @@ def test_health_says_that_the_process_answers(server):
     assert json.loads(send(server, "GET", "/healthz").body) == {"status": "ok"}
 
 
-def test_the_cookie_secret_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):
+def test_the_cookie_secret_is_made_once_and_private(tmp_path, monkeypatch):
     monkeypatch.delenv("TRIPTYCH_SECRET", raising=False)
     first, second = settings.cookie_secret(), settings.cookie_secret()
 

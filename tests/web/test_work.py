@@ -57,9 +57,7 @@ def test_a_closed_study_refuses_submissions_with_reason_and_no_receipt(sqlite_en
     assert "closed" in answer["message"]
 
 
-def test_a_study_closed_while_a_submission_is_under_way_takes_it_no_more(
-    postgres_engine, make_study, at_work, monkeypatch
-):
+def test_a_study_closed_during_a_submission_refuses_it(postgres_engine, make_study, at_work, monkeypatch):
     slug, who, view = begin(postgres_engine, make_study)
     act, answer = at_work(postgres_engine, who), work._answer
 
@@ -87,7 +85,7 @@ def test_an_excluded_annotator_stores_nothing_more(sqlite_engine, make_study, at
     assert (status, answer["nothing"]) == (409, "excluded")
 
 
-def test_an_item_that_another_is_reserving_right_now_may_come_free(postgres_engine, make_study):
+def test_an_item_being_reserved_elsewhere_may_become_free(postgres_engine, make_study):
     with writing(postgres_engine) as session:
         study, _, (first, second) = make_study(session, items=1)
         slug = study.slug
