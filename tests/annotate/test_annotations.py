@@ -1,7 +1,5 @@
 """Drafts and submissions: saved means saved, once, from one tab, whole or not at all."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 

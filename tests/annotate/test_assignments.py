@@ -1,7 +1,5 @@
 """Who rates what, in which order: never too many on an item, orders balanced and repeatable."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

@@ -1,7 +1,5 @@
 """Which check comes next: rates, distances and repeatability; comparing answers; check items of a file."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.annotations import submission
 from helpers.check_items import check_item

@@ -1,7 +1,5 @@
 """The way in: consent, instructions, training, entry test, work; nothing is passed over and nothing is told early."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from types import SimpleNamespace
 

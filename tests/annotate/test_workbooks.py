@@ -1,7 +1,5 @@
 """The spreadsheet road: what a workbook holds, what comes back, and that it ends where the web road ends."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from datetime import timedelta

@@ -3,8 +3,6 @@
 The browser is told to ignore the content security policy, so that what is tested is the pages themselves.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

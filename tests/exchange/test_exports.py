@@ -1,7 +1,5 @@
 """Exports: what stands in each format, who may have it, and that a blind study stays blind outside."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

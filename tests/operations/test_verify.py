@@ -1,7 +1,5 @@
 """`verify` plays the log back and names the row that somebody changed or removed by hand."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

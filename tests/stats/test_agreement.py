@@ -10,17 +10,18 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.stats import counts as counting
-from triptych.stats.agreement import alpha_interval, krippendorff_alpha
+from triptych.stats.agreement import Level, alpha_interval, krippendorff_alpha
 from triptych.stats.coefficients import agreement_table, band_note, category_note, intra_annotator
 from triptych.stats.counts import UnitCounts
 from triptych.stats.leave_one_out import without_each
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
-LEVELS = ("nominal", "ordinal", "interval")
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 EXAMPLES = json.loads((Path(__file__).parents[1] / "oracles" / "krippendorff_examples.json").read_text())
 NAN = math.nan
 
@@ -44,7 +45,7 @@ def columns(ratings: list[tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def percent_agreement(units, values) -> float:
-    return agreement_table(units, values, "nominal", resamples=2)["percent"].value
+    return present(agreement_table(units, values, "nominal", resamples=2)["percent"].value)
 
 
 def attempt(statistic, *arguments):
@@ -102,7 +103,7 @@ def test_alpha_equals_the_reference_package_on_500_random_incomplete_tables():
     assert compared > 1200
 
 
-def reference_is_undefined(table: np.ndarray, level: str) -> bool:
+def reference_is_undefined(table: np.ndarray, level: Level) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -323,7 +324,8 @@ def test_the_table_names_level_and_weights():
 def test_every_interval_of_the_table_holds_its_coefficient():
     units, values = severity_study()
     for each in agreement_table(units, values, "ordinal", range(1, 6)).coefficients:
-        assert each.interval[0] < each.value < each.interval[1]
+        low, high = present(each.interval)
+        assert low < present(each.value) < high
 
 
 def test_ratings_that_are_all_equal_leave_percent_agreement_alone():
@@ -420,8 +422,9 @@ def test_the_annotator_whose_leaving_helps_most_comes_first():
     units, values = flat(table)
     result = without_each(units, np.repeat(["x", "y", "z", "dice"], 50), values, "ordinal")
     assert result[0].annotator == "dice"
-    assert result[0].change > 0.1
-    assert [row.change for row in result] == sorted((row.change for row in result), reverse=True)
+    changes = [present(row.change) for row in result]
+    assert changes[0] > 0.1
+    assert changes == sorted(changes, reverse=True)
 
 
 def test_a_single_remaining_annotator_has_no_agreement():

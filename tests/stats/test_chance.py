@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +32,7 @@ rows = st.lists(
 )
 
 
-def flat(table: list[list[float | None]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat(table: Sequence[Sequence[float | None]] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Units, annotators and values of a table with a row per unit and a column per annotator."""
     cells = np.array([[NAN if value is None else value for value in row] for row in table])
     unit, annotator = np.indices(cells.shape)

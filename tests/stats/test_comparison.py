@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -188,7 +189,7 @@ def test_a_p_value_outside_its_range_is_refused():
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_adjusting_never_lowers_p_and_keeps_the_order(p):
-    result = [each.holm for each in adjusted(enumerate(p))]
+    result = [present(each.holm) for each in adjusted(enumerate(p))]
     assert all(before <= after <= 1 for before, after in zip(p, result, strict=True))
     assert sorted(result) == [result[n] for n in np.argsort(p, kind="stable")]
 

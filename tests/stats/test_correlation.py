@@ -7,11 +7,12 @@ from random import Random
 
 import numpy as np
 import pytest
+from helpers.present import present
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr
 
-from triptych.stats.correlation import segment_correlation, system_correlation
+from triptych.stats.correlation import Correlations, segment_correlation, system_correlation
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
@@ -54,16 +55,16 @@ def test_the_interval_holds_the_value_and_shrinks_with_more_items():
     random = np.random.default_rng(2)
     few, many = (segment_correlation(*candidates(random, items, noise=3)) for items in (20, 300))
     for each in (few.kendall, few.pearson, many.kendall, many.pearson):
-        low, high = each.interval
+        low, high = present(each.interval)
         assert low < each.value < high
-    assert np.ptp(many.pearson.interval) < np.ptp(few.pearson.interval) / 2
+    assert np.ptp(present(many.pearson.interval)) < np.ptp(present(few.pearson.interval)) / 2
 
 
 def test_the_interval_covers_what_many_items_would_give():
     random = np.random.default_rng(3)
     truth = segment_correlation(*candidates(random, 3000, noise=3)).kendall.value
     result = [segment_correlation(*candidates(random, 40, noise=3)).kendall.interval for _ in range(60)]
-    assert 0.87 <= np.mean([low <= truth <= high for low, high in result]) <= 1
+    assert 0.87 <= np.mean([low <= truth <= high for low, high in map(present, result)]) <= 1
 
 
 def test_items_with_a_single_candidate_do_not_count():
@@ -91,7 +92,7 @@ def test_a_coefficient_without_width_has_no_interval():
     assert result.kendall.interval == Undefined(
         "No interval: all resamples give the same, so there is no variation to judge by."
     )
-    low, high = result.pearson.interval
+    low, high = present(result.pearson.interval)
     assert low < result.pearson.value <= high < 1
     spoken = f"95 % interval over items, for these annotators. Kendall's tau-b: {result.kendall.interval}"
     assert result.sentence == f"Candidates compared within 12 items. {spoken}"
@@ -134,7 +135,7 @@ def test_six_systems_are_what_scipy_says_about_their_means():
     means = [[column[system == each].mean() for each in range(6)] for column in (values, metric)]
     assert result.kendall.value == pytest.approx(kendalltau(*means).statistic)
     assert result.pearson.value == pytest.approx(pearsonr(*means).statistic)
-    low, high = result.kendall.interval
+    low, high = present(result.kendall.interval)
     assert low <= result.kendall.value <= high
     assert (result.systems, result.items, result.pairs) == (6, 30, 15)
     assert "interval over systems and items" in result.sentence
@@ -154,7 +155,7 @@ TIED = [(0, 0, 1, 0), (0, 0, 1, 3), (0, 1, 1, 0), (0, 2, 1, 3), (0, 3, 2, 0), (0
 def test_row_order_names_and_units_of_the_metric_change_nothing(ratings, random):
     moved = [(-i, f"s{s}", v, 2 * m + 5) for i, s, v, m in random.sample(ratings, len(ratings))]
     for statistic in (segment_correlation, system_correlation):
-        result = []
+        result: list[Correlations | Undefined] = []
         for table in (ratings, moved):
             item, system, value, metric = (list(column) for column in zip(*table, strict=True)) if table else [[]] * 4
             try:

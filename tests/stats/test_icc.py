@@ -134,6 +134,7 @@ def test_order_names_and_units_change_no_icc(ratings, random, stretch, shift):
 
 def attempt(ratings):
     try:
-        return reliability(*([row[at] for row in ratings] for at in range(3)))
+        values, unit, annotator = ([row[at] for row in ratings] for at in range(3))
+        return reliability(values, unit, annotator)
     except UndefinedStatistic as undefined:
         return Undefined(str(undefined))

@@ -101,9 +101,9 @@ def test_candidates_of_one_item_count_as_one_item():
         np.tile(np.arange(annotators), items),
         np.repeat(np.round(4 + quality), annotators),
     )
-    doubled = [np.tile(column, 2) for column in columns]
-    doubled[1] = np.concatenate([unit, unit + 1000])
-    once, twice = alt_test(*columns), alt_test(*doubled)
+    values, _, item, annotator, judge = (np.tile(column, 2) for column in columns)
+    once = alt_test(*columns)
+    twice = alt_test(values, np.concatenate([unit, unit + 1000]), item, annotator, judge)
     assert [each.p for each in once.comparisons] == pytest.approx([each.p for each in twice.comparisons])
 
 
@@ -131,7 +131,8 @@ def test_permuted_rows_and_renamed_annotators_change_nothing():
     [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most anybody shares is 29")],
 )
 def test_too_few_annotators_or_items_are_said_in_words(shape, words):
-    table, quality = ratings(np.random.default_rng(0), *shape, missing=0)
+    items, annotators = shape
+    table, quality = ratings(np.random.default_rng(0), items, annotators, missing=0)
     with pytest.raises(UndefinedStatistic, match=words):
         compare(table, np.round(4 + quality))
 

@@ -277,9 +277,9 @@ def test_turning_the_scale_round_mirrors_the_differences(small, fitted):
 
 
 def test_missing_ratings_are_left_out(small, fitted):
-    values, *labels = ([*column, column[0]] for column in small)
+    values, items, annotators, systems = ([*column, column[0]] for column in small)
     values[-1] = math.nan
-    assert ordinal_model(values, *labels) == fitted
+    assert ordinal_model(values, items, annotators, systems) == fitted
 
 
 def grid(items=10, annotators=8, systems=2):

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,14 +18,14 @@ from sqlalchemy import select
 from triptych.exchange import import_ratings
 from triptych.formats import read_items
 from triptych.formats.ratings.assemble import Asked, assemble
-from triptych.results.criterion import criterion_ratings, criterion_result
+from triptych.results.criterion import StudyRatings, criterion_ratings, criterion_result
 from triptych.results.frame.model import Counted
 from triptych.stats.agreement import krippendorff_alpha
 from triptych.stats.analysis.annotators import people_of
-from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.descriptive import majority, summary
 from triptych.stats.icc import reliability
 from triptych.stats.pairs import AnnotatorPair, annotator_pairs, pair_means
+from triptych.stats.undefined import Undefined
 from triptych.storage.models import Person, System
 
 
@@ -133,10 +134,10 @@ class Study:
         names = dict(map(tuple, session.execute(select(Person.pseudonym, Person.name))))
         self.people = [names[pseudonym] for pseudonym in frame.ratings["annotator"].cat.categories]
 
-    def of(self, criterion: str | None) -> Ratings:
+    def of(self, criterion: str | None) -> StudyRatings:
         return self.ratings[criterion] if criterion else next(iter(self.ratings.values()))
 
-    def number(self, case: dict) -> float:
+    def number(self, case: dict) -> float | Undefined:
         """What the study says where a case states a number."""
         where, ratings = case["where"], self.of(case["where"].get("criterion"))
         match case["statistic"]:
@@ -155,12 +156,15 @@ class Study:
                 return majority(ratings.units, ratings.number, case["params"]["value"]).positive
             case "pairwise_mae" | "pairwise_pearson":
                 return getattr(pair_means(self.pairs_over_all_criteria()), case["statistic"].removeprefix("pairwise_"))
+        raise AssertionError(case["statistic"])
 
     def pairs_over_all_criteria(self) -> tuple[AnnotatorPair, ...]:
         every = list(self.ratings.values())
         units = np.concatenate([each.units * len(every) + place for place, each in enumerate(every)])
-        columns = (np.concatenate([getattr(each, name) for each in every]) for name in ("annotator", "number"))
-        return annotator_pairs(units, *columns)
+        annotator, number = (
+            np.concatenate([getattr(each, name) for each in every]) for name in ("annotator", "number")
+        )
+        return annotator_pairs(units, annotator, number)
 
 
 def blind_codes(session, study) -> list[tuple[int, str]]:
@@ -168,7 +172,7 @@ def blind_codes(session, study) -> list[tuple[int, str]]:
     return list(map(tuple, session.execute(statement)))
 
 
-def asked_with(level: str | None, files) -> Asked:
+def asked_with(level: Literal["nominal"] | None, files) -> Asked:
     """The rubric that the values suggest, with another level where the lead knows better."""
     criteria = import_ratings.proposed(files)
     return import_ratings.asked_as_proposed(

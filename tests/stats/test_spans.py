@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triptych.stats.agreement import krippendorff_alpha
-from triptych.stats.spans import EVERYTHING_MARKED, NOTHING_MARKED, span_agreement
+from triptych.stats.spans import EVERYTHING_MARKED, NOTHING_MARKED, SpanAgreement, span_agreement
 from triptych.stats.undefined import Undefined, UndefinedStatistic
 
 NAN = math.nan
 LENGTH = 12
 
 
-def agreement(*rows: tuple) -> dict[str | None, object]:
+def agreement(*rows: tuple) -> dict[str | None, SpanAgreement]:
     """Rows (text, annotator, start, end, label) over texts of 12 characters; results by label."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     text, annotator, start, end, label = columns
@@ -108,7 +108,7 @@ def test_character_alpha_is_alpha_with_a_row_for_every_character(marked, read):
     for text, who, start, end in marked:
         covered[text, who][start:end] = 1
     units = [text * LENGTH + at for text, _ in covered for at in range(LENGTH)]
-    values = np.concatenate(list(covered.values())) if covered else []
+    values = np.concatenate(list(covered.values())) if covered else np.array([])
     try:
         expected = krippendorff_alpha(units, values, "nominal")
     except UndefinedStatistic:
