@@ -5,13 +5,15 @@ from datetime import timedelta
 
 import pytest
 from helpers.annotations import OTHER_PEN, PEN, submission
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import full_answers
 from sqlalchemy import func, select
 
 from triptych import clock
 from triptych.annotate import annotations, assignments, drafts, reservations
 from triptych.annotate.annotations import SetAsideMessage
-from triptych.annotate.assignments import Nothing
+from triptych.annotate.assignments import Assigned, Nothing
 from triptych.annotate.drafts import DraftMessage, Refusal
 from triptych.errors import AlreadySubmitted, InvalidAnnotation, NotFound, OpenElsewhere, StudyNotOpen
 from triptych.people import accounts
@@ -33,7 +35,7 @@ from triptych.storage.models import (
 from triptych.study import lifecycle
 
 
-def draft(assignment: Assignment, seq: int = 1, **change) -> DraftMessage:
+def draft(assignment: Assignment | Assigned, seq: int = 1, **change) -> DraftMessage:
     message = {
         "assignment": assignment.token,
         "version": assignment.version,
@@ -162,7 +164,7 @@ def test_a_second_tab_is_refused_and_may_take_over(opened):
 def test_a_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
-        work = assignments.current(session, study, who)
+        work = assigned(session, study, who)
         login, other_login = (
             accounts.use_ticket(
                 session, accounts.issue_sign_in_ticket(session, session.get_one(Person, person.person_id))
@@ -189,7 +191,7 @@ def test_a_draft_needs_number_pen_login_and_an_open_study(engine, make_study):
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
     with writing(engine) as session:
         lifecycle.set_state(session, study, StudyState.open, "lead")
-        accounts.sign_out(session, accounts.who_is(session, login))
+        accounts.sign_out(session, present(accounts.who_is(session, login)))
     assert not drafts.save_next_draft(engine, login, draft(work, 3))
 
 
@@ -223,8 +225,8 @@ def test_an_edit_keeps_the_old_values_in_the_event_log(opened):
     with reading(engine) as session:
         assert count(session, Rating) == 6
         detail = session.scalars(select(EventDetail).join(Event).where(Event.kind == "annotation edited")).one()
-        assert [0, "fluency", 2.0, None, False, [], ""] in detail.old["ratings"]
-        assert [0, "fluency", 3.0, None, False, [], ""] in detail.new["ratings"]
+        assert [0, "fluency", 2.0, None, False, [], ""] in present(detail.old)["ratings"]
+        assert [0, "fluency", 3.0, None, False, [], ""] in present(detail.new)["ratings"]
         assert events.first_broken(session, study.id) is None
 
 
@@ -273,10 +275,11 @@ def test_a_skipped_item_is_free_and_does_not_come_back(opened):
         assert session.get_one(Item, first.item_id).taken == 0
     seen = set()
     with writing(engine) as session:
-        while (work := assignments.current(session, study, who)) is not Nothing.finished:
+        while isinstance(work := assignments.current(session, study, who), Assigned):
             seen.add(work.item_id)
             annotations.submit(session, who, submission(work, f"submission-{work.id}"))
 
+    assert work is Nothing.finished
     assert len(seen) == 3
     assert first.item_id not in seen
 

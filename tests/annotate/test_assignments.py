@@ -30,7 +30,7 @@ RESERVING_SECONDS = 180.0  # for a busy machine; a few seconds are enough for an
 
 
 def work_through(session, study, who, at_most: int = 1000) -> list[Assigned]:
-    done = []
+    done: list[Assigned] = []
     while len(done) < at_most and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(work)

@@ -3,6 +3,8 @@
 import pytest
 from helpers.annotations import submission
 from helpers.check_items import check_item
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,7 +187,8 @@ def some_checks() -> list[ItemDraft]:
 
 def test_checks_look_like_items_and_count_in_no_result(checked):
     session, study, who = checked(40, *some_checks(), repeat_percent=5)
-    views, done = [], []
+    views = []
+    done: list[Assigned] = []
     while isinstance(work := assignments.current(session, study, who), Assigned):
         views.append(desk.lay(session, study, who).view)
         answers = full_answers(fluency=1 + len(done) % 3)
@@ -218,9 +221,9 @@ def test_checks_look_like_items_and_count_in_no_result(checked):
 
 def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
     session, study, who = checked(30, *some_checks())
-    done = []
+    done: list[Assigned] = []
     while not done or done[-1].purpose == Purpose.main:
-        done.append(assignments.current(session, study, who))
+        done.append(assigned(session, study, who))
         annotations.submit(session, who, submission(done[-1], f"submission-{done[-1].id}"))
 
     back = assignments.neighbour(session, study, who, assignments.current(session, study, who).token, -1)
@@ -234,9 +237,9 @@ def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
 def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     """Whatever order the annotator saw."""
     session, study, who = checked(12, check_item(1, "attention", "fluency A = 1; fluency B = 2; fluency C = 3"))
-    while (work := assignments.current(session, study, who)).purpose != Purpose.attention:
+    while (work := assigned(session, study, who)).purpose != Purpose.attention:
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
-    texts = {seen.letter: seen.text for seen in desk.lay(session, study, who).view.item.candidates}
+    texts = {seen.letter: present(seen.text) for seen in desk.lay(session, study, who).view.item.candidates}
     right = {"p": 1, "s": 2, "f": 3}
     answers = {"ratings": {letter: {"fluency": right[text[-1]], "verdict": "accept"} for letter, text in texts.items()}}
     annotations.submit(session, who, submission(work, "submission-check", answers=answers))
@@ -244,7 +247,7 @@ def test_a_reference_counts_the_candidates_as_in_the_file(checked):
     comparisons = checks.compared(session, Assignment.id == work.id)
 
     assert [(comparison.criterion, comparison.verdict) for comparison in comparisons] == [("fluency", "same")] * 3
-    assert {blinding.LETTERS[comparison.position]: comparison.given for comparison in comparisons} == {
+    assert {blinding.LETTERS[present(comparison.position)]: comparison.given for comparison in comparisons} == {
         letter: right[text[-1]] for letter, text in texts.items()
     }
 
@@ -273,7 +276,7 @@ def test_check_items_that_do_not_fit_are_refused_together(module_engine, referen
 
 def rate(session, study, who, limit: int) -> list[str]:
     """Rates up to so many items; returns their ids."""
-    done = []
+    done: list[str] = []
     while len(done) < limit and isinstance(work := assignments.current(session, study, who), Assigned):
         annotations.submit(session, who, submission(work, f"submission-{work.id}"))
         done.append(session.get_one(Item, work.item_id).external_id)

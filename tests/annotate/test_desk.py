@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helpers.annotations import login_of, submitting
+from helpers.present import present
 from helpers.studies import add_person, full_answers, join
 from sqlalchemy import event
 
@@ -78,7 +79,7 @@ def test_a_foreign_item_and_an_ended_login_are_told_apart(engine, make_study):
                 assignments.asked_by(session, unknown, token)
         own_token = desk.lay(session, study, other).view.work.token
         assert assignments.asked_by(session, login, own_token) == (accounts.who_is(session, login), study)
-        accounts.sign_out(session, accounts.who_is(session, login))
+        accounts.sign_out(session, present(accounts.who_is(session, login)))
         with pytest.raises(SignedOut):
             assignments.asked_by(session, login, own_token)
 

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import pytest
 from helpers.annotations import submission
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
+from helpers.present import present
+from helpers.ratings import assigned
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
 from sqlalchemy import select
 
@@ -39,6 +41,7 @@ from triptych.storage.models import (
     Membership,
     PlannedItem,
     Purpose,
+    Round,
     StudyState,
     TestAnswer,
 )
@@ -70,7 +73,7 @@ def at(session, study, who) -> Stage:
 
 
 def outcome(session, study, who) -> entry_test.Outcome:
-    return entry_test.outcome(session, study, membership_of(session, study, who))
+    return present(entry_test.outcome(session, study, membership_of(session, study, who)))
 
 
 def kinds(session) -> list[str]:
@@ -119,7 +122,7 @@ def test_training_items_are_counted_apart_from_the_work(make):
     seen = []
     for name in ("submission-1", "submission-2"):
         shown = desk.lay(session, study, who).view
-        handed_in = submission(assignments.current(session, study, who), name)
+        handed_in = submission(assigned(session, study, who), name)
         with_feedback = desk.act(session, study, who, handed_in.model_dump()).view
         seen += [(view.work.purpose, view.progress.done, view.progress.total) for view in (shown, with_feedback)]
         assert not with_feedback.work.can_go_back
@@ -158,7 +161,7 @@ def test_a_changed_consent_text_is_asked_again(make):
     session, study, who = make(consent=Consent(text="Agree?"))
     accounts.consent(session, study, who, Consent(text="Agree?").version)
     onboarding.read_instructions(session, study, who)
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
 
     study.settings = stored(StudySettings(consent=Consent(text="Agree to more?")))
     session.flush()
@@ -253,9 +256,9 @@ def test_eight_of_ten_pass_the_shipped_entry_test(module_engine):
     questions = load_rubric(path).entry_test.questions
     with writing(module_engine) as session:
         for study_round, right, stage in (
-            ("main", 0, None),
-            ("crowd", 8, Stage.passed),
-            ("crowd", 7, Stage.failed_test),
+            (Round.main, 0, None),
+            (Round.crowd, 8, Stage.passed),
+            (Round.crowd, 7, Stage.failed_test),
         ):
             plan = lifecycle.StudyPlan(title=f"Posts {right}", round=study_round)
             study = lifecycle.create_study(session, plan, path.read_text(), draft_items(1), "lead")
@@ -342,7 +345,7 @@ def test_on_a_panel_only_those_who_passed_see_right_answers(make):
 
 def test_annotators_already_at_work_are_not_tested(make):
     session, study, who = make(SMALL_RUBRIC + QUESTIONS, entry=EntryRules(kind="none"))
-    work = assignments.current(session, study, who)
+    work = assigned(session, study, who)
     annotations.submit(session, who, submission(work))
 
     study.settings = stored(StudySettings(entry=EntryRules()))

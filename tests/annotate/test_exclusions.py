@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helpers.analyses import look_at
+from helpers.ratings import assigned, resubmit, same, set_aside, submit
 from helpers.ratings import exclude as excluded_by_hand
-from helpers.ratings import resubmit, same, set_aside, submit
 from helpers.studies import full_answers
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -243,7 +243,7 @@ def test_withdrawn_ratings_are_surplus_or_deleted_as_promised_at_consent(sqlite_
 def test_somebody_who_withdrew_gets_no_item_and_stores_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
-        work = assignments.current(session, study, anna)
+        work = assigned(session, study, anna)
         session.add(Workbook(study_id=study.id, person_id=anna.person_id, token="t", made_at=clock.now()))
         session.flush()
         withdrawal.withdraw(session, study, anna.pseudonym, lead.pseudonym)

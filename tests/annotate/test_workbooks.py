@@ -3,9 +3,10 @@
 import io
 import zipfile
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from helpers.ratings import resubmit, submit
+from helpers.ratings import assigned, resubmit, submit
 from helpers.studies import SMALL_RUBRIC, SYSTEMS, add_person, full_answers, join
 from helpers.workbooks import Sheet
 from hypothesis import given, settings
@@ -35,6 +36,7 @@ from triptych.storage.models import (
     Origin,
     Rating,
     Role,
+    Round,
     Slot,
     StudyState,
 )
@@ -207,8 +209,15 @@ def test_a_cancelled_workbook_frees_its_items_and_is_refused(desk):
 def test_a_workbook_takes_up_an_expired_assignment(sqlite_engine, make_study, monkeypatch):
     with database.writing(sqlite_engine) as session:
         study, lead, (who, _) = make_study(session, items=1)
-        before = assignments.current(session, study, who)
-        draft = {"assignment": before.token, "version": 1, "pen": "a-tab-of-theirs", "seq": 1, "base": 0, "draft": {}}
+        before = assigned(session, study, who)
+        draft: dict[str, Any] = {
+            "assignment": before.token,
+            "version": 1,
+            "pen": "a-tab-of-theirs",
+            "seq": 1,
+            "base": 0,
+            "draft": {},
+        }
         drafts.save_draft(session, who, annotations.read_message(drafts.DraftMessage, draft))
         later = clock.now() + timedelta(hours=5)
         monkeypatch.setattr(clock, "now", lambda: later)
@@ -316,18 +325,18 @@ def test_best_is_chosen_among_responses_not_set_aside(desk):
 @pytest.mark.parametrize("key", sorted(shipped_rubrics()))
 def test_a_workbook_of_each_shipped_rubric_can_be_stored(sqlite_engine, key):
     path = next(path for path in demo.DEMO.iterdir() if path.stem == key)
-    round_ = "expert" if key == "mental_health_qa" else "main"
+    study_round = Round.expert if key == "mental_health_qa" else Round.main
     with database.writing(sqlite_engine) as session:
         lead, who = add_person(session, "lead", Role.lead), add_person(session, "ann")
         items = read_items(path.read_bytes(), path.name).items[:1]
-        plan = lifecycle.StudyPlan(title="Shipped", round=round_)
+        plan = lifecycle.StudyPlan(title="Shipped", round=study_round)
         study = lifecycle.create_study(session, plan, shipped_rubrics()[key].read_text(), items, lead.pseudonym)
         lifecycle.set_state(session, study, StudyState.open, lead.pseudonym)
         join(session, study, who)
         made = workbooks.make(session, study, who.pseudonym, 1, lead.pseudonym)
         sheet = Sheet(workbooks.file_of(session, study, made.id)[1])
         rubric = lifecycle.design_of(session, study).rubric
-        asked = rubric.asked(round_)
+        asked = rubric.asked(study_round)
         for row in range(len(sheet.rows)):
             for n, criterion in enumerate(asked):
                 options = getattr(criterion.scale, "options", None) or criterion.scale.points

@@ -103,7 +103,9 @@ def cycle(count: int, start: int) -> tuple[str, ...]:
 def criterion(number: int) -> dict[str, Any]:
     """A question whose every word is hostile; seven of them use all payloads as titles."""
     points = [{"value": n + 1, "title": t, "definition": t} for n, t in enumerate(cycle(5, 5 * number))]
-    options = [{"key": f"o{n}", "title": t, "definition": t} for n, t in enumerate(cycle(3, 7 * number + 3))]
+    options: list[dict[str, Any]] = [
+        {"key": f"o{n}", "title": t, "definition": t} for n, t in enumerate(cycle(3, 7 * number + 3))
+    ]
     reasons = [{"key": f"r{n}", "text": t, "tag": f"t{n}"} for n, t in enumerate(cycle(2, 3 * number))]
     options[0]["ask"] = {"reasons": reasons, "free_text": "optional"}
     example = {"text": BOUQUET, "rating": PAYLOADS[number], "reason": BOUQUET}

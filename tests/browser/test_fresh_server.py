@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 from helpers import browser
 from helpers.browser import chromium, expect  # noqa: F401  (chromium is a fixture)
+from helpers.present import present
 from helpers.studies import ROOT, personal_link
 
 from bench.server import ServerFailed, running_app, start_server, wait_until
@@ -101,7 +102,7 @@ def test_the_setup_link_makes_the_lead_once(server, page, chromium):  # noqa: F8
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()
 
     assert page.url == f"{server.url}/"
-    assert session_of(page)["httpOnly"]
+    assert present(session_of(page))["httpOnly"]
     assert COOKIE not in page.evaluate("document.cookie")
     page.reload()
     expect(page.get_by_role("button", name=SIGN_OUT)).to_be_visible()

@@ -13,6 +13,7 @@ import pytest
 from helpers import browser
 from helpers.browser import expect, radio, settled
 from helpers.main_job import download, make_lead, next_item, squeezed, texts, uploader
+from helpers.present import present
 from helpers.studies import ROOT
 from openpyxl import load_workbook
 
@@ -239,7 +240,7 @@ def test_both_rounds_from_a_file_to_results_that_never_mix(tmp_path: Path, chrom
         take_back(lead, book)
 
         address = make_crowd_round(lead, server, first)
-        second = re.search(r"study=([\w-]+)", address)[1]
+        second = present(re.search(r"study=([\w-]+)", address))[1]
         code = codes(lead, server, second)
         with sent_by_the_panel(chromium, address, "p-one") as page:
             sit_the_test(page, right=7)

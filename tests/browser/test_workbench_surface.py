@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from helpers import browser
@@ -93,7 +94,9 @@ def open_view(chromium, first_page, server):
 
     The first one is on the module's page; another one is in the context given, or in one of its own.
     """
-    others, used, errors = [], [], []
+    others: list[Any] = []
+    used: list[Any] = []
+    errors: list[Any] = []
 
     def open_(view: str = "reviews", width: int = SIZE["width"], height: int = SIZE["height"], context=None):
         if used or context:

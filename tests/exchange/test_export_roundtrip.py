@@ -8,6 +8,7 @@ import io
 import openpyxl
 import pytest
 from helpers.exports import FORMULA, HALF_POINTS, annotate, opened, rejecting, table, unzipped
+from helpers.present import present
 from helpers.studies import draft_items
 
 from triptych.exchange import exports
@@ -112,7 +113,7 @@ def stored_highlights(session, study) -> set[tuple]:
         for work in item.annotations:
             for slot in work.slots:
                 for m in slot.highlights:
-                    assert m.quote == texts[slot.system][m.start : m.end]
+                    assert m.quote == present(texts[slot.system])[m.start : m.end]
                     explained_rows.add((item.item_id, slot.system, work.annotator, m.label, m.start, m.end, m.quote))
     assert len(explained_rows) == 8
     return explained_rows

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from helpers.present import present
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ def test_whole_conversations_of_each_system_are_joined_too() -> None:
 
     file = join_files([("a.jsonl", of("Yo"), "a"), ("b.jsonl", of("Oh"), "b")], ReadOptions(judge_conversation=True))
     assert file.ok
-    assert [candidate.turns[1] for candidate in file.items[0].candidates] == [
+    assert [present(candidate.turns)[1] for candidate in file.items[0].candidates] == [
         TurnDraft("sys", "Yo"),
         TurnDraft("sys", "Oh"),
     ]

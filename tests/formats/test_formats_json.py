@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from helpers.present import present
 
 from triptych.errors import ImportRefused
 from triptych.formats import ItemFile, Problem, ReadOptions, TurnDraft, read_items
@@ -212,7 +213,7 @@ def test_a_conversation_can_be_judged_by_its_turns() -> None:
     item = judged.items[0]
     assert judged.ok
     assert (item.context_text, item.context_turns) == ("", ())
-    assert (item.candidates[0].system, len(item.candidates[0].turns)) == ("unknown", 2)
+    assert (item.candidates[0].system, len(present(item.candidates[0].turns))) == ("unknown", 2)
     assert (judged.fields, judged.ignored) == (("reference",), ("reference",))
 
 
@@ -221,7 +222,7 @@ def test_a_field_can_be_the_last_turn() -> None:
     options = ReadOptions(judge_conversation=True, append_field="reference", append_speaker="Bot")
     file = read(line, options=options)
     assert file.ok
-    assert file.items[0].candidates[0].turns[-1] == TurnDraft("Bot", "Bye.")
+    assert present(file.items[0].candidates[0].turns)[-1] == TurnDraft("Bot", "Bye.")
     assert file.ignored == ()
     assert file.recognised["reference"] == "last turn, speaker Bot"
 

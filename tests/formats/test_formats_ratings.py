@@ -560,10 +560,10 @@ def mark(start: int | None, end: int | None, quote: str | None, **more: Any) -> 
 def test_utf16_offsets_give_the_same_slice_as_code_points(text: str, data: Any):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    units = [len(text[:at].encode("utf-16-le")) // 2 for at in (start, end)]
+    first, last = (len(text[:at].encode("utf-16-le")) // 2 for at in (start, end))
 
-    assert [from_utf16(text, at) for at in units] == [start, end]
-    span = place(mark(*units, text[start:end], utf16=True), text, Findings())
+    assert [from_utf16(text, at) for at in (first, last)] == [start, end]
+    span = place(mark(first, last, text[start:end], utf16=True), text, Findings())
     assert (span.start, span.end) == (start, end)
 
 
@@ -668,7 +668,8 @@ def beside(people: str, scores: str) -> Any:
         LONG + "".join(f"{n},s,{annotator},c,{v}\n" for n, v in enumerate(of.split()))
         for annotator, of in (("w", people), ("bleu", scores))
     ]
-    files = [read_ratings(text.encode(), "x.csv", kind) for text, kind in zip(rows, ("human", "judge"), strict=True)]
+    human, judge = (text.encode() for text in rows)
+    files = read_ratings(human, "x.csv", "human"), read_ratings(judge, "x.csv", "judge")
     return propose(rating for file in files for rating in file.ratings)
 
 

@@ -20,6 +20,7 @@ from triptych.operations.backup import BackupFailed
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import reading, writing
+from triptych.storage.events import EventKind
 from triptych.storage.models import Event, Role, Setting, Study
 
 WRITERS = 16
@@ -42,7 +43,7 @@ def test_a_backup_under_load_holds_everything_acknowledged_before(sqlite_engine,
         for number in range(10_000):
             with writing(sqlite_engine) as session:
                 session.add(Setting(key=f"{writer}-{number}", value="x" * 500))
-                events.record(session, study.id, "noted", f"P-{writer}", new={"number": number})
+                events.record(session, study.id, EventKind.joined, f"P-{writer}", new={"number": number})
             acknowledged.append(f"{writer}-{number}")
             if number == 1:
                 all_wrote.wait(LIMIT_SECONDS)
@@ -96,8 +97,8 @@ def test_restoring_keeps_the_replaced_state_and_logs_it(sqlite_engine, lab):
     with writing(sqlite_engine) as session:
         submit(session, study, people[1], full_answers(fluency=1))
         assert len(frame_of(session, study).work) == 2
-        events.record(session, study.id, "person erased", lead.pseudonym, subject=people[0].pseudonym)
-        events.record(session, study.id, "withdrew", people[1].pseudonym, subject=people[1].pseudonym)
+        events.record(session, study.id, EventKind.person_erased, lead.pseudonym, subject=people[0].pseudonym)
+        events.record(session, study.id, EventKind.withdrew, people[1].pseudonym, subject=people[1].pseudonym)
 
     done = backup.restore_as(sqlite_engine, made.name, lead)
 
@@ -124,7 +125,7 @@ def test_readers_and_writers_go_on_through_a_restore(sqlite_engine, lab):
         backup.restore(sqlite_engine, made.path, lead.pseudonym)
         assert looking.scalars(select(Event.number)).all() == seen
     with writing(sqlite_engine) as session:
-        events.record(session, study.id, "noted", "P-1")
+        events.record(session, study.id, EventKind.joined, "P-1")
 
 
 def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, make_study):

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from helpers.entry import QUESTIONS, RIGHT, answer_all, open_studies
-from helpers.ratings import exclude, first_work, resubmit, set_aside, submit
+from helpers.ratings import assigned, exclude, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, add_person, full_answers, join
 from sqlalchemy import select, text
 from sqlmodel import Session
@@ -19,7 +19,8 @@ from triptych.people import accounts
 from triptych.privacy import erasure, withdrawal
 from triptych.storage import events
 from triptych.storage.database import reading, writing
-from triptych.storage.models import Assignment, Item, Study
+from triptych.storage.events import EventKind
+from triptych.storage.models import Assignment, AssignmentState, Item, Study
 from triptych.study.settings import Consent, changed, stored
 
 
@@ -193,7 +194,7 @@ def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make
         work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)
         logged = LoggedAnnotation.stored(session, work.id).to_json()
         old = {name: logged[name] for name in ("state", "version", "ratings", "highlights")}
-        events.record(session, study.id, "annotation edited", who.pseudonym, assignment_id=work.id, new=old)
+        events.record(session, study.id, EventKind.annotation_edited, who.pseudonym, assignment_id=work.id, new=old)
 
     assert verdict_of(sqlite_engine, study).holds
 
@@ -231,7 +232,7 @@ def test_an_ignored_item_with_a_refilled_place_is_no_tampering(sqlite_engine, ma
     real = clock.now
     with writing(sqlite_engine) as session:
         study, lead, (late, member, back, new) = make_study(session, items=1, annotators=4, raters_per_item=3)
-        reserved = assignments.current(session, study, late)
+        reserved = assigned(session, study, late)
         for who in (member, back):
             set_aside(session, study, who, "ignore", "empty")
         monkeypatch.setattr(clock, "now", lambda: real() + timedelta(hours=1))
@@ -258,8 +259,8 @@ def test_an_older_log_of_ignored_items_still_holds(sqlite_engine, make_study):
         study, _, (who, _) = make_study(session)
         work = set_aside(session, study, who, "ignore", "empty")
         new = {"reason": "empty", "note": None}
-        events.record(session, study.id, "ignored", who.pseudonym, assignment_id=work.id, new=new)
-        session.get_one(Assignment, work.id).state = "surplus"
+        events.record(session, study.id, EventKind.ignored, who.pseudonym, assignment_id=work.id, new=new)
+        session.get_one(Assignment, work.id).state = AssignmentState.surplus
 
     assert verdict_of(sqlite_engine, study).holds
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from helpers.annotations import submitting
+from helpers.present import present
 from helpers.sign_in import ROUTER, be, press, shown
 from helpers.studies import ROOT
 from sqlalchemy import update
@@ -28,7 +29,7 @@ def finished(make_study, monkeypatch):
         view = desk.lay(session, study, who).view
         desk.act(session, study, who, submitting(view, "submission-1"))
     be(monkeypatch, who)
-    return study.slug, view.work.token
+    return study.slug, present(view).work.token
 
 
 def on_the_workbench(app: AppTest) -> list[tuple[str, str | None]]:

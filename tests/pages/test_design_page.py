@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -82,7 +83,8 @@ def test_every_part_of_a_draft_is_edited_and_kept(section, draft):
 
 def interrupt_once(monkeypatch) -> None:
     """The next run of the design page ends before it draws a form, as when another click comes in."""
-    whole, interrupted = lifecycle.for_lead, []
+    whole = lifecycle.for_lead
+    interrupted: list[Any] = []
 
     def for_lead(*arguments):
         if not interrupted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from helpers.ratings import exclude, set_aside, submit
@@ -233,7 +234,7 @@ def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     monkeypatch.setattr(live.st, "fragment", lambda run_every: lambda function: function)
     monkeypatch.setattr(live, "_paces", {"study": live.Pace(told=7, since=time.monotonic(), spent=1e6)})
     for number, seen in ((7, 7), (9, 7), (9, 9)):
-        live.follow_at_a_pace("study", lambda number=number: number, seen)
+        live.follow_at_a_pace("study", partial(int, number), seen)
     assert drawn == []
     live.follow_at_a_pace("study", lambda: 9, 6)
     live.follow_at_a_pace("study", lambda: 5, 9)

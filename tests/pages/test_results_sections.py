@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from helpers.analyses import NAMES, analysis
 from helpers.appendix import MANY, analysed, some_ratings
 from helpers.frames import crossed, make_frame
+from helpers.present import present
 from helpers.ratings import exclude, submit
 from helpers.studies import full_answers
 from streamlit.testing.v1 import AppTest
@@ -39,7 +42,7 @@ FINE = (
 OPTIONS = FINE.replace(SCALE, "{kind: choice, options: [{key: a, title: A}, {key: b, title: B}]}")
 
 
-def rated(rubric: str, **columns: object) -> StudyAnalysis:
+def rated(rubric: str, **columns: Callable[..., Any]) -> StudyAnalysis:
     """Ten items of two systems, each rated by three annotators."""
     item, who, system = (grid.ravel() for grid in np.indices((10, 3, 2)))
     rows = [
@@ -80,11 +83,11 @@ def test_the_first_example_supports_the_difference_most(gap):
 def test_only_the_clearest_differences_are_drawn_within_the_scale():
     study_analysis = analysis(crossed(items=3, annotators=6, systems=6, gap=0.4))
     drawn = foremost(study_analysis.contrasts, 5)
-    assert max(contrast.p for contrast in drawn) <= min(c.p for c in study_analysis.contrasts if c not in drawn)
+    assert max(present(c.p) for c in drawn) <= min(present(c.p) for c in study_analysis.contrasts if c not in drawn)
     low, high = figures.forest(drawn, NAMES, 0.5).layout.xaxis.range
     assert -0.6 < low < high < 0.6
-    lines = printed.differences(study_analysis.criteria[0], study_analysis.contrasts, NAMES)
-    ends = [float(line.get(end)) for line in lines.iter("line") for end in ("x1", "x2")]
+    lines = present(printed.differences(study_analysis.criteria[0], study_analysis.contrasts, NAMES))
+    ends = [float(present(line.get(end))) for line in lines.iter("line") for end in ("x1", "x2")]
     assert printed.LABEL - 1 <= min(ends) <= max(ends) <= printed.WIDTH
     assert len(list(lines.iter("circle"))) == printed.MOST_PAIRS
 
@@ -93,7 +96,7 @@ def test_a_fine_scale_shows_means_without_shares_of_equal_ratings():
     study_analysis = rated(FINE, value=lambda i, a, s: 30 + 40 * s + 3 * i + a)
     (result,) = study_analysis.criteria
     assert charts.answers(result, NAMES) is None
-    assert comparisons._levels(study_analysis, result).data[0].x[1] == pytest.approx(84.5)
+    assert present(comparisons._levels(study_analysis, result)).data[0].x[1] == pytest.approx(84.5)
     assert comparisons.agreement_sentence(result).startswith("Agreement: Krippendorff's alpha")
 
 
@@ -102,9 +105,9 @@ def test_an_interval_ending_at_zero_is_drawn_fully():
         FINE.replace("low: 0, high: 100", "low: -100, high: 0"), value=lambda i, a, s: -40.0 * (i == 0) * s
     )
     (result,) = study_analysis.criteria
-    interval = result.systems[1].interval
+    interval = present(result.systems[1].interval)
     assert (interval.mean, interval.high) == (-4, 0)
-    assert charts.means(result, NAMES).data[0].error_x.array[1] == 4
+    assert present(charts.means(result, NAMES)).data[0].error_x.array[1] == 4
 
 
 def test_unordered_options_are_the_reason_given_for_unchecked_annotators():

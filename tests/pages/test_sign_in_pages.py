@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from helpers.present import present
 from helpers.sign_in import app, arrival, be, field, press, shown, signs_in
 from helpers.studies import add_person, personal_link
 
@@ -77,7 +78,7 @@ def test_the_setup_link_makes_the_lead_account_and_signs_in(engine):
     press(test, "Create the account")
 
     with writing(engine) as session:
-        assert signs_in(session, test).role == Role.lead
+        assert present(signs_in(session, test)).role == Role.lead
 
 
 def test_a_refused_passcode_is_explained_and_makes_no_account(engine):
@@ -116,7 +117,7 @@ def test_a_lead_signs_in_with_name_and_passcode(engine):
     press(test, "Sign in")
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == lead.id
+        assert present(signs_in(session, test)).person_id == lead.id
 
 
 def test_wrong_passcode_and_unknown_name_get_the_same_message(engine):
@@ -137,11 +138,11 @@ def test_a_newcomer_sees_their_return_code_once(engine, study):
     test = app()
     field(test, "Your name").input("Anna")
     press(test, "Start")
-    code = arrival(test).return_code
+    code = present(present(arrival(test)).return_code)
 
     assert code in shown(test)
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         again = accounts.return_to_study(session, lifecycle.by_slug(session, study.slug), "Anna", code)
         assert who.person_id == again.id
 
@@ -178,7 +179,7 @@ def test_the_link_of_an_open_study_offers_this_study_only(engine, make_study, st
     field(test, "Your name").input("Anna")
     press(test, "Start")
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         assert [joined.slug for joined in lifecycle.for_annotator(session, who.person_id)] == [study.slug]
 
 
@@ -199,7 +200,7 @@ def test_the_return_code_brings_an_annotator_back(engine, study):
     press(test, "Continue")
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == person.id
+        assert present(signs_in(session, test)).person_id == person.id
 
 
 def test_a_name_that_looks_like_markdown_is_shown_literally(engine, study):
@@ -221,7 +222,7 @@ def test_a_personal_link_signs_in_its_person(engine, study):
     test = app(join=secret)
 
     with writing(engine) as session:
-        assert signs_in(session, test).person_id == person.id
+        assert present(signs_in(session, test)).person_id == person.id
 
 
 def test_a_link_that_is_not_valid_says_so():
@@ -248,7 +249,7 @@ def test_a_panel_address_signs_in_its_participant(engine, study):
     test = app(study=study.slug, PROLIFIC_PID="5f1", SESSION_ID="s")
 
     with writing(engine) as session:
-        who = signs_in(session, test)
+        who = present(signs_in(session, test))
         person = accounts.join_from_panel(session, lifecycle.by_slug(session, study.slug), "prolific", "5f1", "s")
         assert who.person_id == person.id
         assert who.name is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.present import present
 from helpers.results_pages import words
 from helpers.studies import SMALL_RUBRIC
 from helpers.study_pages import ROUTER, SECRET_TEXT, button, labels, rendered_markdown, stored
@@ -241,7 +242,7 @@ def test_an_unknown_speaker_is_reported(visit, lead):
     button(app, "Create the study").click().run()
     with database.reading(web_engine()) as session:
         candidate = session.scalars(select(Candidate).join(Item).where(Item.purpose == "main")).one()
-    assert candidate.turns[-1] == ["sys", "The last word"]
+    assert present(candidate.turns)[-1] == ["sys", "The last word"]
 
 
 def test_a_workbook_with_several_sheets_offers_them(with_rubric):

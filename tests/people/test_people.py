@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC, draft_items, personal_link
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ PASSCODE = "correct horse battery"
 
 
 @pytest.fixture
-def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., datetime]:
+def move_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Moves the one clock forward."""
     start = clock.now()
     passed = [timedelta()]
@@ -59,7 +60,8 @@ def set_access(engine, study, access: Access) -> None:
 
 
 def signed_in(session, person: Person) -> Who:
-    return accounts.who_is(session, accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)))
+    login = accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person))
+    return present(accounts.who_is(session, login))
 
 
 # Leads and the set-up link
@@ -238,7 +240,7 @@ def test_signing_out_ends_this_login_and_no_other(sqlite_engine, study):
     with writing(sqlite_engine) as session:
         person, _ = accounts.join_open_study(session, study, "Anna")
         first, second = (accounts.use_ticket(session, accounts.issue_sign_in_ticket(session, person)) for _ in range(2))
-        accounts.sign_out(session, accounts.who_is(session, first))
+        accounts.sign_out(session, present(accounts.who_is(session, first)))
 
         assert accounts.who_is(session, first) is None
         assert accounts.who_is(session, second).person_id == person.id
@@ -443,7 +445,8 @@ def test_a_panel_address_uses_the_parameters_of_the_settings(sqlite_engine, stud
         here.settings = {"panel": {"id_param": "workerId", "name": "mturk"}}
         session.flush()
         assert accounts.panel_study(session, address) is None
-        assert accounts.panel_of(accounts.panel_study(session, {"study": study.slug, "workerId": "W"})).name == "mturk"
+        addressed = present(accounts.panel_study(session, {"study": study.slug, "workerId": "W"}))
+        assert accounts.panel_of(addressed).name == "mturk"
 
 
 def test_a_login_row_knows_its_person(sqlite_engine, study):

@@ -22,6 +22,7 @@ from triptych.privacy import erasure, personal_data, withdrawal
 from triptych.results.frame.upkeep import build_frame, frame_of
 from triptych.storage import database, events
 from triptych.storage.database import Wiped
+from triptych.storage.events import EventKind
 from triptych.storage.models import (
     Assignment,
     EntryAttempt,
@@ -142,7 +143,9 @@ def passes_an_entry_test(engine, study, annotator) -> None:
         session.flush()
         session.add(TestAnswer(attempt_id=attempt.id, question="q", option="a", correct=True, answered_at=clock.now()))
         new = {"attempt": 1, "right": 1, "asked": 1, "answers": {"q": "a"}}
-        events.record(session, study.id, "entry test passed", annotator.pseudonym, subject=annotator.pseudonym, new=new)
+        events.record(
+            session, study.id, EventKind.entry_test_passed, annotator.pseudonym, subject=annotator.pseudonym, new=new
+        )
 
 
 def test_leaving_one_study_changes_nothing_in_another(sqlite_engine, make_study):

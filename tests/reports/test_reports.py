@@ -361,7 +361,7 @@ def test_any_ratings_give_finite_numbers_or_reasons(seed, row_share, points, fra
     rows = of_study.ratings.sample(frac=row_share, random_state=seed).reset_index(drop=True)
     options = rng.choice(["accept", "reject", "unsure"], len(rows), p=rng.dirichlet([0.3] * 3))
     is_choice = (rows["criterion"] == "verdict").to_numpy()
-    rows["option"] = pd.Categorical(np.where(is_choice, options, None), rows["option"].cat.categories)
+    rows["option"] = pd.Categorical(pd.Series(options).where(is_choice), rows["option"].cat.categories)
     rows["missing"] = is_choice & (options == "unsure")
     rows["value"] = np.where(is_choice, np.nan, rng.choice(points, len(rows)))
     results = StudyAnalysis(replace(of_study, ratings=rows), Counted(with_excluded=bool(seed % 2)), names)

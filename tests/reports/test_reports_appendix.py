@@ -164,7 +164,8 @@ def test_correlations_of_too_few_items_have_no_interval(items, together, tmp_pat
     alone = table["item"].isin([f"item-{n}" for n in range(together, items)]) & (table["system"] == 2)
     table = table[~alone]
     table.loc[(table["item"] != "item-0") & (table["criterion"] == "slider"), "value"] = 50
-    book = compared(*analysed(table.reset_index(drop=True)), tmp_path)
+    analysis, further = analysed(table.reset_index(drop=True))
+    book = compared(analysis, further, tmp_path)
 
     for part, before, judge in (("length", "", ""), ("judges", "within items ", "J-1")):
         assert book[part, "points", f"{before}items", judge].value == together

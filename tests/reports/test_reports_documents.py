@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from helpers import browser
@@ -178,6 +179,6 @@ def test_a_criterion_without_answers_has_no_figure():
     from types import SimpleNamespace
 
     scale = SimpleNamespace(options=())
-    empty = SimpleNamespace(systems=(), points=(1.0, 2.0), criterion=SimpleNamespace(title="x", scale=scale))
+    empty: Any = SimpleNamespace(systems=(), points=(1.0, 2.0), criterion=SimpleNamespace(title="x", scale=scale))
     assert means(empty, {}) is None
     assert answers(empty, {}) is None

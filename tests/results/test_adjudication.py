@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helpers.ratings import BEST_RUBRIC, first_work, resubmit, set_aside, submit
+from helpers.ratings import BEST_RUBRIC, assigned, first_work, resubmit, set_aside, submit
 from helpers.studies import SMALL_RUBRIC, full_answers
 from sqlalchemy import func, select
 
@@ -34,7 +34,7 @@ def rated(sqlite_engine, make_study):
     return engine, study, lead, people, "item-1"
 
 
-def stored(session) -> list[tuple]:
+def stored(session) -> list[str]:
     """Every rating of the annotators."""
     expected = select(Rating.assignment_id, Rating.position, Rating.criterion_id, Rating.number, Rating.option_id)
     theirs = expected.join(Assignment, Assignment.id == Rating.assignment_id).where(Assignment.purpose == Purpose.main)
@@ -159,11 +159,11 @@ def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, ma
         assert verify.verify(session, study).holds
 
 
-def test_the_lead_may_decide_herself_while_an_annotator_is_asked(rated):
+def test_a_lead_may_decide_while_an_annotator_is_asked(rated):
     engine, study, lead, people, item = rated
     with writing(engine) as session:
         adjudication.ask(session, study, item, people[2].pseudonym, lead)
-        asked = assignments.current(session, study, people[2])
+        asked = assigned(session, study, people[2])
         decide(session, study, lead, item, {(3, "fluency"): 1})
         with pytest.raises(NotFound):
             assignments.by_token(session, people[2], asked.token)

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from helpers.analyses import NAMES, analysis
 from helpers.frames import crossed, likert_rubric, make_frame
+from helpers.present import present
 from helpers.ratings import BEST_RUBRIC, first_work, resubmit, submit
 from helpers.studies import SMALL_RUBRIC, full_answers
 from hypothesis import given, settings
@@ -160,8 +161,8 @@ def test_the_family_is_every_pair_under_every_numeric_criterion():
     each = analysis(crossed(items=20, annotators=6, criteria=2, gap=0.1))
     assert len(each.contrasts) == 6
     assert each.family == "p is adjusted by Holm over all 6 tests: 3 pairs of systems × 2 criteria."
-    smallest = min(contrast.p for contrast in each.contrasts)
-    assert min(contrast.holm for contrast in each.contrasts) == pytest.approx(min(1, 6 * smallest))
+    smallest = min(present(contrast.p) for contrast in each.contrasts)
+    assert min(present(contrast.holm) for contrast in each.contrasts) == pytest.approx(min(1, 6 * smallest))
 
 
 def test_a_difference_that_needs_these_annotators_says_so():
@@ -259,7 +260,7 @@ def test_what_a_lead_rated_after_unblinding_is_marked_and_told():
     late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)
     reported = [finding for finding in findings(analysis(frame)) if finding.kind == "after unblinding"]
     assert reported[0].sentence.startswith(f"{late.sum()} annotations by a lead came after unblinding")
-    marked = ratings_table(frame, reported[0].examples, NAMES)
+    marked = ratings_table(frame, present(reported[0].examples), NAMES)
     assert marked.count == 3 * late.sum()
     assert set(marked.rows["Marks"]) == {"after unblinding"}
 
@@ -289,7 +290,7 @@ def test_a_missing_option_that_matters_is_reported():
     each = analysis(make_frame(SMALL_RUBRIC, rows))
     result = next(result for result in each.agreement if result.criterion == "verdict")
     assert result.units == 20
-    assert result.category["alpha"].value > result.alpha + 0.1
+    assert present(present(result.category)["alpha"].value) > present(result.alpha) + 0.1
     assert "“Cannot say” as a category of its own" in result.note
     kinds = {finding.kind for finding in findings(each)}
     assert {"missing as a category", "missing answers"} <= kinds
@@ -305,7 +306,7 @@ def test_an_option_set_apart_stays_in_the_headline():
     ]
     result = next(each for each in analysis(make_frame(rubric, rows)).agreement if each.criterion == "verdict")
     assert (result.units, result.percent) == (40, 0.5)
-    assert (result.apart.units, result.apart["percent"].value) == (20, 1.0)
+    assert (present(result.apart).units, present(result.apart)["percent"].value) == (20, 1.0)
     assert result.category is None
 
 
@@ -418,7 +419,7 @@ def test_readings_hold_those_who_marked_nothing_too(marked):
     rows = texts.readings_of(session, study, frame, Counted())
     assert (len(rows), int(rows["start"].notna().sum())) == (6, 1)
     assert set(rows["length"]) == {32}
-    every, good = spans(rows)
+    every, good = present(spans(rows))
     assert (every.texts, every.spans, good.label, good.exact) == (3, 1, "good", 0.0)
     alone = Counted(annotators=frozenset({frame.ratings["annotator"].iloc[0]}))
     assert spans(texts.readings_of(session, study, frame, alone)) == Undefined("No text was read by two annotators.")

@@ -133,7 +133,8 @@ def test_a_metric_is_correlated_only_with_ordered_criteria():
     )
     metric = "  - {key: c3, title: Metric, definition: Any., scale: {kind: number, low: 0, high: 9}}\n"
     rows = table(0.3)
-    rows["option"] = np.where(rows["kind"] == "judge", None, np.where(rows["value"] > 4, "red", "blue"))
+    rows["option"] = np.where(rows["value"] > 4, "red", "blue")
+    rows.loc[rows["kind"] == "judge", "option"] = None
     people, scores = rows[rows["kind"] == "human"].assign(value=np.nan), rows[rows["kind"] == "judge"]
     about = people.assign(criterion="c4", system=0, option=None, value=3.0).drop_duplicates(["annotator", "item"])
     parts = [people, people.assign(criterion="c2"), about, scores.assign(criterion="c3")]

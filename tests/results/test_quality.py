@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.check_items import add_check, rate
 from helpers.frames import likert_rubric, make_frame
+from helpers.present import present
 from helpers.ratings import submit
 from helpers.reports import again, report_of
 from helpers.studies import SMALL_RUBRIC, add_person, draft_items, full_answers, join
@@ -158,7 +159,7 @@ def test_repeats_are_compared_and_count_in_no_result(sqlite_engine, make_study):
         assert (result.same.hits, result.same.n) == (5, 6)
         assert result.apart == pytest.approx(1 / 6 / 2)
         tables = {each.criterion: each.table for each in with_self(twice, Counted())}
-        assert tables["fluency"]["percent"].value == pytest.approx(5 / 6)
+        assert present(tables["fluency"])["percent"].value == pytest.approx(5 / 6)
         assert tables["verdict"] == Undefined("No item was rated twice by the same annotator.")
         assert len(build_frame(session, study).work) == 4
 
@@ -173,7 +174,7 @@ def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, m
         exclusions.exclude(session, study, people_[0].pseudonym, "against everybody", lead.pseudonym)
         frame, names = frame_of(session, study), system_names(session, study)
         each, everybody = (StudyAnalysis(frame, Counted(with_excluded=out), names) for out in (False, True))
-        result = quality.lines(quality.standings(session, study, HUMAN), each, everybody, "", {})
+        result = quality.lines(quality.standings(session, study, HUMAN), each, everybody, Undefined(""), {})
 
         assert [line.standing.annotator for line in result][-1] == people_[0].pseudonym
         assert result[-1].standing.excluded_reason == "against everybody"

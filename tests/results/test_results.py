@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triptych.annotate import assignments
+from triptych.annotate.assignments import Assigned
 from triptych.errors import NotFound
 from triptych.results import criterion as findings
 from triptych.results import texts
@@ -28,7 +29,7 @@ from triptych.results.progress import overview
 from triptych.stats.analysis.systems import agreement_of
 from triptych.stats.undefined import Undefined
 from triptych.storage import database, events
-from triptych.storage.models import Assignment, Kind, Person
+from triptych.storage.models import Kind, Person
 from triptych.study import lifecycle
 from triptych.study.system_names import system_names
 
@@ -45,7 +46,7 @@ def test_the_kept_frame_equals_one_built_from_nothing_whatever_happened(sqlite_e
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=3, annotators=3, title=f"S {uuid.uuid4().hex[:6]}")
         frame_of(session, study)
-        last: dict[int, Assignment] = {}
+        last: dict[int, Assigned] = {}
         out: set[int] = set()
         for n, kind, value in steps:
             who = people[n]
@@ -100,7 +101,12 @@ def test_only_what_an_event_names_is_read_again(filled, monkeypatch):
     frame_of(session, study)
     asked = []
     load = upkeep.load
-    monkeypatch.setattr(upkeep, "load", lambda s, y, only: asked.append(only) or load(s, y, only))
+
+    def counted(session, study, only):
+        asked.append(only)
+        return load(session, study, only)
+
+    monkeypatch.setattr(upkeep, "load", counted)
     work = first_work(session, people[0])
     resubmit(session, people[0], work, full_answers(fluency=1))
     assert len(frame_of(session, study).ratings) == 48

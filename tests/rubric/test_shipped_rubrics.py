@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from helpers.present import present
 
 from triptych.rubric.files import json_schema, load_rubric, shipped_rubrics
 from triptych.rubric.model import Criterion, Rubric
@@ -73,7 +74,7 @@ def test_a_shipped_file_names_its_schema_for_editors(key: str) -> None:
 @pytest.mark.parametrize("key", FILES)
 def test_the_core_of_a_shipped_file_is_under_150_lines(key: str) -> None:
     text = FILES[key].read_text(encoding="utf-8")
-    assert len(text.splitlines()) - lines_under(yaml.compose(text, yaml.SafeLoader), NOT_COUNTED) < 150
+    assert len(text.splitlines()) - lines_under(present(yaml.compose(text, yaml.SafeLoader)), NOT_COUNTED) < 150
 
 
 @pytest.mark.parametrize("key", FILES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.frames import crossed
 from helpers.studies import SMALL_RUBRIC, draft_items
-from sqlalchemy import func, select, update
+from sqlalchemy import Row, func, select, update
 from sqlmodel import Session
 
 from triptych.errors import NotAllowed
@@ -22,7 +23,7 @@ from triptych.simulate.annotators import Crowd, Recipe
 from triptych.simulate.demo import DEMO
 from triptych.simulate.recovery import Planted, Recovered, checks
 from triptych.storage import database
-from triptych.storage.models import Base, Item, PlannedItem, Rating
+from triptych.storage.models import Base, Item, PlannedItem, Rating, Round
 from triptych.study import launch, lifecycle, pairing, settings
 
 STRONG = Recipe(annotators=8, gap=0.5, first=0.3, severe=0.2)
@@ -30,7 +31,7 @@ NOTHING = Recipe(annotators=8, gap=0.0, first=0.0, severe=0.0, careless=0)
 ENDS = {"Ranking of systems", "Place on the screen", "Careless annotators", "Strict annotator", "Severities"}
 
 
-def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: str = "main"):
+def make(session: Session, items, rubric: str = SMALL_RUBRIC, study_round: Round = Round.main):
     plan = lifecycle.StudyPlan(title="Tried out", seed="fixed", round=study_round)
     return lifecycle.create_study(session, plan, rubric, items, "P-lead")
 
@@ -41,7 +42,7 @@ def overlap(study, items: int) -> None:
     study.settings = settings.stored(settings.changed(study, overlap={"items": items, "raters": 3}))
 
 
-def stored(engine) -> list[list[tuple]]:
+def stored(engine) -> list[Sequence[Row]]:
     """Every row of the database."""
     with database.reading(engine) as session:
         return [session.execute(select(table)).all() for table in Base.metadata.sorted_tables]
@@ -130,7 +131,7 @@ def test_a_large_dry_run_recovers_every_planted_effect(sqlite_engine, key):
 def test_every_shipped_rubric_can_be_tried_out(lab, key):
     items = read_items((DEMO / f"{key}.jsonl").read_bytes(), f"{key}.jsonl").items
     with database.writing(lab) as session:
-        study = make(session, items[:3], shipped_rubrics()[key].read_text(encoding="utf-8"), "crowd")
+        study = make(session, items[:3], shipped_rubrics()[key].read_text(encoding="utf-8"), Round.crowd)
         run = dry_run.dry_run(session, study, Recipe(annotators=3))
     asked = run.analysis.frame.rubric.asked("crowd")
     assert run.annotations == 9

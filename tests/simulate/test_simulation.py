@@ -6,6 +6,7 @@ from random import Random
 from statistics import fmean
 
 import pytest
+from helpers.present import present
 from helpers.studies import SMALL_RUBRIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,9 +71,9 @@ def test_every_simulated_annotation_passes_the_check_that_real_ones_pass(
     checked = check_answers(rubric, study_round, len(shown), parse_answers(draft))
 
     for position, span in checked.highlights:
-        text = shown[position].text if span.turn is None else shown[position].turns[span.turn]
-        assert span.end <= len(text)
-        assert text[span.start : span.end].strip()
+        text = shown[position].text if span.turn is None else present(shown[position].turns)[span.turn]
+        assert span.end <= len(present(text))
+        assert present(text)[span.start : span.end].strip()
 
 
 def test_the_same_generator_state_gives_the_same_answers():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_the_set_up_link_is_only_for_this_computer(bound, is_terminal, environme
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    shown = []
+    shown: list[Any] = []
     monkeypatch.setattr(host.sys, "platform", "linux")
     monkeypatch.setattr(webbrowser, "open", shown.append)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)

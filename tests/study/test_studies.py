@@ -42,8 +42,8 @@ def rows(session, table) -> int:
 
 
 def create(session, lead, data: bytes = GOOD, rubric: str = SMALL_RUBRIC, **plan) -> Study:
-    plan = lifecycle.StudyPlan(**{"title": "A study", **plan})
-    return lifecycle.create_from_file(session, plan, rubric, read_items(data, "items.csv"), lead)
+    planned = lifecycle.StudyPlan(**{"title": "A study", **plan})
+    return lifecycle.create_from_file(session, planned, rubric, read_items(data, "items.csv"), lead)
 
 
 def test_a_study_from_a_file_holds_items_and_criteria(session, lead):
@@ -215,8 +215,8 @@ def test_the_list_counts_whatever_happened_as_the_results_do(sqlite_engine, make
 
 def fits(rubric: str, data: bytes, name: str = "items.jsonl", **options) -> list[str]:
     rubrics = shipped_rubrics()
-    rubric = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
-    return lifecycle.misfits(rubric, read_items(data, name, ReadOptions(**options)))
+    parsed = load_rubric(rubrics[rubric]) if rubric in rubrics else parse_rubric(rubric)
+    return lifecycle.misfits(parsed, read_items(data, name, ReadOptions(**options)))
 
 
 @pytest.mark.parametrize("key", shipped_rubrics())

@@ -314,7 +314,8 @@ async def wrong_actions(served: Served) -> list[str]:
         for reason in ("bored", "", None, LONG):
             wrong.append((f"skip for {str(reason)[:10]!r}", {**skip(annotator, right["assignment"]), "reason": reason}))
         wrong += [("an action of no kind", {}), ("an action with another kind", {"kind": "unblind"})]
-        wrong += [(f"the action {junk!r}", junk) for junk in ([], "submit", 5, True)]
+        junk: tuple[Any, ...] = ([], "submit", 5, True)
+        wrong += [(f"the action {action!r}", action) for action in junk]
         for name, message in wrong:
             await annotator.act(message)
             work = annotator.view["work"] if annotator.has_work else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.routing import Route
 
 from triptych import settings
@@ -23,6 +24,9 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104
 STRONG = "v8Kq2LmZx7Wc4RtYb9NpJd3HsGf6QaUe1ToXiVk5"
 
 
+NO_REQUEST = Request({"type": "http"})
+
+
 @pytest.fixture
 def served(sqlite_engine, monkeypatch):
     monkeypatch.setattr(health, "web_engine", lambda: sqlite_engine)
@@ -30,8 +34,8 @@ def served(sqlite_engine, monkeypatch):
 
 
 def ready() -> tuple[int, dict]:
-    answer = health.readyz(None)
-    return answer.status_code, json.loads(answer.body)
+    answer = health.readyz(NO_REQUEST)
+    return answer.status_code, json.loads(bytes(answer.body))
 
 
 def broken_engine(tmp_path: Path):
@@ -41,7 +45,7 @@ def broken_engine(tmp_path: Path):
 def test_the_process_is_healthy_whatever_its_database_does(monkeypatch):
     monkeypatch.setattr(health, "web_engine", lambda: pytest.fail("nobody asks the database"))
 
-    assert asyncio.run(health.healthz(None)).status_code == 200
+    assert asyncio.run(health.healthz(NO_REQUEST)).status_code == 200
 
 
 def test_ready_means_database_tables_and_disk(served):
@@ -116,7 +120,10 @@ def test_an_outage_is_answered_with_503_and_the_sentence():
     async def send(message) -> None:
         sent.append(message)
 
-    asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, None, send))
+    async def receive() -> dict:
+        return {"type": "http.disconnect"}
+
+    asyncio.run(app({"type": "http", "method": "GET", "path": "/x", "headers": [], "root_path": ""}, receive, send))
 
     assert sent[0]["status"] == 503
     assert json.loads(sent[1]["body"]) == {"refused": "away", "message": database.AWAY}

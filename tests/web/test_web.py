@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from http.cookies import SimpleCookie
 
 import pytest
+from helpers.present import present
 from starlette.requests import Request
 
 from bench.server import Server, running_app
@@ -86,7 +87,7 @@ def holder(data, answer: Answer) -> Who | None:
         patch.setenv("TRIPTYCH_SECRET", SECRET)
         secret = session.login_secret(answer.cookie.value)
     with reading(data) as transaction:
-        return accounts.who_is(transaction, secret)
+        return accounts.who_is(transaction, present(secret))
 
 
 def test_a_ticket_becomes_a_cookie_that_no_script_can_read(server, data, lead):

@@ -27,7 +27,7 @@ def at_work(monkeypatch):
 
         def act(action, showing=None, login=login):
             answer = work._run(work._act, work._refused_desk, login, {"action": action, "showing": showing})
-            return answer.status_code, json.loads(answer.body)
+            return answer.status_code, json.loads(bytes(answer.body))
 
         return act
 
