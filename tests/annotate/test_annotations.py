@@ -75,7 +75,7 @@ def test_a_submission_is_stored_whole_and_brings_the_next_item(opened):
         assert receipt.next.item_id != first.item_id
 
 
-def test_the_same_submission_five_times_at_once_is_stored_once(opened):
+def test_five_equal_submissions_at_once_are_stored_once(opened):
     engine, _, who, first = opened
 
     def send(_):
@@ -308,7 +308,7 @@ def test_a_reason_that_the_rubric_does_not_offer_is_refused(opened):
         annotations.set_aside_item(session, who, skip)
 
 
-def test_time_that_ran_out_never_throws_work_away(opened, make_study, monkeypatch):
+def test_an_expired_reservation_loses_no_work(opened, make_study, monkeypatch):
     engine, study, who, first = opened
     real = clock.now
     with writing(engine) as session:

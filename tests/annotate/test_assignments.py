@@ -235,7 +235,7 @@ def test_sixteen_processes_never_over_assign(engine, make_study, monkeypatch):
         study, _, people = make_study(session, items=12, annotators=16, raters_per_item=3)
     url = engine.url.render_as_string(hide_password=False)
 
-    # sixteen processes, whose imports are paid for once; the forking server knows no sys.path of ours
+    # sixteen processes that share one import; the forking server has not our sys.path
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload([__name__])

@@ -219,7 +219,7 @@ def test_checks_look_like_items_and_count_in_no_result(checked):
         assert sorted(orders[0]) == sorted(orders[1])
 
 
-def test_a_check_cannot_be_gone_back_to_nor_changed(checked):
+def test_a_check_can_be_neither_revisited_nor_changed(checked):
     session, study, who = checked(30, *some_checks())
     done: list[Assigned] = []
     while not done or done[-1].purpose == Purpose.main:

@@ -67,7 +67,7 @@ def test_a_submit_asks_postgresql_little(postgres_engine, make_study):
     assert len(sent) <= 18, sent
 
 
-def test_a_foreign_item_and_an_ended_login_are_told_apart(engine, make_study):
+def test_a_foreign_item_and_an_ended_login_are_distinguished(engine, make_study):
     with writing(engine) as session:
         study, _, (who, other) = make_study(session)
         login = login_of(session, other)

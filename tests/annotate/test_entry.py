@@ -1,4 +1,4 @@
-"""The way in: consent, instructions, training, entry test, work; nothing is passed over and nothing is told early."""
+"""The way in: consent, instructions, training, entry test, work; no step is left out and no answer shown early."""
 
 from datetime import timedelta
 from types import SimpleNamespace

@@ -147,7 +147,7 @@ NO_WORK = {
 
 
 def take(session, study, lead, who, step: str) -> bool:
-    """Does one step; whether there was something to do. What a person without an item sees is one of NO_WORK."""
+    """Does one step; returns whether there was one to do. What a person without an item sees is one of NO_WORK."""
     match step:
         case "submit" | "ignore" | "skip":
             work = assignments.current(session, study, who)
@@ -240,7 +240,7 @@ def test_withdrawn_ratings_are_surplus_or_deleted_as_promised_at_consent(sqlite_
         assert events.first_broken(session, study.id) is None
 
 
-def test_somebody_who_withdrew_gets_no_item_and_stores_nothing(sqlite_engine, make_study):
+def test_a_withdrawn_annotator_gets_no_item_and_stores_nothing(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, (anna, _) = make_study(session)
         work = assigned(session, study, anna)

@@ -1,4 +1,4 @@
-"""The spreadsheet road: what a workbook holds, what comes back, and that it ends where the web road ends."""
+"""Work in spreadsheets: what a workbook holds, what is accepted back, and that the web stores the same."""
 
 import io
 import zipfile
@@ -140,7 +140,7 @@ def test_a_workbook_holds_no_system_file_id_or_formula(desk, sqlite_engine, make
 def test_only_answer_cells_are_editable_and_have_lists(desk):
     *_, sheet = desk(1, rubric=WITH_BEST)
     page, hidden = sheet.sheet, sheet.book["Triptych"]
-    # a program that is told no font takes one of its own
+    # without a font in the file a program chooses its own
     assert {cell.font.name for row in page.iter_rows() for cell in row} == {"Calibri"}
     open_keys = {key for key, column in sheet.keys.items() if not page.cell(4, column).protection.locked}
     assert open_keys == {key for key in sheet.keys if key.partition(":")[0] in {"rating", "reasons", "words"}} | {
@@ -427,7 +427,7 @@ def test_rows_may_be_sorted_but_not_changed_otherwise(desk):
     assert "This row belongs to another workbook." in {what for *_, what in errors(foreign)}
 
 
-def test_a_file_of_somewhere_else_is_refused_in_words(desk, make_study):
+def test_a_workbook_of_another_installation_is_refused_with_a_reason(desk, make_study):
     session, study, lead, _, sheet = desk(1)
     other, other_lead, _ = make_study(session, items=1, title="Another")
     plain = Book()

@@ -1,4 +1,4 @@
-"""Nothing given is lost and nothing is mixed up: reloads, cut networks, killed servers, two tabs, two people."""
+"""No input is lost or mixed up: reloads, cut networks, killed servers, two tabs, two people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCAL = "Object.keys(localStorage).filter((key) => key.startsWith('triptych:'))"
 
 
 def fill(session: Any) -> None:
-    """One open study; every test brings annotators of its own."""
+    """One open study; every test adds its own annotators."""
     lead = add_person(session, "lead", Role.lead)
     plan = lifecycle.StudyPlan(title=SLUG, seed="keeping", raters_per_item=50)
     study = lifecycle.create_study(session, plan, SMALL_RUBRIC, draft_items(4), lead.pseudonym, lead.person_id)

@@ -1,4 +1,4 @@
-"""`kill -9` of the real server under load: what was acknowledged is there, and nothing is there by half."""
+"""`kill -9` of the real server under load: what was acknowledged is there, and nothing is stored in part."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Acknowledged:
 
 
 async def work(annotator: Annotator, acknowledged: Acknowledged, enough: asyncio.Event, goal: int) -> None:
-    """Drafts and submits, one item after another, until the server is gone."""
+    """Drafts and submits, one item after another, until the server dies."""
     while True:
         view = annotator.view
         token, answers = view["work"]["token"], annotator.answers(view)

@@ -70,7 +70,7 @@ def session_of(page) -> dict | None:
 
 
 def test_a_lead_page_shows_strangers_the_sign_in_page(page, tmp_path):
-    # a server of its own: the hole that this guards against closes with the first visit of any page
+    # a new server: the hole that this guards against closes with the first visit of any page
     with running_app(tmp_path / "home") as fresh:
         frames = frames_of(page)
         page.goto(f"{fresh.url}/results")

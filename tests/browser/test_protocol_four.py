@@ -1,4 +1,4 @@
-"""Protocol 4 in both rounds: an expert's workbook, then a panel with an entry test, each with results of its own."""
+"""Protocol 4 in both rounds: an expert's workbook, then a panel with an entry test, each with its own results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def opinion(round_: str, item: str, system: str, criterion: str) -> int:
 
 
 def summary_sentence(round_: str) -> str:
-    """The sentence about best and worst system that a results page owes this round, if no other rating gets in."""
+    """The sentence about best and worst system that a results page must show for this round alone."""
     best, _, worst = BEST_FIRST[round_]
     opinions = [[opinion(round_, item["item_id"], system, "relevance") for item in ITEMS] for system in (best, worst)]
     return f"{best} is higher than {worst} by {(sum(opinions[0]) - sum(opinions[1])) / len(ITEMS):.2f}"
@@ -86,7 +86,7 @@ def launch(page: Page) -> None:
 
 
 def make_workbook(page: Page, server: Server, slug: str, path: Path) -> None:
-    """A workbook for somebody new, downloaded to `path`."""
+    """A workbook for a new person, downloaded to `path`."""
     page.goto(f"{server.url}/workbooks?study={slug}")
     page.get_by_label("Name", exact=True).fill("Dr Expert")
     page.get_by_label("Name", exact=True).press("Enter")

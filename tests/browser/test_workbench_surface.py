@@ -21,7 +21,7 @@ chromium = browser.chromium
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves the repository's files; answers drafts as told and remembers them."""
+    """Serves the repository's files; answers drafts as configured and records them."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(ROOT)))
@@ -71,7 +71,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    # it looks for the end of its work in between; the half second of its default would be each test's last
+    # how often it checks whether to stop; with the default each test ends half a second later
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
@@ -83,7 +83,7 @@ def server() -> Iterator[Server]:
 def first_page(chromium):
     """One page for the module: a browser takes more than a second of processor time for another one.
 
-    Every test has a server, and so an origin with a store and a cache of its own; `open_view` resets the rest.
+    Every test has its own server, and so an origin with its own store and cache; `open_view` resets the rest.
     """
     return chromium.new_context(viewport=SIZE).new_page()
 
@@ -92,7 +92,7 @@ def first_page(chromium):
 def open_view(chromium, first_page, server):
     """Opens a view of tests/browser/workbench/views.js; the test fails if the page raises an error.
 
-    The first one is on the module's page; another one is in the context given, or in one of its own.
+    The first one is on the module's page; another one is in the context passed, or in a new one.
     """
     others: list[Any] = []
     used: list[Any] = []
@@ -740,7 +740,7 @@ def test_leaving_the_page_sends_what_is_unsent(open_view, server):
     assert server.drafts[-1]["draft"]["ratings"] == {"A": {"fluency": 5}}
 
 
-def test_guidelines_open_beside_the_task_at_the_criterion(open_view):
+def test_guidelines_open_next_to_the_task_at_the_criterion(open_view):
     page = open_view()
     page.locator('[data-tw-info="domain"]').first.click()
     expect(page.locator("[data-tw-guidelines]")).to_be_visible()
@@ -814,7 +814,7 @@ def test_very_long_contexts_are_shown_whole(open_view, view):
     assert page.evaluate("document.querySelectorAll('.tw-context *').length") < 9000
 
 
-def test_unmounting_takes_the_surface_and_its_listeners_away(open_view):
+def test_unmounting_removes_the_surface_and_its_listeners(open_view):
     page = open_view()
     page.evaluate("unmount()")
     assert page.locator(".tw").count() == 0

@@ -1,4 +1,4 @@
-"""The whole of docs/deploy on loopback: PostgreSQL, two app processes, nginx with TLS, and people at work."""
+"""The whole of docs/deploy on loopback: PostgreSQL, two app processes, nginx with TLS, and annotators."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Answer(NamedTuple):
 
 
 def get(url: str, trust: ssl.SSLContext | None = None, **headers: str) -> Answer:
-    """One request on a connection of its own; status 0 if nobody answers."""
+    """One request on a new connection; status 0 without an answer."""
     parts = urlsplit(url)
     connection: http.client.HTTPConnection
     if trust:
@@ -227,7 +227,7 @@ class Stack:
         return get(f"{self.servers[number].url}/readyz")[0] == 200
 
     def start(self, number: int) -> None:
-        """A new process at the place of the old one; returns when it is ready."""
+        """A new process in place of the old one; returns when it is ready."""
         port = self.proxy.ports[number]
         self.servers[number] = start_server(self.folder / f"home-{number}", self.env(), port)
         wait_until(lambda: self.is_ready(number), self.servers[number], "be ready")
@@ -374,7 +374,7 @@ class Visitor(Annotator):
 
 
 def check_stored(stack: Stack, visitors: Sequence[Visitor]) -> None:
-    """Every acknowledged submission is stored once and whole; nothing is there by half; the chain holds."""
+    """Every acknowledged submission is stored once and whole; nothing is stored in part; the chain holds."""
     acknowledged = set().union(*(visitor.journal.submissions for visitor in visitors))
     with database.reading(stack.engine) as session:
         stored = {s.id: s.assignment_id for s in session.scalars(select(Submission))}

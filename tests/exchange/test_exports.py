@@ -1,4 +1,4 @@
-"""Exports: what stands in each format, who may have it, and that a blind study stays blind outside."""
+"""Exports: what each format holds, who may have it, and that a blind study stays blind outside."""
 
 import asyncio
 import io
@@ -93,7 +93,7 @@ def dialogues(sqlite_engine):
 
 
 @pytest.mark.parametrize("key", FORMATS)
-def test_every_export_names_design_and_last_event_beside_the_data(filled, key):
+def test_every_export_names_its_design_and_last_event(filled, key):
     session, study, _, people = filled
     files = unzipped(session, study, key)
     readme, codebook = files["README.md"].decode(), json.loads(files["codebook.json"])
@@ -148,7 +148,7 @@ def test_every_column_of_every_table_is_explained_in_the_codebook():
     assert named == set(COLUMNS)
 
 
-def test_surplus_and_exclusion_are_marks_and_withdrawn_work_is_gone(filled):
+def test_exports_mark_surplus_and_exclusion_and_omit_withdrawn_work(filled):
     session, study, _, people = filled
     own = select(Assignment).where(Assignment.state == AssignmentState.submitted).order_by(Assignment.id)
     first, second, third = session.scalars(own)

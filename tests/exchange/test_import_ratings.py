@@ -230,7 +230,7 @@ def test_an_empty_value_has_no_row_and_counts_nowhere(imported):
     assert sorted((result.n, result.summary.mean) for result in system) == [(1, 91), (2, 91)]
 
 
-def test_equal_values_leave_agreement_undefined_in_words(imported):
+def test_equal_values_leave_agreement_undefined_with_a_reason(imported):
     rows = "".join(f"i{n},s,w{w},c,4\n" for n in range(4) for w in range(2))
     _, frame, _ = imported(together(LONG + rows))
 

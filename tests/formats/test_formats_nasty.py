@@ -113,7 +113,7 @@ def test_three_columns_of_one_name_are_three_systems() -> None:
         ("deep_nesting.json", "nested more than 50 levels"),
     ],
 )
-def test_a_file_without_items_is_refused_in_words(name: str, words: str) -> None:
+def test_a_file_without_items_is_refused_with_a_reason(name: str, words: str) -> None:
     with pytest.raises(ImportRefused, match=words):
         read(name)
 
@@ -207,12 +207,12 @@ def test_offsets_in_code_points_hold_after_reading() -> None:
     assert present(text)[12:22] == "annotation"
 
 
-def test_white_space_and_html_are_kept_as_they_stand() -> None:
+def test_white_space_and_html_are_unchanged() -> None:
     assert texts(read("whitespace_collapse.jsonl"))[0] == [WHITE_SPACE, " leading", "trailing "]
     assert read("html_and_markdown.jsonl").items[0].context_text == "<script>alert(1)</script> after"
 
 
-def test_formulas_are_read_as_they_stand() -> None:
+def test_formulas_are_read_as_text() -> None:
     file = read("formula_injection.csv")
     assert file.items[0].context_text == '=HYPERLINK("http://127.0.0.1/?"&A1,"x")'
     assert texts(file) == [["+1 great stay", "-5 stars", "@manager thank you"], ["\t=1+1", "-", "+"]]

@@ -275,7 +275,7 @@ def test_a_zip_is_inflated_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch):
         (zipped(**{"u/user_state.json": {}, "config.yml": "annotation_schemes: ["}), "config.yml is not YAML"),
     ],
 )
-def test_a_zip_that_cannot_be_read_is_refused_in_words(data: bytes, sentence: str):
+def test_an_unreadable_zip_is_refused_with_a_reason(data: bytes, sentence: str):
     with pytest.raises(ImportRefused, match=sentence):
         read_files(data, "x.zip")
 

@@ -132,7 +132,7 @@ def test_protected_cells_stay_and_are_reported_unless_restoring() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(["csv", "tsv", "txt", "json", "jsonl", "xlsx", "parquet"]))
-def test_any_bytes_are_read_or_refused_in_words(data: bytes, ending: str) -> None:
+def test_any_bytes_are_read_or_refused_with_a_reason(data: bytes, ending: str) -> None:
     try:
         file = read_items(data, f"items.{ending}")
     except ImportRefused as refused:
@@ -149,7 +149,7 @@ JSON_VALUE = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), JSON_VALUE), max_size=3), st.booleans())
-def test_any_json_is_read_or_refused_in_words(values: list[dict], judge: bool) -> None:
+def test_any_json_is_read_or_refused_with_a_reason(values: list[dict], judge: bool) -> None:
     options = ReadOptions(judge_conversation=judge, append_field="text", append_speaker="A" if judge else None)
     try:
         file = read_items(json.dumps(values).encode(), "items.json", options)

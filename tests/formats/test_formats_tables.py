@@ -239,7 +239,7 @@ def test_an_unknown_ending_is_refused(name: str) -> None:
         (b"," * (19 * 2**20), "looks like data|No row|columns"),
     ],
 )
-def test_a_bomb_of_text_is_refused_in_words(content: bytes, words: str) -> None:
+def test_a_bomb_of_text_is_refused_with_a_reason(content: bytes, words: str) -> None:
     try:
         file = read_items(content, "items.csv")
     except ImportRefused as refused:

@@ -205,7 +205,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_workbook_is_refused_in_words(name: str) -> None:
+def test_a_hostile_workbook_is_refused_with_a_reason(name: str) -> None:
     make, words = HOSTILE[name]
     data = make()
     with pytest.raises(ImportRefused) as refused:

@@ -189,7 +189,7 @@ class Function:
 
 
 def functions_of(path: Path) -> dict[str, Function]:
-    """The functions at the top of a module; a statement prepared beside them counts as theirs."""
+    """The functions at the top of a module; a statement at the top of the module counts as part of them."""
     statements: set[str] = set()
     for node in tree(path).body:
         if isinstance(node, ast.Assign):
@@ -207,7 +207,7 @@ def functions_of(path: Path) -> dict[str, Function]:
 
 
 RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
-# what is read is read with what the transaction has recorded, which is written out before: no change of its own
+# a query first writes out what the transaction has recorded: that is no separate change
 NO_CHANGE = {"triptych.storage.events.write_pending"}
 
 
@@ -276,7 +276,7 @@ def test_commands_are_reached_only_as_their_row_says(door):
 
 @pytest.fixture
 def world(make_study):
-    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has a study of their own."""
+    """(study of the lead, its item's token, actor → Who). Every actor but the stranger has their own study."""
     with database.writing(web_engine()) as session:
         study, lead, (anna, _) = make_study(session, title="Hidden Title")
         other, its_lead, (ben, _) = make_study(session, title="Another")
@@ -312,7 +312,7 @@ TRIED = {
 OPEN_TO = {"people.accounts.join": {"annotator", "other annotator", "other lead", "lead"}}
 
 
-def test_a_command_of_annotators_finds_nothing_for_anybody_else(world):
+def test_a_command_of_annotators_finds_nothing_for_others(world):
     study, token, actors = world
     let_in = defaultdict(set)
     for name, command in TRIED.items():
@@ -374,7 +374,7 @@ def run(page: Path, **query: str) -> str:
     return shown(app.run())
 
 
-def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
+def test_lead_pages_open_for_leads_only(monkeypatch, world):
     study, _, actors = world
     for number, name in enumerate(LEAD_PAGES):
         annotator = ("annotator", "other annotator")[number % 2]  # the page knows their role only
@@ -385,7 +385,7 @@ def test_no_page_of_leads_opens_for_anybody_who_is_none(monkeypatch, world):
             assert study.title not in text, name
 
 
-def test_no_page_of_leads_tells_another_lead_of_the_study(monkeypatch, world):
+def test_no_lead_page_shows_a_study_to_other_leads(monkeypatch, world):
     study, _, actors = world
     be(monkeypatch, actors["other lead"])
     for name in LEAD_PAGES:

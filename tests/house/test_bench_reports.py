@@ -1,4 +1,4 @@
-"""The pages that the measurements write: nothing of somebody else's is touched."""
+"""The pages that the measurements write: other text is left unchanged."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_page_fits_on_a_screen_or_two(path: Path):
     assert len(path.read_text().splitlines()) <= 120
 
 
-def test_nothing_but_the_router_lies_directly_under_pages():
+def test_only_the_router_is_directly_under_pages():
     assert [path.name for path in (ROOT / "pages").glob("*.py")] == ["router.py"]
 
 

@@ -112,7 +112,7 @@ def test_the_sdist_builds_the_same_wheel(wheel: Path, tmp_path: Path):
 
 @dataclass
 class Installation:
-    """The wheel in an environment of its own, and a folder with files that must not matter."""
+    """The wheel in a separate environment, and a folder with files that must not matter."""
 
     python: Path
     hostile: Path

@@ -1,4 +1,4 @@
-"""The doctor names what is wrong in words, and changes nothing."""
+"""The doctor reports what is wrong, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify` plays the log back and names the row that somebody changed or removed by hand."""
+"""`verify` replays the log and names every row that was changed or removed outside the app."""
 
 from datetime import timedelta
 
@@ -38,7 +38,7 @@ def annotated() -> dict:
 
 
 def fill(session, make_study) -> Study:
-    """Everything that can be in a log: annotations, an edit, a skip, an ignored item, an exclusion taken back."""
+    """Everything that can be in a log: annotations, an edit, a skip, an ignored item, a reinstatement."""
     study, _, (first, second, third) = make_study(session, annotators=3)
     submit(session, study, first, annotated())
     submit(session, study, first)
@@ -109,7 +109,7 @@ BY_HAND = [
         "has withdrawn, the log says otherwise",
     ),
     ("UPDATE candidate SET text = 'A better answer' WHERE id = 1", "is not the text that was imported"),
-    # rewriting the hash beside a text leaves the hash of the item, and that one the hash of the design
+    # rewriting the hash next to a text leaves the hash of the item, and that one the hash of the design
     ("UPDATE candidate SET sha256 = 'c' WHERE id = 1", "is not the text that was imported"),
     ("UPDATE item SET context = 'Another question?' WHERE id = 1", "Item item-1 is not what was imported"),
     ('UPDATE item SET extra_texts = \'{"Hint": "Choose A"}\' WHERE id = 1', "Item item-1 is not what was imported"),
@@ -128,7 +128,7 @@ BY_HAND = [
 ]
 
 
-def test_whatever_was_changed_or_removed_by_hand_is_named(sqlite_engine, filled):
+def test_every_manual_change_or_removal_is_named(sqlite_engine, filled):
     missed = []
     with sqlite_engine.connect() as connection:
         # an edit outside the app does not enforce foreign keys
@@ -179,7 +179,7 @@ def test_what_was_changed_about_consents_and_entry_tests_is_named(engine, statem
         assert any(message in difference for difference in verdict.differences), verdict.sentence
 
 
-def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
+def test_a_manually_added_rating_is_reported(sqlite_engine, filled):
     with writing(sqlite_engine) as session:
         held = session.scalars(select(Assignment.id).where(Assignment.state == "reserved")).first()
         row = "INSERT INTO rating (assignment_id, position, criterion_id, number, missing) VALUES (:it, 0, 1, 3, 0)"
@@ -188,7 +188,7 @@ def test_a_rating_written_in_by_hand_is_found(sqlite_engine, filled):
     assert "fluency of Response A is 3, the log has nothing." in verdict_of(sqlite_engine, filled).sentence
 
 
-def test_events_of_an_older_version_tell_less_and_still_hold(sqlite_engine, make_study):
+def test_events_of_an_older_version_still_hold(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         study, _, (who, _) = make_study(session)
         work = assignments.by_token(session, who, submit(session, study, who, annotated()).token)

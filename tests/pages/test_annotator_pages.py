@@ -33,7 +33,7 @@ def finished(make_study, monkeypatch):
 
 
 def on_the_workbench(app: AppTest) -> list[tuple[str, str | None]]:
-    """Token of the item that is drawn, and what the workbench is told that it goes back to."""
+    """Token of the item that is drawn, and of the item that the workbench goes back to."""
     drawn = [json.loads(element.proto.json) for element in app.get("bidi_component")]
     return [(json.loads(data["view"])["work"]["token"], data["showing"]) for data in drawn]
 

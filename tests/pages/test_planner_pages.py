@@ -29,7 +29,7 @@ def slide(app, label: str, value):
 
 
 def press_run(app, **sliders: int):
-    """The dry run with these sliders, which stand in a form."""
+    """The dry run with these sliders, which are in a form."""
     for label, value in sliders.items():
         next(element for element in app.slider if element.label == label.replace("_", " ")).set_value(value)
     app = next(button for button in app.button if button.label == "Run").click().run()

@@ -35,7 +35,7 @@ def lab(make_study):
 
 
 def open_numbers(app, *criteria: str):
-    """The same page with the numbers of these criteria laid open."""
+    """The same page with the numbers of these criteria open."""
     for key in criteria:
         app.session_state[f"numbers-{key}"] = True
     return app.run()
@@ -44,7 +44,7 @@ def open_numbers(app, *criteria: str):
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 
 
-def test_the_page_tells_progress_and_findings_per_criterion(visit, lab):
+def test_the_page_shows_progress_and_findings_per_criterion(visit, lab):
     study, lead, people = lab
     app = visit(lead, "results.py", study=study.slug)
     assert [metric.value for metric in app.metric][:2] == ["2 of 3", "0 of 1"]
@@ -97,7 +97,7 @@ def test_a_study_without_ratings_says_so_and_shows_no_number(visit, make_study):
     assert not app.get("plotly_chart")
 
 
-def test_a_page_whose_ratings_all_fell_away_speaks_in_sentences(visit, lab):
+def test_a_page_without_remaining_ratings_explains_why(visit, lab):
     study, lead, people = lab
     with database.writing(web_engine()) as session:
         for who in people:
@@ -160,7 +160,7 @@ def test_simulated_ratings_count_only_when_asked_for_and_are_named(visit, lab):
     assert "simulated annotators" in app.warning[0].value
 
 
-def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
+def test_items_most_raters_ignored_can_be_included_again(visit, make_study):
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, items=1, annotators=3)
         submit(session, study, people[0])
@@ -172,7 +172,7 @@ def test_items_that_most_ignored_can_be_taken_back_in(visit, make_study):
     assert app.get("plotly_chart")
 
 
-def test_the_list_of_ratings_tells_how_many_pass_its_filters(visit, lab):
+def test_the_list_of_ratings_counts_what_passes_its_filters(visit, lab):
     study, lead, people = lab
     app = visit(lead, "ratings.py", study=study.slug)
     assert app.text[0].value == "12 of 12 ratings."
@@ -241,7 +241,7 @@ def test_a_page_redraws_for_later_numbers_or_a_restored_backup(monkeypatch):
     assert drawn == ["app", "app"]
 
 
-def test_titles_of_a_rubric_are_shown_as_they_stand(visit, make_study):
+def test_titles_of_a_rubric_are_shown_literally(visit, make_study):
     rubric = SMALL_RUBRIC.replace("title: Fluency", f"title: '{HOSTILE}'")
     with database.writing(web_engine()) as session:
         study, lead, people = make_study(session, rubric=rubric)

@@ -147,7 +147,7 @@ def upload(app: AppTest, name: str, data: bytes) -> AppTest:
 
 @pytest.fixture
 def with_rubric(visit, lead):
-    """The page with SMALL_RUBRIC, or a text of its own, uploaded."""
+    """The page after an upload of SMALL_RUBRIC, or of another text."""
 
     def uploaded(yaml: str = SMALL_RUBRIC):
         app = visit(lead, "new_study.py")

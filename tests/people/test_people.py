@@ -44,7 +44,7 @@ def study(sqlite_engine, make_study):
 
 
 def refused(engine, command, *args) -> str:
-    """The message with which a command in a transaction of its own is refused; empty if it is not."""
+    """The message that refuses a command in its own transaction; empty if it is accepted."""
     try:
         with writing(engine) as session:
             command(session, *args)

@@ -1,4 +1,4 @@
-"""Erasing a person leaves no byte of theirs, the log holds, and earlier copies are listed."""
+"""Erasing a person leaves no byte of their data, the log holds, and earlier copies are listed."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_an_erased_person_cannot_come_back(sqlite_engine, make_study):
         with pytest.raises(Conflict):
             erasure.erase(session, study, person.pseudonym, lead)
         assert "erased" in [member.state for member in roster.members_of(session, study)]
-        accounts.join_open_study(session, study, "Anna")  # the name is free for somebody else
+        accounts.join_open_study(session, study, "Anna")  # the name is free for another person
     with database.writing(sqlite_engine) as session, pytest.raises(NotAllowed):
         accounts.return_to_study(session, study, "Anna", code)
 
@@ -341,7 +341,7 @@ def test_personal_data_are_complete_and_unblind_nothing(sqlite_engine, make_stud
     assert ",A,Verdict,Reject,rude,'=1+1 qwxplain" in "\n".join(rows)
 
 
-def test_one_study_tells_nothing_of_another(sqlite_engine, make_study):
+def test_ones_own_data_of_one_study_reveal_no_other(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, (anna, _) = make_study(session)
         other, _, _ = make_study(session, title="Another study")

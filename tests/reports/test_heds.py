@@ -44,7 +44,7 @@ def sheet(report):
 
 @pytest.fixture
 def form(shared):
-    """id → (number, whether it stands once per criterion) of every control of the form."""
+    """id → (number, whether it occurs once per criterion) of every control of the form."""
     with (shared / "heds3_fields.csv").open(encoding="utf-8", newline="") as file:
         return {
             row["element_id"]: (row["number"], row["repeated_per_criterion"] == "1") for row in csv.DictReader(file)
@@ -188,7 +188,7 @@ def test_answers_are_stored_logged_and_in_the_file(tmp_path, make_study):
     assert "Ada `L.`" in report.files["CITATION.cff"].decode()
 
 
-def test_criteria_of_the_same_title_get_tabs_of_their_own():
+def test_criteria_of_the_same_title_get_separate_tabs():
     rubric = parse_rubric(
         """
 key: twins

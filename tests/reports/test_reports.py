@@ -1,4 +1,4 @@
-"""A report of a study: one list of numbers behind every file, made again by the script that goes with it."""
+"""A report of a study: one list of numbers behind every file, recomputed by the script in its zip."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_reports_script_recomputes_every_number(report, tmp_path):
 
 
 def run_alone(folder):
-    """analysis.py in a fresh interpreter that can import nothing but NumPy and SciPy beside the standard library."""
+    """analysis.py in a fresh interpreter that can import only NumPy, SciPy and the standard library."""
     command = [sys.executable, "-I", "-c", ALONE, str(folder)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
 
@@ -131,7 +131,7 @@ def test_a_changed_number_makes_the_script_fail(report, tmp_path, monkeypatch):
     assert any("the report says 0.99" in words for words in again(other, tmp_path / "other", monkeypatch))
 
 
-def test_every_file_names_the_snapshot_or_stands_in_it(report):
+def test_every_file_names_the_snapshot_or_is_listed_there(report):
     listed = json.loads(report.files["snapshot.json"])["files"]
     assert hashlib.sha256(report.files["snapshot.json"]).hexdigest() == report.sha256
     for name, content in report.files.items():
@@ -236,7 +236,7 @@ def test_a_report_marks_what_a_lead_rated_after_the_unblinding(sqlite_engine):
     assert "after_unblinding" in json.loads(report.files["codebook.json"])["columns"]
 
 
-def test_a_report_tells_what_stands_out_about_single_annotators(sqlite_engine):
+def test_a_report_shows_what_is_unusual_about_single_annotators(sqlite_engine):
     rng = random.Random(2)
     with database.writing(sqlite_engine) as session:
         study, _, people = new_study(session, items=4, annotators=3)

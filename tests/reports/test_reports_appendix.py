@@ -1,4 +1,4 @@
-"""The numbers of a report's appendix: as the results page has them, and made again from the ratings alone."""
+"""The numbers of a report's appendix: the same as on the results page, and recomputed from the ratings alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS = {"reliability", "without annotator", "annotator pairs", "ranks", "streng
 
 
 def made_again(analysis, further, folder: Path) -> dict:
-    """What the script makes of the files of a report."""
+    """What the script computes from the files of a report."""
     variables = [asdict(ratings.variable) for ratings in analysis.ratings]
     study = {"study": {"systems": list(NAMES.values())}, "variables": variables}
     family = sorted(analysis.frame.settings.preregistration.family)
@@ -63,7 +63,7 @@ def test_the_appendix_is_recomputed_from_the_ratings_alone(systems, items, shown
 
 
 def compared(analysis, further, folder: Path) -> Book:
-    """The numbers of a report, every one of which the script has made again."""
+    """The numbers of a report, each of which the script has recomputed."""
     book = Book.of(analysis, further.numbers)
     again = made_again(analysis, further, folder)
     assert again.keys() == {number.place for number in book.numbers}

@@ -41,7 +41,7 @@ def table_of(texts: list[str]) -> Table:
 
 
 def tex_is_safe(text: str) -> bool:
-    """Braces are balanced, nothing special stands unescaped, and only commands that we write occur."""
+    """Braces are balanced, no special character is unescaped, and only commands that we write occur."""
     without = text.replace(r"\{", "").replace(r"\}", "")
     depth = 0
     for sign in without:

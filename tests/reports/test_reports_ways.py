@@ -1,4 +1,4 @@
-"""How a report is made, kept and given out: the store, the address, the command line, the lead's page."""
+"""How a report is made, stored and delivered: the store, the address, the command line, the lead's page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rated(engine, make_study):
 
 
 def freeze(engine, study, scope=None):
-    """Makes a report and keeps it, as the page does."""
+    """Makes a report and stores it, as the page does."""
     with database.reading(engine) as session:
         report = build_report(session, lifecycle.by_slug(session, study.slug), scope)
     with database.writing(engine) as session:

@@ -145,7 +145,7 @@ def test_a_chosen_annotator_decides_after_their_current_item(engine, make_study)
         assert verify.verify(session, study).holds, verify.verify(session, study).sentence
 
 
-def test_whoever_was_asked_may_skip_and_somebody_else_is_asked(sqlite_engine, make_study):
+def test_an_asked_annotator_may_skip_and_another_is_asked(sqlite_engine, make_study):
     with writing(sqlite_engine) as session:
         rubric = SMALL_RUBRIC + "skip: {title: Skip, reasons: [{key: unclear, title: Unclear}]}\n"
         study, lead, (first, second) = make_study(session, items=1, rubric=rubric)

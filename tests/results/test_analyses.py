@@ -140,7 +140,7 @@ def test_a_check_that_cannot_run_gives_its_reason(name: str, check: str, why: st
     assert any(why in words for words in listed), listed
 
 
-def test_the_same_reason_stands_once_with_all_its_criteria():
+def test_a_shared_reason_is_listed_once_with_its_criteria():
     listed = [each for each in not_run(analysis(DEGENERATE["empty"])) if each.check == "Krippendorff's alpha"]
     assert [each.criteria for each in listed] == [("Criterion 1", "Criterion 2")]
 
@@ -231,7 +231,7 @@ def test_ignored_items_that_decide_a_conclusion_are_reported():
     assert other.sentence.endswith("is not clear here, and clear without the items that most annotators ignored.")
 
 
-def test_a_difference_that_one_annotator_makes_names_her():
+def test_a_difference_one_annotator_makes_names_them():
     rows = rated(*[4, 4] * 40, systems=2, annotators=4)
     for row in rows:
         if row["annotator"] == "P-0" and row["system"] == 2:
@@ -254,7 +254,7 @@ def test_simulated_annotators_are_the_first_thing_a_reader_learns():
     assert findings(analysis(frame, kinds=frozenset(Kind)))[0].kind == "simulated"
 
 
-def test_what_a_lead_rated_after_unblinding_is_marked_and_told():
+def test_ratings_by_a_lead_after_unblinding_are_reported():
     frame = crossed(items=5, annotators=2)
     frame = dataclasses.replace(frame, leads=frozenset({"P-1"}), unblinded_at=frame.work["submitted_at"].median())
     late = frame.work["annotator"].eq("P-1") & (frame.work["submitted_at"] > frame.unblinded_at)

@@ -1,4 +1,4 @@
-"""One item across its annotators: everything that was given for it, and nothing that would unblind."""
+"""One item across its annotators: everything that they answered, and nothing that would unblind."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_reasons_for_ignoring_and_setting_aside_are_shown(sqlite_engine, lab):
     assert "not rated" in {value for look in looks for value in look.ratings["Fluency"]}
 
 
-def test_the_final_value_stands_below_the_ratings_of_its_response(sqlite_engine, lab):
+def test_the_final_value_follows_the_ratings_of_its_response(sqlite_engine, lab):
     study, lead, _, item = lab
     with writing(sqlite_engine) as session:
         adjudication.record(session, study, item, {(1, "fluency"): 2, (1, "verdict"): "unsure"}, "two of three", lead)

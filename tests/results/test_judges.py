@@ -113,7 +113,7 @@ def with_metric(**part) -> Frame:
     return make_frame(likert_rubric(3), pd.concat([people, other, scores], ignore_index=True), **part)
 
 
-def test_what_judges_alone_gave_is_a_metric_beside_every_criterion():
+def test_ratings_from_judges_alone_are_a_metric():
     c1, c2 = found_in(with_metric())
 
     assert [(each.judge, each.criterion, each.scores, each.shared) for each in (c1, c2)] == [

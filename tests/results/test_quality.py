@@ -58,7 +58,7 @@ def test_two_failed_attention_checks_ask_for_a_review(sqlite_engine, make_study)
         study, _, (careful, careless) = make_study(session)
         for n in range(3):
             item = add_check(session, study, Purpose.attention, n)
-            # the agreed answer is about the second candidate of the file, wherever it stood on the screen
+            # the agreed answer is about the second candidate of the file, wherever the screen showed it
             rate(session, study, careful, item, Purpose.attention, (1, 3 if n else 1, 1))
             rate(session, study, careless, item, Purpose.attention, (3, 3 if n == 2 else 1, 3))
 
@@ -164,7 +164,7 @@ def test_repeats_are_compared_and_count_in_no_result(sqlite_engine, make_study):
         assert len(build_frame(session, study).work) == 4
 
 
-def test_nobody_looks_worse_because_of_somebody_who_is_excluded(sqlite_engine, make_study):
+def test_an_excluded_annotator_makes_nobody_look_worse(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, lead, people_ = make_study(session, items=4, annotators=4, raters_per_item=4)
         for n in range(4):

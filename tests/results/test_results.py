@@ -144,7 +144,7 @@ def test_an_empty_study_speaks_in_sentences_everywhere(sqlite_engine, make_study
         assert ratings_table(board.frame, Filters(), board.names).count == 0
 
 
-def test_missing_options_stand_apart_from_the_accept_rate(sqlite_engine, make_study):
+def test_missing_options_are_not_in_the_accept_rate(sqlite_engine, make_study):
     with database.writing(sqlite_engine) as session:
         study, _, people = make_study(session, items=2, annotators=1)
         submit(session, study, people[0], full_answers(verdict="accept"))

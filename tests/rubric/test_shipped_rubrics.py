@@ -46,7 +46,7 @@ def options(criterion: Criterion) -> list[ChoiceOption]:
 
 
 def lines_under(node: yaml.Node, names: set[str]) -> int:
-    """Lines of a YAML file that stand under keys of these names."""
+    """Number of lines of a YAML file under keys of these names."""
     if isinstance(node, yaml.SequenceNode):
         return sum(lines_under(part, names) for part in node.value)
     if not isinstance(node, yaml.MappingNode):
@@ -102,7 +102,7 @@ def test_the_wording_shares_no_seven_words_with_a_task_sheet(key: str, shared: P
     assert len(sheets) == 4
     own = runs(FILES[key].read_text(encoding="utf-8"), 7)
     copied = {" ".join(run) for sheet in sheets for run in own & runs(sheet.read_text(encoding="utf-8"), 7)}
-    # names of scale points come from the sheet and may stand in a row there, too
+    # names of scale points come from the sheet, where they may be in a row, too
     names = " ".join(title for criterion in rubric(key).criteria for title in point_titles(criterion)).lower()
     assert {run for run in copied if not set(run.split()) <= set(names.split()) | set("1234567")} == set()
 
@@ -182,7 +182,7 @@ def test_dialogue_response_asks_four_three_way_questions_in_this_order() -> None
     assert all(criterion.scale.level == "nominal" for criterion in loaded.criteria)
 
 
-def test_i_dont_know_is_an_answer_of_its_own() -> None:
+def test_i_dont_know_is_a_separate_answer() -> None:
     last = [options(criterion)[2] for criterion in rubric("dialogue_response").criteria]
     assert not any(
         option.missing for criterion in rubric("dialogue_response").criteria for option in options(criterion)

@@ -1,4 +1,4 @@
-"""The demo studies: there at a first start, marked, half filled by simulated annotators, gone for good when removed."""
+"""The demo studies: present at a first start, marked, half filled by simulated annotators, deleted for good."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_loading_twice_makes_nothing_twice(loaded):
         assert len(demo_studies(session)) == len(shipped_rubrics())
 
 
-def test_removed_demo_studies_stay_away_and_leave_nothing_behind(engine):
+def test_removed_demo_studies_leave_nothing_and_do_not_return(engine):
     demo.load_demo(engine)
     with database.writing(engine) as session:
         assert lifecycle.delete_demo(session) == len(shipped_rubrics())

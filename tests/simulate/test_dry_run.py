@@ -50,7 +50,7 @@ def stored(engine) -> list[Sequence[Row]]:
 
 @pytest.fixture(scope="module")
 def new_database(tmp_path_factory):
-    """Makes a database; orders of responses depend on the numbers of items, so what is found needs one of its own."""
+    """Makes a database; orders of responses depend on the ids of items, so that tests of findings need a new one."""
     made = []
 
     def make_one():
@@ -79,7 +79,7 @@ def imagining_less():
 
 @pytest.fixture(scope="module")
 def played(new_database):
-    """(run, shares told, rows before, rows after) of a draft of 50 items."""
+    """(run, shares reported, rows before, rows after) of a draft of 50 items."""
     engine = new_database()
     with database.writing(engine) as session:
         study = make(session, draft_items(50))

@@ -1,4 +1,4 @@
-"""The planner: what a round tells about scatter, what a plan is worth, and how fast it says so."""
+"""The planner: what a round shows about scatter, what a plan is worth, and how fast it answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_components_of_a_round_average_over_pairs_of_systems():
     assert max(pooled.item, pooled.annotator) < 0.3
 
 
-def test_without_enough_ratings_the_reason_stands_in_place_of_components():
+def test_too_few_ratings_give_a_reason_instead_of_components():
     assert pooled_components(()) == planner.NOT_YET
     assert (
         "no item was rated by two annotators" in pooled_components(analysed(crossed(6, 3, raters=1)).contrasts).reason

@@ -49,7 +49,7 @@ def percent_agreement(units, values) -> float:
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -213,7 +213,7 @@ def test_a_value_off_the_scale_is_named():
         ([0, 0], [1, math.inf], "Not defined: a value lies beyond 1e+100."),
     ],
 )
-def test_undefined_alpha_is_said_in_words(units, values, words, level):
+def test_undefined_alpha_gives_a_reason(units, values, words, level):
     assert attempt(krippendorff_alpha, units, values, level) == Undefined(words)
     assert attempt(alpha_interval, units, values, level) == Undefined(words)
 
@@ -402,7 +402,7 @@ def test_an_interval_is_placed_against_the_bands(interval, words):
     st.sampled_from(LEVELS),
 )
 @settings(max_examples=60)
-def test_leaving_an_annotator_out_is_taking_her_rows_away(ratings, level):
+def test_leaving_an_annotator_out_removes_their_rows(ratings, level):
     units, annotators, values = (np.array(column) for column in zip(*ratings, strict=True))
     result = attempt(without_each, units, annotators, values, level)
     if isinstance(result, Undefined):

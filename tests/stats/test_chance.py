@@ -195,7 +195,7 @@ def test_each_pair_is_what_its_two_columns_say(ratings):
             assert np.ptp(x) == 0 or np.ptp(y) == 0
 
 
-def test_pairs_stand_in_the_order_of_names():
+def test_pairs_are_in_the_order_of_names():
     pairs = annotator_pairs([0, 0, 0], ["c", "a", "b"], [1, 2, 3])
     assert [(pair.first, pair.second) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
 
@@ -227,5 +227,5 @@ def test_a_slider_has_correlation_but_no_kappa():
         ([(0, "a", 1), (0, "a", 2)], "Not defined: an annotator rated an item twice; keep one of the two ratings."),
     ],
 )
-def test_undefined_pairs_are_said_in_words(ratings, words):
+def test_undefined_pairs_give_a_reason(ratings, words):
     assert attempt(annotator_pairs, *columns(ratings)) == Undefined(words)

@@ -1,4 +1,4 @@
-"""Systems against each other: pencil examples, oracles, invariances, and words where nothing is defined."""
+"""Systems against each other: pencil examples, oracles, invariances, and reasons where nothing is defined."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pairs(*pairs_of_values: tuple[float, float], annotators: int = 1) -> SideByS
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -58,7 +58,7 @@ def attempt(statistic, *arguments):
 
 
 def everything(table: SideBySide) -> list:
-    """All that can be said of the three systems."""
+    """Every statistic of the three systems."""
     result = [attempt(statistic, table, *pair) for pair in combinations(SYSTEMS, 2) for statistic in PAIRED]
     return [*result, attempt(ranking, table, SYSTEMS), attempt(preferences, table, SYSTEMS, 50)]
 
@@ -260,14 +260,14 @@ def test_strengths_balance_observed_and_expected_wins():
         (duels(), "no annotator rated two"),
     ],
 )
-def test_strengths_that_no_data_define_are_refused_in_words(table, words):
+def test_undefined_strengths_give_a_reason(table, words):
     systems = sorted(set(table.systems) | {"a", "b"})
     with pytest.raises(UndefinedStatistic, match=words):
         preferences(table, systems)
 
 
 def test_a_circle_of_wins_has_strengths():
-    # a beat b, b beat c, a and c were level: the tie bounds a, the wins bound the share of ties.
+    # a beat b, b beat c, a and c tied: the tie bounds a, the wins bound the share of ties.
     result = preferences(duels(("a", "b", 1, 0, 0), ("b", "c", 1, 0, 0), ("a", "c", 0, 0, 1)), "abc", 20)
     values = [each.value for each in result.strengths]
     assert values[0] == pytest.approx(-values[2])

@@ -74,7 +74,7 @@ def test_items_with_a_single_candidate_do_not_count():
     assert result.kendall.interval == result.pearson.interval == Undefined("No interval below 10 items.")
 
 
-def test_no_interval_where_one_item_alone_tells_candidates_apart():
+def test_one_item_that_separates_candidates_gives_no_interval():
     item, system = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
     values = np.where(item == 0, system, 3)
     result = segment_correlation(values, item, system, system)

@@ -31,7 +31,7 @@ votes = st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["yes", "no", "uns
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -49,7 +49,7 @@ def test_a_single_rating_has_a_mean_and_no_spread():
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
-def test_a_summary_of_nothing_is_said_in_words(values):
+def test_a_summary_of_nothing_gives_a_reason(values):
     assert attempt(summary, values) == Undefined("Not defined: there is no rating yet.")
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_option_is_named_and_not_dropped():
     )
 
 
-def test_shares_of_nothing_are_said_in_words():
+def test_shares_of_nothing_give_a_reason():
     assert attempt(shares, [None], ["a"]) == Undefined("Not defined: there is no rating yet.")
 
 
@@ -127,7 +127,7 @@ def test_unknown_positions_are_left_out_of_the_system_means_too():
     assert [(row.position, row.mean, row.n) for row in result] == [(0, 1, 1), (2, -1, 1)]
 
 
-def test_ratings_without_any_known_position_are_said_in_words():
+def test_ratings_without_a_known_position_give_a_reason():
     assert attempt(position_means, [1, 2], [NAN, -1], ["a", "b"]) == Undefined(
         "Not defined: no rating has a known position."
     )
@@ -155,7 +155,7 @@ def test_a_positive_option_that_nobody_chose_has_share_zero():
     assert majority([0, 0], ["no", "no"], "yes") == MajorityShare(1, 0, 1, 0, 0)
 
 
-def test_a_majority_of_nothing_is_said_in_words():
+def test_a_majority_of_nothing_gives_a_reason():
     assert attempt(majority, [], [], "yes") == Undefined("Not defined: there is no rating yet.")
 
 

@@ -1,4 +1,4 @@
-"""Diagnostics of annotators: the careless stand out, the severe do not, and nothing is flagged on too little."""
+"""Diagnostics of annotators: the careless are flagged, the severe are not, and nobody is on too few ratings."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def study(random, kind="honest"):
 
 
 def auc(kind, runs=12) -> float:
-    """How often annotator 0 goes along with the others less than an honest annotator does."""
+    """How often annotator 0 agrees less with the others than an honest annotator does."""
     random = np.random.default_rng(1)
     below = []
     for _ in range(runs):
@@ -246,7 +246,7 @@ def test_a_rate_has_wilsons_interval():
         (gold_accuracy, (0, 0), "nothing to count"),
     ],
 )
-def test_what_is_not_defined_is_said_in_words(statistic, arguments, words):
+def test_an_undefined_diagnostic_gives_a_reason(statistic, arguments, words):
     with pytest.raises(UndefinedStatistic, match=words):
         statistic(*arguments)
 

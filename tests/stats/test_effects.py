@@ -1,4 +1,4 @@
-"""Effects of position, order and length: planted ones are found, absent ones are not, undefined ones are said."""
+"""Effects of position, order and length: planted ones are found, absent ones are not, undefined ones give a reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ rows = st.lists(
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:

@@ -106,7 +106,7 @@ def test_units_that_differ_by_severity_alone_have_no_consistency():
         ([0, 0, 1, 1], list("abab"), [4, 4, 4, 4], "Not defined: no variation (every rating is the same)."),
     ],
 )
-def test_undefined_reliability_is_said_in_words(units, annotators, values, words):
+def test_undefined_reliability_gives_a_reason(units, annotators, values, words):
     with pytest.raises(UndefinedStatistic) as undefined:
         reliability(units, annotators, values)
     assert str(undefined.value) == words

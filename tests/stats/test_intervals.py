@@ -45,7 +45,7 @@ def mean_of(ratings):
 
 
 def attempt(statistic, *arguments):
-    """The statistic, or the words that say why there is none."""
+    """The statistic, or the reason why there is none."""
     try:
         return statistic(*arguments)
     except UndefinedStatistic as undefined:
@@ -192,7 +192,7 @@ def test_an_interval_is_finite_or_absent_with_words(ratings):
 
 
 @pytest.mark.parametrize("values", [[], [NAN, NAN]])
-def test_no_rating_at_all_is_said_in_words(values):
+def test_no_rating_at_all_gives_a_reason(values):
     labels = [0] * len(values)
     with pytest.raises(UndefinedStatistic, match="there is no rating yet"):
         mean_interval(values, labels, labels)

@@ -77,7 +77,7 @@ def test_a_knowing_judge_passes_and_a_guessing_judge_fails():
     assert bad.sentence.startswith("The judge may not stand in")
 
 
-def test_a_judge_that_copies_one_annotator_ties_with_her_everywhere():
+def test_a_judge_that_copies_an_annotator_always_ties_with_them():
     table, _ = ratings(np.random.default_rng(2), missing=0)
     result = compare(table, table[:, 1])
     copied = result.comparisons[1]
@@ -130,20 +130,20 @@ def test_permuted_rows_and_renamed_annotators_change_nothing():
     ("shape", "words"),
     [((60, 2), "at least 3 annotators, and 2 rated"), ((29, 4), "0 do, and the most anybody shares is 29")],
 )
-def test_too_few_annotators_or_items_are_said_in_words(shape, words):
+def test_too_few_annotators_or_items_give_a_reason(shape, words):
     items, annotators = shape
     table, quality = ratings(np.random.default_rng(0), items, annotators, missing=0)
     with pytest.raises(UndefinedStatistic, match=words):
         compare(table, np.round(4 + quality))
 
 
-def test_a_judge_that_rated_nothing_is_said_in_words():
+def test_a_judge_that_rated_nothing_gives_a_reason():
     table, _ = ratings(np.random.default_rng(0))
     with pytest.raises(UndefinedStatistic, match="and 0 rated what it rated"):
         compare(table, np.full(len(table), NAN))
 
 
-def test_nobody_beside_anybody_is_said_in_words():
+def test_annotators_without_shared_items_give_a_reason():
     table = np.full((90, 3), NAN)
     for annotator in range(3):
         table[annotator * 30 : annotator * 30 + 30, annotator] = 4

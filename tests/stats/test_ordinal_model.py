@@ -298,12 +298,12 @@ def grid(items=10, annotators=8, systems=2):
         (grid(), lambda n: np.full(n, math.nan), "there are 0"),
     ],
 )
-def test_too_little_for_the_model_is_said_in_words(columns, values, words):
+def test_too_few_ratings_for_the_model_give_a_reason(columns, values, words):
     with pytest.raises(UndefinedStatistic, match=words):
         ordinal_model(values(len(columns[0])), *columns)
 
 
-def test_a_fit_that_does_not_converge_is_said_in_words():
+def test_a_fit_that_does_not_converge_gives_a_reason():
     item, annotator, system = grid(items=20)
     values = np.where(system == 1, 5, np.random.default_rng(0).integers(1, 5, len(item)))
     with pytest.raises(UndefinedStatistic, match="did not converge"):

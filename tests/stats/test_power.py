@@ -145,7 +145,7 @@ def test_below_five_annotators_the_plan_speaks_for_them_only():
         (Plan(3, 1, 5), "every annotator needs an item"),
     ],
 )
-def test_an_impossible_plan_is_said_in_words(plan, words):
+def test_an_impossible_plan_gives_a_reason(plan, words):
     with pytest.raises(UndefinedStatistic, match=words):
         power(plan, 0.5, SOME)
 
@@ -185,7 +185,7 @@ def test_effort_counts_annotations_and_training():
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf])
-def test_effort_without_a_time_is_said_in_words(seconds):
+def test_effort_without_a_time_gives_a_reason(seconds):
     with pytest.raises(UndefinedStatistic, match="must be known"):
         effort(Plan(10, 1, 2), seconds, 12)
 

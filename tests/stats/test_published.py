@@ -31,12 +31,12 @@ from triptych.storage.models import Person, System
 
 @cache
 def ratings(path: Path) -> pd.DataFrame:
-    """item_id, system, annotator, criterion, value: everything as text, nothing taken for missing."""
+    """item_id, system, annotator, criterion, value: everything as text, no value read as missing."""
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def cases(shared: Path, statistic: str) -> list[tuple[dict, pd.DataFrame]]:
-    """The published cases of one statistic, each with the ratings that it speaks of."""
+    """The published cases of one statistic, each with the ratings that it is about."""
     folder = shared / "acceptance"
     listed = json.loads((folder / "ACCEPTANCE.json").read_text())["cases"]
     return [(case, chosen(folder / case["data"], case["where"])) for case in listed if case["statistic"] == statistic]
@@ -124,7 +124,7 @@ def test_no_published_case_is_left_out(shared):
 
 
 class Study:
-    """A set of ratings after its import: what the results and the report make their numbers of."""
+    """A set of ratings after its import: what results and report are computed from."""
 
     def __init__(self, study, frame, session):
         self.frame = frame
@@ -138,7 +138,7 @@ class Study:
         return self.ratings[criterion] if criterion else next(iter(self.ratings.values()))
 
     def number(self, case: dict) -> float | Undefined:
-        """What the study says where a case states a number."""
+        """The study's number for a case."""
         where, ratings = case["where"], self.of(case["where"].get("criterion"))
         match case["statistic"]:
             case "mean":

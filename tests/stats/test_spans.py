@@ -167,7 +167,7 @@ def test_columns_may_come_from_a_frame_with_missing_values():
         ([(0, "a", 1, 2, "x"), (1, "b", 1, 2, "x")], "No text was read by two annotators."),
     ],
 )
-def test_undefined_agreement_on_highlights_is_said_in_words(rows, words):
+def test_undefined_agreement_on_highlights_gives_a_reason(rows, words):
     assert attempt(*rows) == Undefined(words)
 
 

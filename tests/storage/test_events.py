@@ -1,4 +1,4 @@
-"""The event chain shows what was changed or removed by hand."""
+"""The event chain shows what was changed or removed outside the app."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_erasing_the_values_of_an_event_leaves_the_chain_whole(chained):
     assert broken(engine, study) is None
 
 
-def test_the_digest_tells_values_apart_and_is_salted():
+def test_the_digest_distinguishes_values_and_is_salted():
     assert events.digest("a", None, {"n": 1}) != events.digest("a", None, {"n": 2})
     assert events.digest("a", None, {"n": 1}) != events.digest("b", None, {"n": 1})
 

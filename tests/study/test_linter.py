@@ -59,7 +59,7 @@ def test_sound_items_give_no_finding() -> None:
         (("A fine text.", " \n", "Another one."), "1 candidate without a text"),
     ],
 )
-def test_a_missing_or_empty_candidate_stands_in_the_way(texts: tuple[str | None, ...], words: str) -> None:
+def test_a_missing_or_empty_candidate_blocks_the_launch(texts: tuple[str | None, ...], words: str) -> None:
     finding = only(lint([*sound(), item(99, *texts)]), words)
     assert (finding.severity, finding.blocking, finding.items, finding.rows) == ("grave", True, ("i99",), (100,))
 

@@ -1,4 +1,4 @@
-"""The long CSV files: who may have them, what stands in them, and that no spreadsheet runs them."""
+"""The long CSV files: who may have them, what they hold, and that no spreadsheet runs them."""
 
 from __future__ import annotations
 

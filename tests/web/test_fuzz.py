@@ -96,7 +96,7 @@ def is_still_valid(path: tuple[Any, ...], old: Any, junk: Any) -> bool:
     if name in FREE_TEXT and isinstance(junk, str) and junk not in (LONG, SURROGATE):
         return True
     if (name, junk) in (("turn", 3), ("end", 10**12)) and "draft" in path:
-        return True  # where a span lies is looked at when it is submitted
+        return True  # the position of a span is checked when it is submitted
     # whole numbers may come as 5.0, and seconds have a fraction
     return name == "active_seconds" and isinstance(junk, float) and junk >= 0
 
@@ -147,7 +147,7 @@ def impossible_answers(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def unfit_for_submit(answers: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What may stand in a draft but never in a submission."""
+    """What a draft may hold but a submission may not."""
     a = answers["ratings"]["A"]
     return {
         "nothing at all": {},

@@ -79,7 +79,7 @@ def test_a_full_disk_is_not_ready(served, monkeypatch):
     assert ready()[0] == 503
 
 
-def test_a_database_that_is_gone_is_one_sentence_for_people(tmp_path):
+def test_an_unavailable_database_is_one_sentence_for_people(tmp_path):
     engine = broken_engine(tmp_path)
 
     with pytest.raises(DatabaseAway, match="kept in this browser"), reading(engine) as session:

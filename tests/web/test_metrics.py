@@ -130,7 +130,7 @@ def test_errors_are_counted_wherever_they_are_logged_and_transactions_timed(mete
     assert values["triptych_transaction_seconds_count"] >= 1
 
 
-def test_a_database_that_is_away_is_a_number_too(meter, monkeypatch, tmp_path):
+def test_an_unavailable_database_is_a_metric_too(meter, monkeypatch, tmp_path):
     from sqlalchemy import create_engine
 
     monkeypatch.setattr(metrics, "web_engine", lambda: create_engine(f"sqlite:///{tmp_path}/no/folder.db"))

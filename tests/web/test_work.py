@@ -1,4 +1,4 @@
-"""The workbench's routes: what an action is answered when somebody else was faster, or the message is strange."""
+"""The workbench's routes: answers to actions that come too late, and to messages that no workbench sends."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_an_item_being_reserved_elsewhere_may_become_free(postgres_engine, make_
     assert other.nothing == "nothing free"
 
 
-def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_study, at_work):
+def test_work_shown_with_a_refusal_is_of_the_same_study(sqlite_engine, make_study, at_work):
     loose = SMALL_RUBRIC.replace("key: small", "key: loose", 1) + "context: {title: Q, show: [model]}\n"
     with writing(sqlite_engine) as session:
         shows, _, (who, _) = make_study(session, rubric=loose, title="one")
@@ -115,7 +115,7 @@ def test_work_shown_beside_a_refusal_is_of_the_same_study(sqlite_engine, make_st
 
 
 @pytest.mark.parametrize("token", ["a\x00", "\ud800", "", None, 7])
-def test_a_strange_token_is_refused_in_words(engine, make_study, at_work, token):
+def test_an_unknown_token_is_refused_with_a_reason(engine, make_study, at_work, token):
     _, who, _ = begin(engine, make_study)
 
     status, answer = at_work(engine, who)({"kind": "back", "assignment": token})
