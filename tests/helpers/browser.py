@@ -164,8 +164,8 @@ def session_cookie(app: App, person_id: int) -> str:
 def signed_in(context: Any, app: App, person_id: int, host: str | None = None) -> Any:
     """Signs the browser context in as this person, as the sign-in page does; returns the context.
 
-    The browser forgets the login before, the server does not. `host` is another name
-    of the server, for example UNTRUSTED_HOST.
+    The browser forgets the login before, the server does not. `host` is another name of the server, for example
+    UNTRUSTED_HOST.
     """
     url = app.url if host is None else app.url.replace("127.0.0.1", host)
     cookie = {"name": COOKIE, "value": session_cookie(app, person_id), "url": url, "httpOnly": True, "sameSite": "Lax"}

@@ -68,6 +68,11 @@ def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def all_tests(tree: ast.Module) -> list[ast.FunctionDef]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [function for function in functions if function.name.startswith("test_")]
+
+
 @pytest.mark.parametrize("path", PYTHON, ids=name_of)
 def test_parameters_and_module_names_say_what_they_hold(path: Path):
     empty = [f"{line}: {name}" for line, name in names(ast.parse(path.read_text())) if name.strip("_") in EMPTY_NAMES]
@@ -75,10 +80,9 @@ def test_parameters_and_module_names_say_what_they_hold(path: Path):
 
 
 @pytest.mark.parametrize("path", READ, ids=name_of)
-def test_strings_and_function_names_are_plain_english(path: Path):
+def test_strings_and_names_of_tests_are_plain_english(path: Path):
     tree = ast.parse(path.read_text())
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    read = [*sentences(tree), *((node.lineno, node.name.replace("_", " ")) for node in functions)]
+    read = [*sentences(tree), *((node.lineno, node.name.replace("_", " ")) for node in all_tests(tree))]
     assert not [f"{line}: {match[0]}" for line, text in read for match in BANNED.finditer(text)]
 
 
@@ -89,8 +93,6 @@ def test_documents_are_plain_english(path: Path):
 
 
 def test_a_tests_name_has_at_most_ten_words():
-    trees = {path: ast.parse(path.read_text()) for path in PYTHON if path.name.startswith("test_")}
-    functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    tests = [function.name for function in functions if function.name.startswith("test_")]
-    assert tests
-    assert not [name for name in tests if len(name.split("_")) - 1 > MAX_WORDS_OF_A_TEST]
+    names = [test.name for path in PYTHON for test in all_tests(ast.parse(path.read_text()))]
+    assert names
+    assert not [name for name in names if len(name.split("_")) - 1 > MAX_WORDS_OF_A_TEST]

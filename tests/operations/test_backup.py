@@ -43,7 +43,7 @@ def test_a_backup_under_load_holds_everything_acknowledged_before(sqlite_engine,
         for number in range(10_000):
             with writing(sqlite_engine) as session:
                 session.add(Setting(key=f"{writer}-{number}", value="x" * 500))
-                events.record(session, study.id, EventKind.joined, f"P-{writer}", new={"number": number})
+                events.record(session, study.id, EventKind.link_issued, f"P-{writer}", new={"number": number})
             acknowledged.append(f"{writer}-{number}")
             if number == 1:
                 all_wrote.wait(LIMIT_SECONDS)
@@ -125,7 +125,7 @@ def test_readers_and_writers_go_on_through_a_restore(sqlite_engine, lab):
         backup.restore(sqlite_engine, made.path, lead.pseudonym)
         assert looking.scalars(select(Event.number)).all() == seen
     with writing(sqlite_engine) as session:
-        events.record(session, study.id, EventKind.joined, "P-1")
+        events.record(session, study.id, EventKind.link_issued, "P-1")
 
 
 def test_only_a_sole_lead_restores_a_backup_from_the_page(sqlite_engine, lab, make_study):

@@ -17,7 +17,7 @@ def chained(engine, make_study):
     with writing(engine) as session:
         study, _, _ = make_study(session, annotators=0)
         for n in range(3):
-            events.record(session, study.id, EventKind.joined, "P-1", new={"n": n})
+            events.record(session, study.id, EventKind.link_issued, "P-1", new={"n": n})
     return engine, study
 
 
@@ -76,7 +76,7 @@ def test_one_transaction_adds_many_events_in_their_order(chained):
     engine, study = chained
     with writing(engine) as session:
         for n in range(3000):
-            events.record(session, study.id, EventKind.joined, "lead", new={"n": n} if n % 2 else None)
+            events.record(session, study.id, EventKind.link_issued, "lead", new={"n": n} if n % 2 else None)
     assert broken(engine, study) is None
     with reading(engine) as session:
         assert [event.number for event in events.since(session, study.id, 5)] == list(range(6, 3006))
@@ -87,7 +87,7 @@ def test_one_transaction_adds_many_events_in_their_order(chained):
 def test_what_a_failed_transaction_recorded_is_not_written(chained):
     engine, study = chained
     with pytest.raises(RuntimeError), writing(engine) as session:
-        events.record(session, study.id, EventKind.joined, "lead")
+        events.record(session, study.id, EventKind.link_issued, "lead")
         raise RuntimeError("no")
     with reading(engine) as session:
         assert events.last_number(session, study.id) == 5
