@@ -207,7 +207,7 @@ def functions_of(path: Path) -> dict[str, Function]:
 
 
 RECORDING = {"triptych.storage.events.record", "triptych.storage.events.record_many"}
-# a query first writes out what the transaction has recorded: that is no separate change
+# what is read is read with what the transaction has recorded, which is written out before: no change of its own
 NO_CHANGE = {"triptych.storage.events.write_pending"}
 
 

@@ -56,7 +56,7 @@ def data(server, home):
 
 
 def send(server: Server, method: str, path: str, **sent: str) -> Answer:
-    """One request on a new connection; `sent` are headers, underscores for dashes."""
+    """One request on a connection of its own; `sent` are headers, underscores for dashes."""
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=20)
     try:
         connection.request(method, path, headers={name.replace("_", "-"): value for name, value in sent.items()})
