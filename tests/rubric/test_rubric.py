@@ -247,7 +247,7 @@ def test_any_scale_number_is_accepted_or_refused_with_a_reason(key: str, value: 
 def test_a_loaded_rubric_cannot_be_changed() -> None:
     rubric = parse_rubric(SMALL)
     with pytest.raises(ValueError, match="frozen"):
-        rubric.title = "Other"  # type: ignore[misc]
+        rubric.title = "Other"  # type: ignore[misc]  # the model is frozen
 
 
 def test_a_rubric_offers_reasons_to_skip_unless_it_says_null() -> None:
