@@ -11,9 +11,10 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -188,7 +189,7 @@ class Proxy:
 
 class Answer(NamedTuple):
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     text: str
 
 
@@ -204,9 +205,9 @@ def get(url: str, trust: ssl.SSLContext | None = None, **headers: str) -> Answer
         try:
             connection.request("GET", url.removeprefix(f"{parts.scheme}://{parts.netloc}"), headers=headers)
             answer = connection.getresponse()
-            return Answer(answer.status, dict(answer.headers.items()), answer.read().decode())
+            return Answer(answer.status, answer.headers, answer.read().decode())
         except OSError:
-            return Answer(0, {}, "")
+            return Answer(0, Message(), "")
 
 
 @dataclass
