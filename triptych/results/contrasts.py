@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triptych.stats.analysis.contrasts import Compared, Contrast
+from triptych.stats.analysis.contrasts import ComparedRatings, Contrast
 from triptych.stats.analysis.ratings import Ratings
 from triptych.stats.columns import Label
 from triptych.stats.comparison import SideBySide
@@ -58,7 +58,7 @@ def _named(tests: Sequence[Contrast], titles: dict[str, str]) -> str:
     return ", ".join(dict.fromkeys(titles[contrast.criterion] for contrast in tests))
 
 
-def turned_by_one(compared: Compared, contrast: Contrast) -> Iterator[Label]:
+def turned_by_one(compared: ComparedRatings, contrast: Contrast) -> Iterator[Label]:
     """Annotators who turn the sign of the difference: without them it is the other one.
 
     Each is left out and the rest fitted again, in studies where that is soon done.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.stats.analysis.contrasts import Contrast
@@ -11,11 +11,12 @@ from triptych.stats.intervals import ENOUGH_ANNOTATORS, Estimate
 from triptych.stats.undefined import Undefined
 
 MAX_LISTED = 3  # pairs in a sentence
+MAX_ORDERED = 5  # systems whose order is given pair by pair
 EXPLORATORY = "Exploratory: other criteria were declared before launch."
 
 
 def verdict(analysis: StudyAnalysis, criterion: str) -> str:
-    """Which systems differ under a criterion, how sure and for whom; and whether that was the question."""
+    """Which systems differ under a criterion, how sure and for which annotators; and whether that was the question."""
     contrasts = analysis.contrasts_of(criterion)
     if not contrasts:
         return ""
@@ -28,7 +29,7 @@ def verdict(analysis: StudyAnalysis, criterion: str) -> str:
         *(_sentence(analysis, contrast) for contrast in largest_first(clear)[:MAX_LISTED]),
         _rest(analysis, [contrast for contrast in tested if contrast not in clear], bool(clear)),
         _untested(analysis, [contrast for contrast in contrasts if contrast not in tested]),
-        _whom(analysis, criterion, tested),
+        _of_annotators(analysis, criterion, tested),
         EXPLORATORY if contrasts[0].exploratory else "",
     ]
     return " ".join(part for part in parts if part)
@@ -45,18 +46,27 @@ def clear_of(contrasts: Sequence[Contrast]) -> list[Contrast]:
     return [contrast for contrast in contrasts if (contrast.clear if alike else contrast.clear_here)]
 
 
-def order(analysis: StudyAnalysis, clear: Iterable[Contrast]) -> str:
-    """Who is above whom, as in: System 3 is above System 1 and System 2; System 2 is above System 1."""
-    below: dict[int, set[int]] = defaultdict(set)
+def order(analysis: StudyAnalysis, clear: Collection[Contrast]) -> str:
+    """Which systems are above which: all in a row, or as in: System 3 is above System 1 and System 2.
+
+    Of more than five systems only those that are below no other, as all pairs would be a page.
+    """
+    below: dict[int, set[int]] = {system: set() for system in analysis.systems}
     for contrast in clear:
         below[contrast.higher].add(contrast.baseline if contrast.higher == contrast.system else contrast.system)
+    if len(clear) == len(below) * (len(below) - 1) / 2:
+        ranked = sorted(below, key=lambda system: -len(below[system]))
+        return f"All are told apart, from high to low: {', '.join(map(analysis.name, ranked))}"
+    if len(below) > MAX_ORDERED:
+        top = sorted(set(below) - set().union(*below.values()))
+        return f"Clearly below no other: {_names(analysis, top)}"
     together: dict[frozenset[int], list[int]] = defaultdict(list)
     for system, lower in below.items():
         together[frozenset(lower)].append(system)
-    ranked = sorted(together.items(), key=lambda pair: (-len(pair[0]), pair[1]))
+    groups = sorted((pair for pair in together.items() if pair[0]), key=lambda pair: (-len(pair[0]), pair[1]))
     return "; ".join(
         f"{_names(analysis, above)} {'is' if len(above) == 1 else 'are'} above {_names(analysis, sorted(lower))}"
-        for lower, above in ranked
+        for lower, above in groups
     )
 
 
@@ -126,8 +136,8 @@ def _untested(analysis: StudyAnalysis, contrasts: Sequence[Contrast]) -> str:
     return f"Not compared: {pairs}{more}. {_why_untested(contrasts[0])}"
 
 
-def _whom(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
-    """Whom the verdict is about, how far these annotators differ, and what more of them would allow."""
+def _of_annotators(analysis: StudyAnalysis, criterion: str, tested: Sequence[Contrast]) -> str:
+    """Which annotators the verdict is about, how far these annotators differ, and what more of them would allow."""
     count = max(contrast.difference.annotators for contrast in tested if isinstance(contrast.difference, Estimate))
     if speaks_for_others(tested):
         only_here = [contrast for contrast in tested if contrast.clear_here and not contrast.clear]

@@ -1,4 +1,4 @@
-"""Whether annotators form camps: by their tastes for systems, or by whom they agree with.
+"""Whether annotators form camps: by their tastes for systems, or by who agrees with them.
 
 Groups that are declared are compared by permuting labels. Where none are, two hints are possible; both keep their level
 when annotators differ in severity, and silence of both proves nothing. Severity, difficulty and, for agreement, tastes

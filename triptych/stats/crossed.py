@@ -77,12 +77,12 @@ class CrossedEffects:
     """The fit of one criterion's ratings; `difference` reads every two systems off it.
 
     weights: (n, S), column j holds the weight of each rating in the effect of system j; residuals: (n,).
-    given: (S,) ratings of each system; unlinked: (S, k) what the design cannot tell apart.
+    totals: (S,) ratings of each system; unlinked: (S, k) what the design cannot tell apart.
     """
 
     systems: tuple[Label, ...]
     annotators: tuple[Label, ...]
-    given: Codes
+    totals: Codes
     unlinked: Floats
     weights: Floats
     residuals: Floats
@@ -108,18 +108,18 @@ class CrossedEffects:
         ratings, item, annotator, system, group = numbers(values, items, annotators, systems, grouped)
         (system, names), (annotator, people) = codes(system), codes(annotator)
         rows = _averaged(ratings, codes(item)[0], annotator, system, codes(group)[0])
-        given = np.bincount(system, minlength=len(names))
-        return cls._fitted(rows, tuple(names.tolist()), tuple(people.tolist()), given)
+        totals = np.bincount(system, minlength=len(names))
+        return cls._fitted(rows, tuple(names.tolist()), tuple(people.tolist()), totals)
 
     @classmethod
     def _fitted(
-        cls, rows: _Rows, systems: tuple[Label, ...], annotators: tuple[Label, ...], given: Codes
+        cls, rows: _Rows, systems: tuple[Label, ...], annotators: tuple[Label, ...], totals: Codes
     ) -> CrossedEffects:
         rows = _without_singles(rows)
         if not len(rows.values):
             raise UndefinedStatistic(NOTHING_LEFT)
         weights, residuals, unlinked = _fit(rows, len(systems))
-        return cls(systems, annotators, given, unlinked, weights, residuals, rows)
+        return cls(systems, annotators, totals, unlinked, weights, residuals, rows)
 
     def by_annotator(self, system: Label, baseline: Label) -> dict[Label, float]:
         """Each annotator's own difference, of those who rated both: the common one and their mean residuals."""
@@ -137,8 +137,8 @@ class CrossedEffects:
     def without(self, annotator: Label) -> CrossedEffects:
         """The fit to the ratings of all others. Raises UndefinedStatistic when nothing is left."""
         others = self.rows[self.rows.people != self.annotators.index(annotator)]
-        given = np.bincount(others.systems, others.repeats, len(self.systems)).astype(np.int64)
-        return self._fitted(others, self.systems, self.annotators, given)
+        totals = np.bincount(others.systems, others.repeats, len(self.systems)).astype(np.int64)
+        return self._fitted(others, self.systems, self.annotators, totals)
 
     @property
     def used(self) -> int:
@@ -173,7 +173,7 @@ class CrossedEffects:
             rounding,
             confidence,
         )
-        of = int(self.given[first] + self.given[second])
+        of = int(self.totals[first] + self.totals[second])
         return Difference(**vars(estimate), of=of, absorbed=absorbed)
 
 

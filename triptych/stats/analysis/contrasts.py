@@ -22,7 +22,7 @@ ALWAYS_TOGETHER = Undefined("Not needed: with three systems or fewer it says no 
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRatings:
     """The ratings of a criterion that can tell systems apart, as comparisons read them.
 
     share: whether its numbers are shares; effects: the fit that differences come from; table: the ratings with what one
@@ -113,7 +113,7 @@ class RankingOf:
     preferences: Preferences | Undefined
 
 
-def compared(ratings: Ratings) -> Compared | Undefined:
+def compared(ratings: Ratings) -> ComparedRatings | Undefined:
     """The criterion's ratings as comparisons read them, or why they cannot tell systems apart."""
     if why := ratings.variable.not_comparable:
         return why
@@ -121,11 +121,11 @@ def compared(ratings: Ratings) -> Compared | Undefined:
     table = or_undefined(SideBySide.build, *columns)
     if isinstance(table, Undefined):
         return table
-    return Compared(ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns), table)
+    return ComparedRatings(ratings.variable.is_share, or_undefined(CrossedEffects.build, *columns), table)
 
 
 def contrasts(
-    criteria: dict[str, Compared], systems: Sequence[int], declared: Collection[str] = ()
+    criteria: dict[str, ComparedRatings], systems: Sequence[int], declared: Collection[str] = ()
 ) -> tuple[Contrast, ...]:
     """Every two systems under every criterion that can tell them apart.
 
@@ -149,7 +149,7 @@ def _adjusted(family: Sequence[Contrast]) -> Iterator[Contrast]:
         yield replace(contrast, holm=test.holm, benjamini_hochberg=test.benjamini_hochberg, holm_here=test_here.holm)
 
 
-def _contrast(criterion: str, of: Compared, system: int, baseline: int, exploratory: bool) -> Contrast:
+def _contrast(criterion: str, of: ComparedRatings, system: int, baseline: int, exploratory: bool) -> Contrast:
     contrast = Contrast(criterion, system, baseline, of.share, Undefined(""), of.table, exploratory=exploratory)
     if isinstance(of.effects, Undefined):
         return replace(contrast, difference=of.effects)
@@ -160,7 +160,7 @@ def _contrast(criterion: str, of: Compared, system: int, baseline: int, explorat
     return replace(contrast, difference=difference, p=p, p_here=p_here)
 
 
-def rankings(criteria: dict[str, Compared], systems: Sequence[int]) -> Iterator[RankingOf]:
+def rankings(criteria: dict[str, ComparedRatings], systems: Sequence[int]) -> Iterator[RankingOf]:
     """Ranks and strengths of three systems or more under each criterion."""
     for criterion, of in criteria.items():
         strengths = or_undefined(preferences, of.table, systems) if len(systems) > 3 else ALWAYS_TOGETHER

@@ -27,7 +27,7 @@ from .annotators import (
     people_of,
     position_of,
 )
-from .contrasts import Compared, Contrast, RankingOf, compared, contrasts, rankings
+from .contrasts import ComparedRatings, Contrast, RankingOf, compared, contrasts, rankings
 from .judges import JudgeOf
 from .pay import PayNumbers
 from .ratings import Ratings
@@ -137,7 +137,7 @@ class StudyNumbers(ABC):
         return {key: undefined.reason for key, undefined in why.items() if undefined}
 
     @cached_property
-    def compared(self) -> dict[str, Compared]:
+    def compared(self) -> dict[str, ComparedRatings]:
         """The other criteria, as comparisons read them."""
         criteria = {ratings.variable.key: compared(ratings) for ratings in self.ratings}
         return {key: of for key, of in criteria.items() if not isinstance(of, Undefined)}
