@@ -4,19 +4,21 @@ import { canonical, createAnswers } from "./answers.js";
 import { nameOf } from "./dom.js";
 import { createDraftSender, judgeLocal } from "./drafts.js";
 import { browserClock, postTo } from "./network.js";
-import { createLocalDrafts, localKey } from "./store.js";
+import { createLocalDrafts, localKey, personOf } from "./store.js";
 import { questionsOf } from "./validate.js";
 
 /** @import { DraftSender } from "./drafts.js" */
 /** @import { Answer, Change, Question, SaveState, View } from "./types.js" */
 
 /** Drafts of this computer; none where storage is forbidden (then only the server stores them). */
-export const localDrafts = createLocalDrafts(() => localStorage);
+const localDrafts = createLocalDrafts(() => localStorage);
 
 /** Of the item on the desk and of those that were left before their draft had arrived. @type {Set<DraftSender>} */
 const senders = new Set();
 /** @type {WeakSet<DraftSender>} */
 const leftSenders = new WeakSet();
+/** Who worked in this page: one person, unless two signed in one after the other. @type {Set<string>} */
+const people = new Set();
 
 /** Resolves to whether everything has arrived within `ms`, of items left on the way as well. @param {number} ms */
 export async function allSettled(ms) {
@@ -24,10 +26,12 @@ export async function allSettled(ms) {
   return settled.every(Boolean);
 }
 
-/** Nothing is sent or stored any more. */
+/** Nothing is sent or stored any more, and nothing stays on this computer. */
 export function giveUp() {
   for (const sender of senders) sender.done();
   senders.clear();
+  for (const person of people) localDrafts.forgetPerson(person);
+  people.clear();
 }
 
 /** @typedef {ReturnType<typeof createItem>} Item */
@@ -44,6 +48,7 @@ export function giveUp() {
  */
 export function createItem(view, { pen, seconds, on }) {
   const { work, routes } = view;
+  people.add(personOf(work.store_key));
   localDrafts.sweep();
   const key = localKey(work.store_key, pen);
   const entry = localDrafts.find(work.store_key);
