@@ -29,8 +29,6 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   let opened = 0;
   /** The outlined question. @type {string | null} */
   let current = null;
-  /** @type {HTMLElement | null} */
-  let outlined = null;
 
   const inSteps = () => page().layout === "steps";
 
@@ -61,11 +59,8 @@ export function createMoves({ root, item, page, toTop, showProblems, hideProblem
   }
 
   function outline() {
-    const fieldset = (current !== null && !item().readOnly && page().fieldsets.get(current)) || null;
-    if (outlined === fieldset) return;
-    outlined?.classList.remove("tw-current");
-    fieldset?.classList.add("tw-current");
-    outlined = fieldset;
+    find(page().board, ".tw-current")?.classList.remove("tw-current");
+    if (current !== null && !item().readOnly) page().fieldsets.get(current)?.classList.add("tw-current");
   }
 
   /** Outlines a question, shows it and puts the focus into it. @param {string} id */
