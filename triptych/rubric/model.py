@@ -127,6 +127,11 @@ class ReferenceScore(RubricPart):
     close: float = Field(default=0, ge=0, description="how far off an answer may be and still count as close")
     reason: Words
 
+    @property
+    def position(self) -> int | None:
+        """The place of the candidate, None about the item."""
+        return None if self.slot is None else "ABCDEF".index(self.slot)
+
     @field_validator("value", mode="before")
     @classmethod
     def not_true_or_false(cls, value: object) -> object:
@@ -249,7 +254,7 @@ class Rubric(RubricPart):
             raise ValueError(f"{where}: there is no such criterion; there are {shown(c.key for c in self.criteria)}")
         if (reference.slot is None) != (criterion.about == "item"):
             raise ValueError(f"{where}: about a candidate, name its `slot`; about the item, write `slot: null`")
-        if reference.slot is not None and "ABCDEF".index(reference.slot) >= len(item.candidates):
+        if reference.position is not None and reference.position >= len(item.candidates):
             raise ValueError(f"{where}: slot {reference.slot} has no candidate; the item has {len(item.candidates)}")
         try:
             criterion.scale.check(reference.value)

@@ -21,6 +21,7 @@ from triptych.storage import events
 from triptych.storage.events import EventKind
 from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
 from triptych.study import contents
+from triptych.study.contents import ReferenceRow
 
 
 class Expected(BaseModel):
@@ -128,17 +129,7 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
     events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
 
 
-@dataclass(frozen=True)
-class _ReferenceRow:
-    external_id: str
-    key: str
-    position: int | None
-    accepted: str
-    close: float
-    reason: str
-
-
-def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[_ReferenceRow]:
+def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[ReferenceRow]:
     """The rows of one item's references. Raises InvalidAnnotation for what the rubric does not ask or cannot answer."""
     if not draft.references:
         raise InvalidAnnotation(f"It has no reference. {EXAMPLE}")
@@ -156,7 +147,7 @@ def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list
         if any(place is not None and place >= len(draft.item.candidates) for place in places):
             raise InvalidAnnotation(f"There is no candidate {reference.slot}; it has {len(draft.item.candidates)}.")
         rows += [
-            _ReferenceRow(
+            ReferenceRow(
                 draft.item.external_id, reference.criterion, place, accepted, reference.close, reference.reason
             )
             for place in places

@@ -8,7 +8,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, delete, func, insert, select
 from sqlmodel import Session
@@ -34,6 +34,17 @@ from triptych.storage.models import (
 )
 
 TRAINING_SYSTEM = "worked example"
+
+
+class ReferenceRow(NamedTuple):
+    """What an item should get on one criterion: the item and the criterion by name, then the reference's columns."""
+
+    external_id: str
+    key: str
+    position: int | None
+    accepted: str
+    close: float
+    reason: str
 
 
 def store_rubric(session: Session, yaml_text: str) -> RubricText:
@@ -165,20 +176,14 @@ def content_hash(content: Any) -> str:
 
 
 def write_training(session: Session, study: Study, rubric: Rubric, criteria: dict[str, int]) -> None:
-    ids = write_items(session, study, [training_draft(item) for item in rubric.training], Purpose.training)
-    for item_id, item in zip(ids, rubric.training, strict=True):
-        for reference in item.references:
-            if reference.criterion in criteria:
-                session.add(
-                    Reference(
-                        item_id=item_id,
-                        position=None if reference.slot is None else "ABCDEF".index(reference.slot),
-                        criterion_id=criteria[reference.criterion],
-                        accepted=str(reference.value),
-                        close=reference.close,
-                        reason=reference.reason,
-                    )
-                )
+    drafts = [training_draft(item) for item in rubric.training]
+    ids = dict(zip((d.external_id for d in drafts), write_items(session, study, drafts, Purpose.training), strict=True))
+    rows = [
+        ReferenceRow(draft.external_id, r.criterion, r.position, str(r.value), r.close, r.reason)
+        for draft, item in zip(drafts, rubric.training, strict=True)
+        for r in item.references
+    ]
+    write_references(session, rows, ids, criteria)
 
 
 def training_draft(item: TrainingItem) -> ItemDraft:
@@ -206,7 +211,7 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     References of other items stay, by the keys of their criteria.
     """
     rubric = parsed(text.sha256, text.yaml)
-    references = list(session.execute(_references(study).where(Item.purpose != Purpose.training)))
+    references = references_of(session, study, *(set(Purpose) - {Purpose.training}))
     session.execute(delete(Criterion).where(Criterion.study_id == study.id))
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
     study.rubric_id = text.id
@@ -218,19 +223,14 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     number_systems(session, study)
 
 
-def write_references(session: Session, rows: Iterable[Any], items: dict[str, int], criteria: dict[str, int]) -> None:
+def write_references(
+    session: Session, rows: Iterable[ReferenceRow], items: dict[str, int], criteria: dict[str, int]
+) -> None:
     """References as `references_of` gives them, for items and criteria with these ids; others are passed over."""
     session.add_all(
-        Reference(
-            item_id=items[row.external_id],
-            position=row.position,
-            criterion_id=criteria[row.key],
-            accepted=row.accepted,
-            close=row.close,
-            reason=row.reason,
-        )
-        for row in rows
-        if row.external_id in items and row.key in criteria
+        Reference(item_id=items[item], criterion_id=criteria[key], position=at, accepted=good, close=near, reason=why)
+        for item, key, at, good, near, why in rows
+        if item in items and key in criteria
     )
     session.flush()
 
@@ -244,9 +244,9 @@ def _references(study: Study) -> Select[str, str, int | None, str, float, str]:
     return query.where(Item.study_id == study.id).order_by(Item.external_id, Criterion.key, Reference.position)
 
 
-def references_of(session: Session, study: Study, *purposes: Purpose) -> list[Any]:
+def references_of(session: Session, study: Study, *purposes: Purpose) -> list[ReferenceRow]:
     """The references of the items of these purposes."""
-    return list(session.execute(_references(study).where(Item.purpose.in_(purposes))))
+    return [ReferenceRow(*row) for row in session.execute(_references(study).where(Item.purpose.in_(purposes)))]
 
 
 def remove_items(session: Session, study: Study, *which: ColumnElement[bool]) -> None:
