@@ -72,12 +72,13 @@ def wipe(engine: Engine) -> Wiped:
 
 @dataclass(frozen=True)
 class Copy:
-    """A file, or a report kept in the database (no path), that still holds people who have left since."""
+    """A file, or a report kept in the database (by its hash), that still holds people who have left since."""
 
     name: str
-    path: Path | None
     made_at: datetime
     holds: tuple[str, ...]
+    path: Path | None = None
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _files_holding(home: Path, left: Sequence[_Left]) -> Iterator[Copy]:
         before = [person.pseudonym for person in left if made_at < person.at]
         holds = tuple(_held(path, left, before))
         if holds:
-            yield Copy(path.name, path, made_at, holds)
+            yield Copy(path.name, made_at, holds, path=path)
 
 
 def _held(path: Path, left: Sequence[_Left], before: Sequence[str]) -> Iterable[str]:
@@ -156,7 +157,7 @@ def _reports(session: Session, study: Study, left: Sequence[_Left]) -> Iterator[
     for sha256, made_at, number in session.execute(columns):
         holds = tuple(person.pseudonym for person in left if person.number > number)
         if holds:
-            yield Copy(f"report {sha256[:12]}", None, made_at, holds)
+            yield Copy(f"report {sha256[:12]}", made_at, holds, sha256=sha256)
 
 
 def delete_copies(session: Session, study: Study, actor: str, with_reports: bool = False) -> int:
@@ -166,10 +167,8 @@ def delete_copies(session: Session, study: Study, actor: str, with_reports: bool
     """
     study = lifecycle.lock(session, study.id)
     chosen = [copy for copy in copies(session, study) if copy.path is not None or with_reports]
-    frozen = {copy.name.removeprefix("report ") for copy in chosen if copy.path is None}
-    for sha256 in session.scalars(select(Snapshot.sha256).where(Snapshot.study_id == study.id)).all():
-        if sha256[:12] in frozen:
-            session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, Snapshot.sha256 == sha256))
+    frozen = Snapshot.sha256.in_(copy.sha256 for copy in chosen)
+    session.execute(delete(Snapshot).where(Snapshot.study_id == study.id, frozen))
     for copy in chosen:
         if copy.path is not None:
             _delete(copy.path)
