@@ -19,7 +19,7 @@ from triptych.rubric.model import Rubric
 from triptych.rubric.scales import Choice
 from triptych.storage import events
 from triptych.storage.events import EventKind
-from triptych.storage.models import Criterion, Item, Purpose, RubricText, Study
+from triptych.storage.models import Item, Purpose, RubricText, Study
 from triptych.study import contents
 from triptych.study.contents import ReferenceRow
 
@@ -119,14 +119,11 @@ def add_check_items(session: Session, study: Study, drafts: Sequence[CheckDraft]
             wrong.append(f"Item {draft.item.external_id}: {error}")
     if wrong:
         raise ImportRefused("\n".join(wrong))
-    ids: dict[str, int] = {}
     for purpose in (Purpose.attention, Purpose.gold):
-        items = [draft.item for draft in drafts if draft.purpose == purpose]
-        item_ids = contents.write_items(session, study, items, purpose)
-        ids |= dict(zip((item.external_id for item in items), item_ids, strict=True))
-    criteria = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
-    contents.write_references(session, rows, ids, dict(map(tuple, session.execute(criteria))))
-    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": sorted(ids)})
+        contents.write_items(session, study, [draft.item for draft in drafts if draft.purpose == purpose], purpose)
+    contents.write_references(session, study, rows)
+    ids = sorted(draft.item.external_id for draft in drafts)
+    events.record(session, study.id, EventKind.check_items_added, actor, new={"items": ids})
 
 
 def _reference_rows(rubric: Rubric, study_round: str, draft: CheckDraft) -> list[ReferenceRow]:

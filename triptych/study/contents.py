@@ -63,9 +63,8 @@ def parsed(sha256: str, yaml_text: str) -> Rubric:
     return parse_rubric(yaml_text)
 
 
-def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, int]:
-    """Rows of the criteria asked in this round, with their options; returns key → id."""
-    ids = {}
+def write_criteria(session: Session, study: Study, rubric: Rubric) -> None:
+    """Rows of the criteria asked in this round, with their options."""
     for position, criterion in enumerate(rubric.asked(study.round)):
         scale = criterion.scale
         low, high, step = _range(scale)
@@ -83,13 +82,11 @@ def write_criteria(session: Session, study: Study, rubric: Rubric) -> dict[str, 
         )
         session.add(row)
         session.flush()
-        ids[criterion.key] = row.id
         if isinstance(scale, Choice):
             options = enumerate(scale.options)
             session.add_all(
                 Option(criterion_id=row.id, position=n, key=o.key, title=o.title, missing=o.missing) for n, o in options
             )
-    return ids
 
 
 def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
@@ -100,10 +97,10 @@ def _range(scale: Any) -> tuple[float | None, float | None, float | None]:
     return None, None, None
 
 
-def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> list[int]:
-    """Bulk rows for items, turns, systems and candidates; returns the items' ids in order."""
+def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purpose: str = Purpose.main) -> None:
+    """Bulk rows for items, turns, systems and candidates."""
     if not items:
-        return []
+        return
     systems = _write_systems(session, study, (c.system for item in items for c in item.candidates))
     same = select(func.max(Item.rank)).where(Item.study_id == study.id, Item.purpose == purpose)
     last = session.execute(same).scalar()
@@ -122,7 +119,6 @@ def write_items(session: Session, study: Study, items: Sequence[ItemDraft], purp
         insert(Candidate),
         [_candidate_row(i, systems, c) for i, item in zip(ids, items, strict=True) for c in item.candidates],
     )
-    return ids
 
 
 def _write_systems(session: Session, study: Study, names: Iterable[str]) -> dict[str, int]:
@@ -175,15 +171,15 @@ def content_hash(content: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def write_training(session: Session, study: Study, rubric: Rubric, criteria: dict[str, int]) -> None:
+def write_training(session: Session, study: Study, rubric: Rubric) -> None:
     drafts = [training_draft(item) for item in rubric.training]
-    ids = dict(zip((d.external_id for d in drafts), write_items(session, study, drafts, Purpose.training), strict=True))
+    write_items(session, study, drafts, Purpose.training)
     rows = [
         ReferenceRow(draft.external_id, r.criterion, r.position, str(r.value), r.close, r.reason)
         for draft, item in zip(drafts, rubric.training, strict=True)
         for r in item.references
     ]
-    write_references(session, rows, ids, criteria)
+    write_references(session, study, rows)
 
 
 def training_draft(item: TrainingItem) -> ItemDraft:
@@ -216,17 +212,17 @@ def rewrite_rubric(session: Session, study: Study, text: RubricText) -> None:
     session.execute(delete(Item).where(Item.study_id == study.id, Item.purpose == Purpose.training))
     study.rubric_id = text.id
     session.flush()
-    criteria = write_criteria(session, study, rubric)
-    items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
-    write_references(session, references, items, criteria)
-    write_training(session, study, rubric, criteria)
+    write_criteria(session, study, rubric)
+    write_references(session, study, references)
+    write_training(session, study, rubric)
     number_systems(session, study)
 
 
-def write_references(
-    session: Session, rows: Iterable[ReferenceRow], items: dict[str, int], criteria: dict[str, int]
-) -> None:
-    """References as `references_of` gives them, for items and criteria with these ids; others are passed over."""
+def write_references(session: Session, study: Study, rows: Iterable[ReferenceRow]) -> None:
+    """References as `references_of` gives them; those for items or criteria that the study lacks are passed over."""
+    items = dict(map(tuple, session.execute(select(Item.external_id, Item.id).where(Item.study_id == study.id))))
+    keys = select(Criterion.key, Criterion.id).where(Criterion.study_id == study.id)
+    criteria = dict(map(tuple, session.execute(keys)))
     session.add_all(
         Reference(item_id=items[item], criterion_id=criteria[key], position=at, accepted=good, close=near, reason=why)
         for item, key, at, good, near, why in rows

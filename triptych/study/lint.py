@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
+from statistics import median
 from typing import Literal, get_args
 
-import numpy as np
 from sqlalchemy import select
 from sqlmodel import Session
 
@@ -449,7 +449,7 @@ def _cut(m: Material) -> Iterator[LintFinding]:
             text = f"{m.name(system)} stops at {limit} in many texts, without closing punctuation."
             advice = "They seem cut at a maximum length. Make them again with a higher one."
             yield from _about(_of(texts), "warning", text, advice)
-        elif others and len(texts) >= MIN_TEXTS and share[system] - float(np.median(others)) >= OPEN_SHARE_GAP:
+        elif others and len(texts) >= MIN_TEXTS and share[system] - median(others) >= OPEN_SHARE_GAP:
             often = f"{share[system]:.0%} of the texts of {m.name(system)}"
             text = f"{often} end without closing punctuation, far more than those of others."
             yield from _about(_of(texts), "warning", text, "Check whether they were cut off at a maximum length.")
@@ -496,17 +496,18 @@ def _vocabulary(texts: Sequence[CandidateText]) -> set[str]:
 
 def _lengths(m: Material) -> Iterator[LintFinding]:
     """A system that is typically far longer than the others on the same items, and single texts out of line."""
-    logs = {system: np.log([len(text.text) for text in texts]) for system, texts in m.by_system.items()}
     for system, ratio in _ratios(m).items():
         if ratio >= LENGTH_RATIO:
             text = f"{m.name(system)} is typically {ratio:.1f} times as long as the other responses to the same item."
             yield LintFinding("warning", text, "Length sways ratings. State in the paper how you deal with it.")
     odd = []
-    for system, texts in m.by_system.items():
+    for texts in m.by_system.values():
         if len(texts) >= MIN_FOR_LENGTHS:
-            off = logs[system] - np.median(logs[system])
-            spread = max(float(np.median(np.abs(off))) / 0.6745, LEAST_SPREAD)
-            odd += [texts[place].item for place in np.flatnonzero(np.abs(off) > OUTLIER_SCORE * spread)]
+            logs = [math.log(len(text.text)) for text in texts]
+            usual = median(logs)
+            off = [abs(log - usual) for log in logs]
+            spread = max(median(off) / 0.6745, LEAST_SPREAD)
+            odd += [text.item for text, far in zip(texts, off, strict=True) if far > OUTLIER_SCORE * spread]
     text = f"{counted(len(odd), 'text')} far shorter or longer than usual for their system."
     yield from _about(odd, "note", text, "Look at them: something may be missing or repeated.")
 
@@ -519,7 +520,7 @@ def _ratios(m: Material) -> dict[str, float]:
         if len(logs) > 1:
             for text, own in zip(texts, logs, strict=True):
                 compared[text.system].append(own - (sum(logs) - own) / (len(logs) - 1))
-    return {system: float(np.exp(np.median(logs))) for system, logs in compared.items() if len(logs) >= MIN_TEXTS}
+    return {system: math.exp(median(logs)) for system, logs in compared.items() if len(logs) >= MIN_TEXTS}
 
 
 # The plan
