@@ -87,13 +87,10 @@ const topOf = (frame) => (frame === document.scrollingElement ? 0 : frame.getBou
  */
 export function createRoom({ root, page, onResize }) {
   let margin = 0;
-  /** @type {HTMLElement[]} */
-  let watched = [];
   const observer = new ResizeObserver(() => {
     onResize();
     measure();
   });
-  observer.observe(root);
 
   function measure() {
     const { head, foot } = page();
@@ -132,13 +129,13 @@ export function createRoom({ root, page, onResize }) {
     isNarrow: () => innerWidth < NARROW || (root.clientWidth > 0 && root.clientWidth < NARROW - 140),
 
     /**
-     * Measures again when head or foot change their size, after the browser's layout and before it paints.
+     * Measures again when the surface, its head or its foot change their size, after the browser's layout and before
+     * it paints.
      * @param {...HTMLElement} elements
      */
     watch(...elements) {
-      for (const element of watched) observer.unobserve(element);
-      for (const element of elements) observer.observe(element);
-      watched = elements;
+      observer.disconnect();
+      for (const element of [root, ...elements]) observer.observe(element);
     },
 
     toTop() {

@@ -147,10 +147,7 @@ def _item_row(study: Study, item: ItemDraft, rank: int, purpose: str) -> dict[st
         "extra_texts": dict(item.extra_texts),
         "sha256": content_hash(content),
         "raters": study.raters_per_item,
-        "taken": 0,
-        "priority": 0,
         "rank": rank,
-        "retired": False,
     }
 
 
