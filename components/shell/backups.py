@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from components.shell.state import plain
+from components.shell.state import form_button
 from components.shell.words import NONE, moment
 from triptych.operations.backup import Backup, Restored
 from triptych.storage.models import Study
@@ -73,7 +73,7 @@ def choose_restore(backups: Sequence[Backup], allowed: bool) -> str | None:
         with st.form("restore", border=False):
             chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
             sure = st.checkbox("Replace the database of all studies with this backup")
-            sent = st.form_submit_button("Restore this backup")
+            sent = form_button("Restore this backup", "restore")
     return chosen if sent and sure else None
 
 
@@ -91,4 +91,4 @@ def capsule(study: Study) -> None:
     if study.unblinded_at is None:
         st.text("This study is blind. Unblind it on its results page first.")
         return
-    st.link_button(plain("Download the capsule"), f"capsule/{study.slug}.zip", icon=":material/download:")
+    st.link_button("Download the capsule", f"capsule/{study.slug}.zip", icon=":material/download:")

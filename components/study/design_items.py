@@ -67,8 +67,8 @@ def more_items(study: Study, rubric: Rubric) -> DesignRequest | None:
 
 def retired_items(study: Study) -> DesignRequest | None:
     """Ids of items to retire, or to remove from a draft."""
-    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else ''}"
-    with st.form(key, border=False, clear_on_submit=True):
+    key = f"retire-{study.slug}-{study.event_number if is_draft(study) else study.design_hash}"
+    with st.form(key, border=False):
         st.text(
             "The items are removed from this draft."
             if is_draft(study)

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results import charts, comparisons, figures, trust
-from components.shell.state import plain
+from components.shell.state import form_button, plain
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
 from triptych.simulate.annotators import Recipe
@@ -55,7 +55,7 @@ def choose_recipe(items: int, slug: str) -> Recipe | None:
                 "How much stricter one of them is", 0, 40, _percent(DEFAULTS.severe), key=f"severe-{slug}"
             ),
         }
-        if st.form_submit_button("Run", type="primary", icon=":material/play_arrow:"):
+        if form_button("Run", f"recipe-{slug}", type="primary", icon=":material/play_arrow:"):
             return replace(Recipe(**counts), **{name: share / 100 for name, share in shares.items()})
     return None
 

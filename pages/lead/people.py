@@ -27,6 +27,7 @@ NEW_LINKS = "links made"
 def keep_links(invited: list[Invited] | None) -> None:
     """Show new links until others are made, or the page is reloaded."""
     if invited:
+        state.renew(forms.form_name(slug))
         state.remember(NEW_LINKS, [(slug, invitation) for invitation in invited])
     st.rerun()
 
@@ -36,9 +37,9 @@ def invite() -> None:
         st.text("Annotators of this study come from a panel; its address is on the page Overview.")
     single, several = st.tabs(["One person", "A list"])
     with single:
-        guest = forms.guest_form(Role.annotator)
+        guest = forms.guest_form(Role.annotator, slug)
     with several:
-        data = forms.list_upload(f"list-{slug}-{len(everybody)}")  # empty again after a list was invited
+        data = forms.list_upload(slug)
         if data is not None:
             invite_list(data)
     if guest:

@@ -44,9 +44,10 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
         st.caption("Excluding deletes nothing: the ratings stay, marked, and every result can be shown with them.")
         left, right = st.columns(2)
         with left:
-            decide(exclusions.exclude, annotators.decision("Annotator", counted, "Exclude", slug), who, "is excluded")
+            taken_out = annotators.decision("Annotator", counted, "Exclude", state.numbered(f"exclude-{slug}"))
+            decide(exclusions.exclude, taken_out, who, "is excluded")
         with right:
-            taken_in = annotators.decision("Excluded annotator", out, "Reinstate", slug)
+            taken_in = annotators.decision("Excluded annotator", out, "Reinstate", state.numbered(f"reinstate-{slug}"))
             decide(exclusions.reinstate, taken_in, who, "counts again")
     if out:
         annotators.both_ways(analysis)
@@ -55,6 +56,7 @@ def exclusions_of(lines: list[Line], analysis: StudyAnalysis, who: Who) -> None:
 def decide(command: Callable[..., None], decision: tuple[str, str] | None, who: Who, now: str) -> None:
     if decision is not None:
         state.run_command(command, study, *decision, who.pseudonym, done=f"{decision[0]} {now}.")
+        state.renew(f"{command.__name__}-{slug}")
         st.rerun()
 
 

@@ -10,7 +10,7 @@ from helpers.ratings import submit
 from helpers.results_pages import words
 from helpers.sign_in import app, field, press, shown, signs_in
 from helpers.studies import ROOT, full_answers, join
-from helpers.study_pages import button, labels, rendered_markdown
+from helpers.study_pages import button, interrupt_once, labels, rendered_markdown
 from sqlalchemy import select
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
@@ -78,6 +78,28 @@ def test_a_list_is_previewed_before_each_person_gets_a_link(visit, people_study)
     links = next(frame.value for frame in page.dataframe if "Link" in frame.value)
     with database.writing(web_engine()) as session:
         assert accounts.accept_invitation(session, links["Link"][0].partition("?join=")[2]).name == HOSTILE
+
+
+def test_an_interrupted_invitation_is_sent_and_the_form_is_empty_again(visit, people_study, monkeypatch):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    interrupt_once(monkeypatch)
+
+    assert invite(page, "Mia")
+
+    assert "Mia" in roster_of(study)
+    assert [element.value for element in page.text_input if element.label == "Name"] == ["", ""]
+
+
+def test_a_click_that_its_page_did_not_read_is_forgotten_on_another_page(visit, people_study):
+    study, lead, _ = people_study
+    page = visit(lead, "people.py", study=study.slug)
+    next(element for element in page.text_input if element.label.startswith("Name they")).set_value("Nobody")
+    page.session_state["clicks"] = frozenset({f"add-lead-{study.slug}-0"})
+    page.switch_page(str(ROOT / "pages" / "lead" / "studies.py")).run()
+    page.switch_page(str(ROOT / "pages" / "lead" / "people.py")).run()
+
+    assert not page.error
 
 
 def test_list_errors_name_rows_and_invite_no_one(visit, people_study):
