@@ -148,10 +148,12 @@ def turn_to(page: str) -> None:
         forget(CLICKS)
 
 
-def run_command(command: Callable[..., Any], *args: Any, done: str | None = None, **kwargs: Any) -> Any:
+def run_command(
+    command: Callable[..., Any], *args: Any, done: str | Callable[[Any], str] | None = None, **kwargs: Any
+) -> Any:
     """Run one core command in its own transaction; a refusal becomes a message and None is returned.
 
-    For callbacks: the message waits for show_messages(). `done` is the message after success.
+    For callbacks: the message waits for show_messages(). `done` is the message after success or makes it of the result.
     """
     try:
         with writing() as session:
@@ -160,7 +162,7 @@ def run_command(command: Callable[..., Any], *args: Any, done: str | None = None
         _say_later("error", str(refusal))
         return None
     if done:
-        _say_later("success", done)
+        _say_later("success", done if isinstance(done, str) else done(result))
     return result
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.results import charts, figures
 from components.shell.state import say
+from components.shell.study_choice import titles_of
 from components.shell.words import percent
 from triptych.simulate.planner import PERCENT, Basis, Chances, Outlook, preset
 from triptych.stats.power import Plan
@@ -32,7 +33,7 @@ CHANCE_NOTE = (
 
 def choose_for(studies: Sequence[Study]) -> str | None:
     """The slug of the study to plan for, None where there is none yet; the address keeps it."""
-    titles = {study.slug: f"{study.title} ({'demo' if study.demo else study.round})" for study in studies}
+    titles = titles_of(studies)
     requested = st.query_params.get("study")
     options = [None, *titles]
     place = options.index(requested) if requested in titles else 0

@@ -10,7 +10,7 @@ from components.people.leads import leads
 from components.people.people_table import choose_member, members_table
 from components.shell import state
 from components.shell.clearing import clear, what_is_left
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
 from triptych.errors import ImportRefused
 from triptych.people import invitations, roster
@@ -18,7 +18,6 @@ from triptych.people.invitations import Invited
 from triptych.people.roster import Member
 from triptych.privacy import erasure, withdrawal
 from triptych.storage.models import Access, Role
-from triptych.study import lifecycle
 from triptych.study.settings import settings_of
 
 NEW_LINKS = "links made"
@@ -78,12 +77,8 @@ def run_step(step: str, why: str, member: Member) -> None:
 
 
 who = state.require("lead")
-st.title("People", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "People") as (session, study):
+    slug = study.slug
     everybody = roster.members_of(session, study)
     copies = erasure.copies(session, study)
 annotators = [member for member in everybody if member.role == Role.annotator]

@@ -7,7 +7,7 @@ import streamlit as st
 from components.people import pay_meter
 from components.results import annotators
 from components.shell import live, state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.annotate import exclusions
 from triptych.results import pay, texts
 from triptych.results import quality as watched
@@ -79,15 +79,10 @@ def pay_of(frame: Frame, studies: Iterable[Study]) -> None:
 
 
 who = state.require("lead")
-st.title("Quality", anchor=False)
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
-with state.reading() as session:
-    study = lifecycle.led_by(session, who, slug)
+with chosen_study(who, "Quality") as (session, study):
+    slug, studies = study.slug, lifecycle.for_lead(session, who)
     kinds, frame = kinds_by_default(study), frame_of(session, study)
     names, twice = system_names(session, study), twice_rated(session, study, frame)
-state.show_messages()
 analysis = analyse(frame, Counted(kinds), names)
 everybody = analyse(frame, Counted(kinds, with_excluded=True), names)
 lines = lines_of(analysis, everybody, twice)

@@ -10,7 +10,7 @@ from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
 from components.results.study_tools import study_tools
 from components.shell import live, state
-from components.shell.study_choice import choose_study
+from components.shell.study_choice import chosen_study
 from triptych.results import texts, warnings
 from triptych.results.annotators import speeds_of
 from triptych.results.frame.counted import kinds_by_default
@@ -20,7 +20,6 @@ from triptych.results.frame.upkeep import frame_of
 from triptych.results.page import Board, read_board
 from triptych.results.study_analysis import StudyAnalysis, analyse, spans
 from triptych.storage.models import Study
-from triptych.study import lifecycle
 
 SECTIONS = ["Which is better", "Can it be trusted", "Who disagrees", "What they say", "More analyses"]
 SMALL = 30_000
@@ -89,13 +88,11 @@ def beyond(analysis: StudyAnalysis, board: Board) -> None:
 
 
 who = state.require("lead")
-with state.reading() as session:
-    studies = lifecycle.for_lead(session, who)
-slug = choose_study(studies)
+with chosen_study(who) as (_, study):
+    slug, kinds = study.slug, kinds_by_default(study)
 with live.drawing(slug):
     with state.reading() as session:
-        study = lifecycle.led_by(session, who, slug)
-        kinds, frame = kinds_by_default(study), frame_of(session, study)
+        frame = frame_of(session, study)
     with st.container(horizontal=True, vertical_alignment="center"):
         scope = choose_scope(frame, kinds, slug)
         with state.reading() as session:
