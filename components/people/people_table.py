@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from components.shell.choices import choose
 from components.shell.words import duration, moment
 from triptych.people.roster import Member
 from triptych.results.progress import AnnotatorProgress, Overview
@@ -67,8 +68,8 @@ def _consent(row: Member) -> str:
 def choose_member(rows: Sequence[Member], label: str, key: str) -> Member:
     """The member the lead chooses, by pseudonym and name."""
     named = {row.pseudonym: f"{row.pseudonym} · {row.name}" if row.name else row.pseudonym for row in rows}
-    by_name = {row.pseudonym: row for row in rows}
-    return by_name[st.selectbox(label, list(named), format_func=named.__getitem__, key=key)]
+    chosen = choose(label, named, key)
+    return next(row for row in rows if row.pseudonym == chosen)
 
 
 def leads_table(rows: Sequence[Member]) -> None:

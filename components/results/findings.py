@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from components.shell.state import plain
 from components.shell.words import duration, moment
+from triptych.results import warnings
 from triptych.results.frame.table import Filters
 from triptych.results.page import Board
 from triptych.results.study_analysis import StudyAnalysis
-from triptych.results.warnings import Finding, NotRun
+from triptych.results.warnings import Finding
 
 SHOWN_FIRST = 2
 
@@ -75,8 +75,9 @@ def ratings_link(label: str, examples: Filters, analysis: StudyAnalysis, slug: s
     st.page_link("lead/ratings.py", label=plain(label), icon=":material/table_rows:", query_params=asked)
 
 
-def not_run(checks: Sequence[NotRun]) -> None:
+def not_run(analysis: StudyAnalysis, _key: str, _slug: str) -> None:
     """Checks that these data do not allow, with the reason."""
+    checks = warnings.not_run(analysis)
     if not checks:
         st.text("Every check could run.")
         return
@@ -84,4 +85,4 @@ def not_run(checks: Sequence[NotRun]) -> None:
         {"Check": check.check, "Criterion": ", ".join(check.criteria) or "All", "Why not": check.why}
         for check in checks
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})
+    st.dataframe(rows, hide_index=True, key="not-run", column_config={"Why not": {"width": "large"}})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from components.shell.choices import choose
 from components.shell.state import form_button
 from components.shell.words import NONE, moment
 from triptych.operations.backup import Backup, Restored
@@ -71,7 +72,7 @@ def choose_restore(backups: Sequence[Backup], allowed: bool) -> str | None:
             st.text("There is no backup yet.")
             return None
         with st.form("restore", border=False):
-            chosen = st.selectbox("Backup", list(names), format_func=names.__getitem__)
+            chosen = choose("Backup", names, "backup")
             sure = st.checkbox("Replace the database of all studies with this backup")
             sent = form_button("Restore this backup", "restore")
     return chosen if sent and sure else None

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from components.shell import state
+from components.shell.choices import choose
 from triptych.storage.models import Study
 from triptych.study import lifecycle
 from triptych.study.persons import Who
@@ -39,9 +40,7 @@ def _choose(studies: Sequence[Study]) -> str:
         st.error("You lead no study with this address. Open one from the list of studies.")
         st.stop()
     # a key per address: otherwise the box would keep a study that the address no longer names
-    chosen = st.selectbox(
-        "Study", list(titles), list(titles).index(requested), titles.__getitem__, key=f"study-{requested}"
-    )
+    chosen = choose("Study", titles, f"study-{requested}", requested)
     st.query_params["study"] = chosen
     return chosen
 

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.results import charts, comparisons, figures, trust
+from components.shell.choices import choose
 from components.shell.state import form_button, plain
 from triptych.results.study_analysis import StudyAnalysis
 from triptych.results.verdicts import verdict
@@ -100,20 +101,14 @@ def _row(check: Check) -> dict[str, str]:
 
 def _comparison(analysis: StudyAnalysis, slug: str) -> None:
     """Means and differences of one criterion."""
-    results = {result.criterion.key: result for result in analysis.criteria}
-    key = st.selectbox(
-        "Criterion", list(results), format_func=lambda key: results[key].criterion.title, key=f"criterion-{slug}"
-    )
+    key = choose("Criterion", analysis.titles, f"criterion-{slug}")
     contrasts = analysis.contrasts_of(key)
     if any(not isinstance(contrast.difference, Undefined) for contrast in contrasts):
         sentence = verdict(analysis, key)
         st.text(sentence)
-        charts.show(
-            figures.forest(contrasts, analysis.names, results[key].widest),
-            f"dry-forest-{slug}",
-            f"dry-run-{slug}-{key}",
-            sentence,
-        )
+        widest = next(result.widest for result in analysis.criteria if result.criterion.key == key)
+        figure = figures.forest(contrasts, analysis.names, widest)
+        charts.show(figure, f"dry-forest-{slug}", f"dry-run-{slug}-{key}", sentence)
         st.dataframe(comparisons.contrast_table(contrasts, analysis), hide_index=True, key=f"dry-contrasts-{slug}")
         st.caption(plain(f"{comparisons.whom_for(contrasts)} {analysis.family}"))
-    comparisons.means(analysis, results[key], f"dry-run-{slug}")
+    comparisons.means(analysis, key, f"dry-run-{slug}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.shell.choices import choose
 from components.study.study_form import ROUNDS
 from triptych.storage.models import Round, Study, StudyState
 from triptych.study.lifecycle import LONGEST_TITLE
@@ -30,7 +31,7 @@ def copy_form(study: Study, free: Sequence[Round]) -> CopyRequest | None:
         key = f"copy-as-{study.slug}"
         names: dict[Round | None, str] = {None: "A study of its own"}
         names |= {each: f"Next round: {ROUNDS[each]}" for each in free}
-        next_round = st.selectbox("Duplicate as", list(names), format_func=names.__getitem__, key=key)
+        next_round = choose("Duplicate as", names, key)
         old = study.title.removeprefix("Demo: ")
         proposed = f"{old} (copy)" if next_round is None else old  # lists say which round it is
         title = st.text_input("Title", proposed[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"copy-{next_round}")

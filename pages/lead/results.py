@@ -10,6 +10,7 @@ from components.results.overview import overview
 from components.results.scope import choose_scope, scope_notes
 from components.results.study_tools import study_tools
 from components.shell import live, state
+from components.shell.choices import choose
 from components.shell.study_choice import chosen_study
 from triptych.results import texts, warnings
 from triptych.results.annotators import speeds_of
@@ -49,7 +50,7 @@ def disagreed(analysis: StudyAnalysis, board: Board) -> None:
     st.subheader("Items behind a difference", anchor=False)
     titles = {key: analysis.title(key) for key in analysis.tables}
     if titles:
-        key = st.selectbox("Criterion", list(titles), format_func=titles.__getitem__, key=f"difference-{study.slug}")
+        key = choose("Criterion", titles, f"difference-{study.slug}")
         item(analysis, study, comparisons.behind(analysis, key, study.slug), "behind")
 
 
