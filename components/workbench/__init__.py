@@ -9,9 +9,7 @@ import streamlit as st
 from triptych.annotate.blinding import View
 from triptych.web.assets import modules, version
 
-# The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
-LOADER = """
-const at = (file) => new URL('assets/%s/' + file, document.baseURI).href;
+AHEAD = """
 if (!document.querySelector('link[data-tw-style]')) {
   const style = document.createElement('link');
   style.rel = 'stylesheet';
@@ -25,13 +23,22 @@ if (!document.querySelector('link[data-tw-style]')) {
     document.head.append(ahead);
   }
 }
-const module = import(at('entry.js'));
-export default async (component) => (await module).default(component);
 """
+RUN = "export default async (component) => (await module).default(component);\n"
+OF_LEADS = "marked.js"
 
-_mount = st.components.v2.component(
-    "triptych.workbench", js=LOADER % (version(), json.dumps(modules())), isolate_styles=False
-)
+
+def from_assets(file: str, before: str = "") -> str:
+    """The script of a component that is a module of this folder; `before` runs first, with its function `at`.
+
+    The modules come from a versioned route that browsers may cache for ever; only these lines are in each message.
+    """
+    at = f"const at = (file) => new URL('assets/{version()}/' + file, document.baseURI).href;\n"
+    return f"{at}{before}const module = import(at('{file}'));\n{RUN}"
+
+
+_ahead = AHEAD % json.dumps([name for name in modules() if name != OF_LEADS])
+_mount = st.components.v2.component("triptych.workbench", js=from_assets("entry.js", _ahead), isolate_styles=False)
 
 
 def workbench(view: View, *, key: str, showing: str | None = None) -> str | None:

@@ -57,12 +57,8 @@ def _answer(data_of: PersonalData, request: Request) -> Response:
             data = data_of(session, who, request)
     except NotFound as error:
         return refusal(404, str(error))
-    name = f"{data['pseudonym']}.{form}"
-    return Response(
-        write(data),
-        media_type=media_type,
-        headers={**NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{data["pseudonym"]}.{form}"'}
+    return Response(write(data), media_type=media_type, headers=headers)
 
 
 PERSONAL_ROUTES = [
